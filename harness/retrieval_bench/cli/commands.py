@@ -63,12 +63,14 @@ GROUPS: Mapping[str, tuple[str, str, Entries]] = {
     ),
     "data": (
         "share",
-        "datasets: list, fetch, export, load, schema, history",
+        "datasets and indexes: list, fetch, export, index, ...",
         {
             "list": ("share.list", "retrievers, readers, datasets and metrics that can be named"),
             "fetch": ("share.fetch", "get a dataset of ir_datasets: size and licence first"),
             "export": ("share.export", "write a dataset in the format of another tool"),
             "load": ("share.load", "fill a table of a database with the documents of a dataset"),
+            "index": ("share.index", "build the index of a retriever once, for every later run"),
+            "cache": ("share.index", "saved indexes and vectors: how much, and what is unused"),
             "schema": ("share.schema", "the JSON Schema of what --format json prints"),
             "history": ("guard.history", "saved runs and duets over time and revisions"),
         },
@@ -173,6 +175,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "my/folder --into '${DSN}' --encoder all-MiniLM-L6-v2 --index hnsw",
         "my/folder --into postgresql://me@host/db --table articles",
     ),
+    "data index": (
+        "bm25",
+        "hybrid-light --dataset my/folder",
+        "bm25 --dataset my/folder --set k1=1.2",
+    ),
+    "data cache": ("", "--prune 30", "--format json"),
     "data history": ("", "hybrid --dataset my/folder", "bm25 --last all --out bm25.svg"),
     "lab selftest": ("", "--time 300", "bm25 --dataset my/folder"),
     "lab reproduce": ("", "--paper scifact", "--format markdown"),

@@ -20,11 +20,13 @@ from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.schemas import schema
 from retrieval_bench.data.export import Exported, ExportedRun
 from retrieval_bench.data.formats.irds import Fetched
+from retrieval_bench.data.saved.folders import Kept
 from retrieval_bench.data.stores import LoadedDataset
 from retrieval_bench.duets.result import DuetResult, PrintedDuet
 from retrieval_bench.duets.selftest import SelfTest
 from retrieval_bench.experiment.doctor.doctor import Diagnosis
 from retrieval_bench.experiment.doctor.probing import Probe
+from retrieval_bench.experiment.index_once import KeptIndex
 from retrieval_bench.experiment.planned_run import PlannedRun, Plans
 from retrieval_bench.labels.decide.status import LabelStatus, Pooled
 from retrieval_bench.labels.exchange.exporting import ExportedLabels
@@ -110,6 +112,8 @@ DOCUMENTS: Mapping[str, Entry] = {
     "fetch": Entry("data fetch", (Fetched,)),
     "export": Entry("data export", (Exported, ExportedRun)),
     "loaded": Entry("data load", (LoadedDataset,)),
+    "index": Entry("data index", (KeptIndex,)),
+    "cache": Entry("data cache", (Kept,)),
     "schemas": Entry("data schema", (Listing,)),
     "history": Entry("data history", (History,), History.schema_version),
     "pool": Entry("label pool", (Pooled,)),

@@ -138,6 +138,12 @@ class Retriever(ABC):
         """Bytes that the index takes on disk, None when it lives in memory only."""
         return None
 
+    def index_identity(self) -> Mapping[str, Any] | None:
+        """All but the documents that decides what :meth:`save` writes: parameters, files of a
+        model, versions, in JSON types; None where an index is not to be kept. Asked after
+        ``use_language`` and ``use_filters``. Optional."""
+        return None
+
     def save(self, folder: Path) -> None:
         """Write the index to ``folder``. Optional."""
         raise NotImplementedError(f"{type(self).__name__} cannot save its index")

@@ -117,7 +117,8 @@ def assemble(
     if corpus and scanned:
         if stamps(corpus) != before:
             raise changed(corpus.label)
-        documents = FileCorpus(corpus, scanned.digests.count, before)
+        of_documents = fingerprint.combined(scanned.digests, (), {})
+        documents = FileCorpus(corpus, scanned.digests.count, before, of_documents)
     return Dataset(
         name=name,
         documents=documents,

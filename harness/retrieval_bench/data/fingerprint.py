@@ -91,6 +91,19 @@ def dataset_fingerprint(dataset: Dataset) -> str:
     return without_self_hits(found) if dataset.self_hits == DROP else found
 
 
+def corpus_fingerprint(dataset: Dataset) -> str | None:
+    """That of the documents alone, 32 hexadecimal digits; None without a corpus. Walks the corpus
+    where it was not found while it was read."""
+    documents = dataset.documents
+    if documents is None:
+        return None
+    known = getattr(documents, "fingerprint", None)
+    if isinstance(known, str):
+        return known
+    unit_of = dataset.unit_of if dataset.unit_key is not None else None
+    return combined(_added(documents, unit_of, dataset.filter_fields), (), {})
+
+
 def without_self_hits(fingerprint: str) -> str:
     """The fingerprint of the same data with hits on the query itself dropped; of that one, the
     first again."""

@@ -286,11 +286,15 @@ class FileCorpus:
 
     Walks may overlap. A walk raises :class:`.DataError` when a file is no longer
     the one that was checked (size or modification time), at its start or at its end.
+
+    Attributes:
+        fingerprint: of all documents, found while they were checked.
     """
 
     stream: Stream[Document]
     count: int
     checked: tuple[Stamp, ...]
+    fingerprint: str
 
     def __len__(self) -> int:
         return self.count

@@ -15,6 +15,7 @@ from retrieval_bench.core.notices import Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.core.usage import Price
+from retrieval_bench.data.saved.indexes import Indexed
 from retrieval_bench.measure.calls import Timings
 
 
@@ -26,6 +27,7 @@ class Candidate:
     retriever: Retriever
     config: Mapping[str, Any]
     index: dict[str, Any] = field(default_factory=dict)
+    indexed: Indexed = field(default_factory=Indexed)
     folder: WorkingFolder = field(default_factory=WorkingFolder)
     retry: Retry = field(default_factory=Retry)
     rate_limit: float | None = None

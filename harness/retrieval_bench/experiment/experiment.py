@@ -19,11 +19,13 @@ from retrieval_bench.core.foreign import (
     innermost,
     message_of,
 )
+from retrieval_bench.core.interrupts import interrupts_deferred
 from retrieval_bench.core.notices import Code, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.core.usage import total
+from retrieval_bench.data.saved.indexes import index_documents
 from retrieval_bench.experiment.ablation import (
     Ablation,
     Caller,
@@ -37,7 +39,6 @@ from retrieval_bench.experiment.counted import evaluated
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
-from retrieval_bench.experiment.interrupts import interrupts_deferred
 from retrieval_bench.experiment.planned_run import PlannedRun
 from retrieval_bench.experiment.server_time import outside_server
 from retrieval_bench.experiment.tie_warnings import effect_of_ties, tie_warnings
@@ -354,14 +355,12 @@ class Experiment:
             with reporter.phase(Phase(Step.INDEXING, candidate.name)) as task:
                 retriever.progress = task
                 start = time.perf_counter()
-                retriever.use_language(self.dataset.language)
-                retriever.use_filters(self.dataset.filter_fields)
-                retriever.index(documents)
+                candidate.indexed = index_documents(retriever, self.dataset, candidate.name)
         candidate.index = {
             "seconds": time.perf_counter() - start,
             "peak_rss_bytes": peak_rss_bytes(),
             "disk_bytes": ask(candidate, "disk_bytes", [], None),
-        }
+        } | ({"opened": True} if candidate.indexed.opened else {})
 
     def _survey(self) -> tuple[Container[str] | None, str]:
         """Ids that may be returned (None where the corpus is not known), and which scripts the
@@ -429,7 +428,8 @@ class Experiment:
         told: list[str] = []  # what the retriever itself could not say
         facts = ask(candidate, "describe", told, {})
         facts_told = [scripts, *ask(candidate, "health_facts", told, (), self.queries)]
-        health = ask(candidate, "health", told, (), self.queries)
+        facts_told += candidate.indexed.facts
+        health = [*candidate.indexed.warnings, *ask(candidate, "health", told, (), self.queries)]
         warnings = [
             *of_data(self.dataset, self.k),
             *nothing_found(self.dataset, self.queries, measurement.rankings, can, health),

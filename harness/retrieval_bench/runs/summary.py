@@ -173,11 +173,13 @@ class IndexFacts(Facts):
         seconds: that indexing took.
         peak_rss_bytes: memory at most.
         disk_bytes: of its files.
+        opened: a saved index was opened, and none built.
     """
 
     seconds: float | None = None
     peak_rss_bytes: int | None = None
     disk_bytes: int | None = None
+    opened: Annotated[bool, MISSING] = False
 
 
 class ServerFacts(Facts):

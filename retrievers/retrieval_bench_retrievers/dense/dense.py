@@ -9,13 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core import metadata
 from retrieval_bench.core.errors import ConfigError, counted, near_names
+from retrieval_bench.core.index_files import code_hash, read_json, write_json
 from retrieval_bench.core.installation import require
 from retrieval_bench.core.metadata import MetadataTable
 from retrieval_bench.core.retriever import Capabilities, Retriever, Rung, require_index, require_k
@@ -176,6 +181,49 @@ class Dense(Retriever):
         }
         self._index = self._settings.build(vectors)
         self._facts["index_bytes"] = self._index.nbytes
+
+    def index_identity(self) -> Mapping[str, Any] | None:
+        """The model, what is kept of its vectors, and the code and libraries behind both; None
+        where the files of the model are not known."""
+        self.prepare()
+        model = self._encoder.identity()
+        if model is None:
+            return None
+        return {
+            "kind": "dense",
+            "model": model,
+            "similarity": self._similarity,
+            "dimensions": self._dimensions,
+            "index": asdict(self._settings),
+            "fields": list(self._fields),
+            "versions": {"faiss-cpu": version("faiss-cpu")},
+            "code": code_hash(__file__, encoder_fit.__file__, metadata.__file__),
+        }
+
+    def save(self, folder: Path) -> None:
+        """See :meth:`retrieval_bench.core.retriever.Retriever.save`."""
+        require_index(self._index is not None, self)
+        write_json(folder / "ids.json", self._ids)
+        write_json(folder / "facts.json", {"facts": self._facts, "sample": self._sample})
+        self._metadata.save(folder)
+        if self._groups is not None:
+            np.save(folder / "rows.npy", self._groups.rows)
+        if self._index is not None:
+            self._index.save(folder)
+
+    def load(self, folder: Path) -> None:
+        """What :meth:`save` wrote, and the model."""
+        self._index = None
+        self._fitted = None
+        self.prepare()
+        rows = folder / "rows.npy"
+        self._groups = _Groups(np.load(rows)) if rows.is_file() else None
+        self._metadata = MetadataTable.load(folder)
+        kept = read_json(folder / "facts.json")
+        self._sample = kept["sample"]
+        self._facts = kept["facts"] | {"encoded": 0, "from_cache": 0}
+        self._ids = read_json(folder / "ids.json")
+        self._index = self._settings.load(folder)
 
     def search(self, query: Query, k: int) -> Ranking:
         """The ``k`` documents nearest to ``query.text``; stages ``encode``, ``dense``, and
@@ -377,7 +425,7 @@ class _Groups:
     """
 
     def __init__(self, rows: NDArray[np.intp]) -> None:
-        self._rows = rows
+        self.rows = rows
         self._members = np.argsort(rows, kind="stable")
         self._starts = np.concatenate(([0], np.cumsum(np.bincount(rows))))
 
@@ -386,7 +434,7 @@ class _Groups:
 
     def rows_of(self, documents: NDArray[np.intp]) -> NDArray[np.intp]:
         """The rows of these documents, ascending, each once."""
-        return np.unique(self._rows[documents])
+        return np.unique(self.rows[documents])
 
     def spread(
         self, scores: NDArray[np.float32], rows: NDArray[np.int64]

@@ -10,12 +10,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.index_files import read_array
 from retrieval_bench_retrievers.encoders.encoder import whole_number
 
 Vectors = NDArray[np.float32]
@@ -25,6 +27,7 @@ Nearest = tuple[NDArray[np.float32], NDArray[np.int64]]
 SMALLEST_GRAPH = 1000
 """Vectors below which a graph saves no time and an exhaustive search takes its place."""
 
+_MATRIX, _BUILT = "vectors.npy", "index.faiss"
 _KEYS = {"flat": (), "hnsw": ("m", "ef_construction", "ef_search"), "ivf": ("nlist", "nprobe")}
 
 
@@ -98,16 +101,33 @@ class IndexSettings:
         few = f"flat: fewer than {SMALLEST_GRAPH} vectors need no {what}"
         return found | {"used": self.kind if n >= SMALLEST_GRAPH else few}
 
+    def load(self, folder: Path) -> Index:
+        """What an index of these settings wrote; a matrix is mapped into memory."""
+        if (folder / _MATRIX).is_file():
+            return _Flat(read_array(folder / _MATRIX))
+        index = _Built.__new__(_Built)
+        index._faiss = faiss = _import_faiss()
+        index._index = faiss.read_index(str(folder / _BUILT))
+        index._settings = self if index._index.ntotal >= SMALLEST_GRAPH else _flat(self)
+        return index
+
     def build(self, vectors: Vectors) -> Index:
         """An index over ``vectors``, which it may keep without a copy."""
-        settings = self if len(vectors) >= SMALLEST_GRAPH else replace(self, kind="flat")
+        settings = self if len(vectors) >= SMALLEST_GRAPH else _flat(self)
         if (settings.kind, settings.precision) == ("flat", "float32") or not len(vectors):
             return _Flat(vectors)
         return _Built(vectors, settings)
 
 
+def _flat(settings: IndexSettings) -> IndexSettings:
+    return replace(settings, kind="flat")
+
+
 class Index(Protocol):
     """Vectors that can be searched."""
+
+    def save(self, folder: Path) -> None:
+        """Write it to ``folder``, for :meth:`IndexSettings.load`."""
 
     def nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
         """At most ``k`` rows for a query of shape (1, dimension).
@@ -132,6 +152,9 @@ class _Flat:
     def __init__(self, vectors: Vectors) -> None:
         _import_faiss()  # not in the first search
         self._vectors = vectors
+
+    def save(self, folder: Path) -> None:
+        np.save(folder / _MATRIX, self._vectors)
 
     def nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
         return _exhaustive(query, self._vectors, k, among)
@@ -162,6 +185,9 @@ class _Built:
             index.cp.min_points_per_centroid = 1  # FAISS would print that there are few
         index.train(vectors)
         index.add(vectors)
+
+    def save(self, folder: Path) -> None:
+        self._faiss.write_index(self._index, str(folder / _BUILT))
 
     def nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
         faiss, settings = self._faiss, self._settings

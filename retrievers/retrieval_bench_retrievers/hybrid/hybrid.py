@@ -14,6 +14,7 @@ from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from time import perf_counter_ns
 from typing import Annotated, Any
 
@@ -226,11 +227,32 @@ class Hybrid(Retriever):
         self._indexed = False
         if iter(documents) is documents:
             documents = list(documents)
-        for leg in self._legs:
-            if not leg.retriever.capabilities.external:
-                with told_from("leg", leg.name, "hybrid"):
-                    leg.retriever.index(documents)
+        for leg in self._indexing():
+            with told_from("leg", leg.name, "hybrid"):
+                leg.retriever.index(documents)
         self._indexed = True
+
+    def index_identity(self) -> Mapping[str, Any] | None:
+        """That of each leg that is not external; None where one of them has none."""
+        of_legs = {leg.name: leg.retriever.index_identity() for leg in self._indexing()}
+        return {"kind": "hybrid", "legs": of_legs} if all(of_legs.values()) else None
+
+    def save(self, folder: Path) -> None:
+        """Each leg in a folder of its own."""
+        for at, leg in enumerate(self._indexing()):
+            (folder / f"leg-{at}").mkdir()
+            leg.retriever.save(folder / f"leg-{at}")
+
+    def load(self, folder: Path) -> None:
+        """What :meth:`save` wrote."""
+        self._indexed = False
+        for at, leg in enumerate(self._indexing()):
+            with told_from("leg", leg.name, "hybrid"):
+                leg.retriever.load(folder / f"leg-{at}")
+        self._indexed = True
+
+    def _indexing(self) -> list[Leg]:
+        return [leg for leg in self._legs if not leg.retriever.capabilities.external]
 
     def search(self, query: Query, k: int) -> Ranking:
         """The ``k`` best of what the legs return, with their stages and traces.

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core import metadata
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.index_files import code_hash
 from retrieval_bench_retrievers.lexical.corpus import (
     LexicalRetriever,
     TokenizedCorpus,
@@ -21,6 +24,7 @@ from retrieval_bench_retrievers.lexical.corpus import (
     term_weight_space,
 )
 from retrieval_bench_retrievers.lexical.inverted_index import InvertedIndex, Postings
+from retrieval_bench_retrievers.text import tokenizers
 from retrieval_bench_retrievers.text.tokenizers import TokenizerSpec
 
 Variant = Literal["okapi", "l", "plus"]
@@ -80,6 +84,33 @@ class BM25(LexicalRetriever):
 
         own = {"library": f"rank-bm25 {version('rank-bm25')}", "variant": self._variant}
         return {**own, **self._params, **super().describe()}
+
+    def index_identity(self) -> Mapping[str, Any]:
+        """Parameters and tokenizer, with the code and the libraries behind both."""
+        from importlib.metadata import version
+
+        return {
+            "kind": "bm25",
+            "variant": self._variant,
+            **self._params,
+            "tokenizer": self._tokenize.describe(),
+            "fields": list(self._fields),
+            "versions": {name: version(name) for name in ("rank-bm25", "PyStemmer")},
+            "code": code_hash(__file__, tokenizers.__file__, metadata.__file__),
+        }
+
+    def save(self, folder: Path) -> None:
+        """See :meth:`retrieval_bench.core.retriever.Retriever.save`."""
+        self._save_corpus(folder)
+        np.save(folder / "background.npy", self._background)
+        if self._index is not None:
+            self._index.save(folder)
+
+    def load(self, folder: Path) -> None:
+        """What :meth:`save` wrote: arrays are mapped into memory."""
+        self._background = np.load(folder / "background.npy")
+        self._index = InvertedIndex.load(folder) if len(self._background) else None
+        self._load_corpus(folder)
 
     def search_space(self) -> Mapping[str, Sequence[float]]:
         """See :meth:`retrieval_bench.core.retriever.Retriever.search_space`."""

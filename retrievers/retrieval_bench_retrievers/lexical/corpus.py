@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, DataError, counted
+from retrieval_bench.core.index_files import read_json, write_json
 from retrieval_bench.core.metadata import MetadataTable
 from retrieval_bench.core.notices import Code, Notice, coded
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
@@ -119,6 +121,22 @@ class LexicalRetriever(Retriever):
         if allowed is not None:
             stages["filter"] = filtered - tokenized
         return Ranking(ids, scores, stages)
+
+    def _save_corpus(self, folder: Path) -> None:
+        """Write what is known of the corpus besides the index of the subclass."""
+        require_index(self._ids is not None, self)
+        write_json(folder / "ids.json", self._ids)
+        write_json(folder / "vocabulary.json", list(self._vocabulary))
+        write_json(folder / "corpus.json", {"tokens": self._n_tokens, "scripts": self._scripts})
+        self._metadata.save(folder)
+
+    def _load_corpus(self, folder: Path) -> None:
+        """What :meth:`_save_corpus` wrote."""
+        facts = read_json(folder / "corpus.json")
+        self._vocabulary = {term: n for n, term in enumerate(read_json(folder / "vocabulary.json"))}
+        self._n_tokens, self._scripts = facts["tokens"], facts["scripts"]
+        self._metadata = MetadataTable.load(folder)
+        self._ids = read_json(folder / "ids.json")
 
     def describe(self) -> Mapping[str, Any]:
         """See :meth:`.Retriever.describe`; sizes once a corpus is indexed."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.index_files import read_array
 from retrieval_bench.core.ranking import top_k
 
 # A term in a quarter of the documents is stored as a row with one weight for every document: adding
@@ -20,6 +22,7 @@ from retrieval_bench.core.ranking import top_k
 _DENSE_FROM = 0.25
 # Sums of more terms are taken in double precision: single precision would lose 6e-8 a term.
 _MOST_SINGLE_TERMS = 64
+_FILES = ("dense_terms", "dense_rows", "starts", "positions", "weights")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,30 @@ class InvertedIndex:
         self._starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         self._positions = postings.positions[~in_rows]
         self._weights = postings.weights[~in_rows]
+
+    def save(self, folder: Path) -> None:
+        """Write all arrays to ``folder``."""
+        terms = np.fromiter(self._row_of, np.int64, len(self._row_of))
+        arrays: tuple[NDArray[Any], ...] = (
+            terms,
+            self._rows,
+            self._starts,
+            self._positions,
+            self._weights,
+        )
+        for name, values in zip(_FILES, arrays, strict=True):
+            np.save(folder / f"{name}.npy", values)
+
+    @classmethod
+    def load(cls, folder: Path) -> InvertedIndex:
+        """What :meth:`save` wrote, mapped into memory."""
+        index = cls.__new__(cls)
+        terms, index._rows, index._starts, index._positions, index._weights = (
+            read_array(folder / f"{name}.npy") for name in _FILES
+        )
+        index._row_of = {term: row for row, term in enumerate(terms.tolist())}
+        index._n, index._dtype = index._rows.shape[1], index._weights.dtype
+        return index
 
     @property
     def nbytes(self) -> int:

@@ -205,7 +205,8 @@ def _ready(summary: Summary) -> str:
         return ""
     memory = index.peak_rss_bytes
     peak = f", peak memory {MEGABYTES.text(memory)} MB" if memory else ""
-    return f"{index.seconds:.1f} s (indexing {counted(n, 'document')}){peak}"
+    what = "opening the saved index of" if index.opened else "indexing"
+    return f"{index.seconds:.1f} s ({what} {counted(n, 'document')}){peak}"
 
 
 # -- a comparison --------------------------------------------------------------------------------

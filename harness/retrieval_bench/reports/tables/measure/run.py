@@ -167,6 +167,7 @@ def _index_rows(summary: Summary) -> list[list[Content]]:
     rows: list[list[Content]] = []
     if index.seconds:
         rate = f"{n_documents / index.seconds:,.0f} documents/s" if n_documents else ""
+        rate = "a saved index, opened" if index.opened else rate
         rows.append(["index s", seconds(index.seconds), rate])
     if index.disk_bytes:
         rows.append(["disk MB", Cell(index.disk_bytes, MEGABYTES), "kept by the retriever"])

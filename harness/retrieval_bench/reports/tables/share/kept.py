@@ -1,0 +1,43 @@
+"""What was saved to be used again."""
+
+from __future__ import annotations
+
+from retrieval_bench.core.errors import counted
+from retrieval_bench.data.saved.folders import Kept
+from retrieval_bench.experiment.index_once import KeptIndex
+from retrieval_bench.reports.render.table import Table, next_step, result
+
+_MB = 1e6
+
+
+def index_tables(made: KeptIndex) -> list[Table]:
+    """One index: whether it was built, how large it is, and who uses it."""
+    what = "Built and saved" if made.built else "There already and sound: opened"
+    lead = [
+        result(
+            f"{what} in {made.seconds:.3g} s: {made.retriever} on {made.dataset}, "
+            f"{counted(made.documents, 'document')}, {made.bytes / _MB:,.3g} MB."
+        )
+    ]
+    notes = [] if made.damage is None else [f"The one that was there was damaged: {made.damage}."]
+    opens = "Every run of this retriever over these documents opens it; other documents, "
+    notes += [f"folder: {made.folder}", f"{opens}parameters or versions build their own."]
+    step = next_step(f"next:  retrieval-bench bench {made.retriever} --dataset {made.dataset}")
+    return [Table("", (), (), lead=lead, notes=[*notes, step])]
+
+
+def cache_tables(found: Kept) -> list[Table]:
+    """All that is kept, the largest first."""
+    size = sum(one.bytes for one in found.folders if not one.removed)
+    removed = [one for one in found.folders if one.removed]
+    lead = [result(f"{size / _MB:,.3g} MB are kept in {found.folder}.")]
+    if removed:
+        freed = sum(one.bytes for one in removed) / _MB
+        lead.append(result(f"{counted(len(removed), 'folder')} removed, {freed:,.3g} MB."))
+    rows = [
+        (one.kind, one.name, f"{one.bytes / _MB:,.3g}", f"{one.days:.0f}")
+        for one in found.folders
+        if not one.removed
+    ]
+    notes = [next_step("next:  retrieval-bench data cache --prune 30")] if rows else []
+    return [Table("", ("kind", "name", "MB", "days unused"), rows, lead=lead, notes=notes)]
