@@ -17,10 +17,11 @@ from retrieval_bench.metrics import METRICS_VERSION, conventions
 from retrieval_bench.metrics.abstention import abstention
 from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.runs.evaluation import Evaluation
-from retrieval_bench.runs.latency import LEVELS, latency_report
+from retrieval_bench.runs.latency import LEVELS, latency_report, without_times
 from retrieval_bench.runs.records import SCHEMA_VERSION
 from retrieval_bench.runs.stages import stage_report
 from retrieval_bench.runs.summary import FilterFacts, Summary, UntilFacts
+from retrieval_bench.runs.timing_facts import LatencyFacts
 from retrieval_bench.runs.usage_means import usage_document
 
 REPLAYED = "the rankings were read from a saved run"
@@ -205,7 +206,7 @@ def latency(
     overhead_ns: int,
     levels: Sequence[float] = LEVELS,
     withheld: str = "",
-) -> dict[str, Any]:
+) -> LatencyFacts:
     """Both families of percentiles and what surrounds them; failed calls are in every figure: a
     user waits for them.
 
@@ -214,12 +215,10 @@ def latency(
     """
     report = latency_report(timings, levels)
     if withheld:
-        report = report.withheld(withheld)
-    return report.as_dict() | {
-        "warm_up_calls": warm_up_calls,
-        "steady_after": steady_after,
-        "overhead": overhead_ns / 1e6,
-    }
+        report = without_times(report, withheld)
+    return report.replace(
+        warm_up_calls=warm_up_calls, steady_after=steady_after, overhead=overhead_ns / 1e6
+    )
 
 
 def resummarize(summary: Summary, timings: Timings) -> Summary:
@@ -238,7 +237,7 @@ def resummarize(summary: Summary, timings: Timings) -> Summary:
     parallel = None if legs is None else legs.measured == "parallel"
     return summary.replace(
         **usage_document(timings, None),
-        latency_ms=report | {"overhead": before.overhead},
+        latency_ms=report.replace(overhead=before.overhead),
         **stages(timings, parallel),
     )
 

@@ -8,14 +8,17 @@ waits. Family ``mix`` is over queries, each by its median over its calls: which 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
 from retrieval_bench.measure.calls import Timings
+from retrieval_bench.runs.timing_facts import (
+    FirstVisitFacts,
+    LatencyFacts,
+    MixFacts,
+    PercentileFacts,
+)
 from retrieval_bench.stats.percentiles import (
     FEWEST_LAUNCHES,
     CallSample,
@@ -37,96 +40,18 @@ _FEWEST_VISITS = 3
 _NS_PER_MS = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class FirstVisit:
-    """First call of a query in a launch against the median of its later ones.
-
-    Attributes:
-        ratio: the median ratio over queries; well above 1 where answers are remembered. None where
-            nothing was repeated.
-        n: queries (times launches) with repeats.
-    """
-
-    ratio: float | None
-    n: int
+def _entry(found: Percentile) -> PercentileFacts:
+    reason = {"reason": found.reason} if found.reason else {}
+    return PercentileFacts(value=found.value, ci95=found.ci95, gates=found.gates, **reason)
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyReport:
-    """One retriever's latency. Times are in milliseconds; None is "cannot be said".
-
-    Attributes:
-        n: measured calls.
-        n_queries: queries with at least one call.
-        rounds: rounds of a launch.
-        launches: processes that were measured.
-        failed: calls that failed; their times count everywhere.
-        mean, min, max, sd: over all calls; ``sd`` with n - 1.
-        throughput: calls a second of one client that makes them one after the other.
-        stalls: number of calls that took far longer than their query does, see :func:`stalls`.
-        first_visit: what the first call of a query costs against the others.
-        call: percentiles over all calls.
-        mix: percentiles over queries.
-        intervals: in words, what the intervals of family ``call`` cover.
-    """
-
-    n: int
-    n_queries: int
-    rounds: int
-    launches: int
-    failed: int
-    mean: float | None
-    min: float | None
-    max: float | None
-    sd: float | None
-    throughput: float | None
-    stalls: int | None
-    first_visit: FirstVisit
-    call: tuple[Percentile, ...]
-    mix: tuple[Percentile, ...]
-    intervals: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """The ``latency_ms`` of a summary, without warm-up and overhead."""
-        return {
-            "family": "call",
-            **document(self, "n rounds launches"),
-            "failed_calls": self.failed,
-            **document(self, "mean min max sd throughput stalls first_visit"),
-            **_entries(self.call),
-            "intervals": self.intervals,
-            "mix": {"n": self.n_queries, **_entries(self.mix)},
-        }
-
-    def withheld(self, reason: str) -> LatencyReport:
-        """The same counts without any time, for calls whose times say nothing of the retriever."""
-        return replace(
-            self,
-            mean=None,
-            min=None,
-            max=None,
-            sd=None,
-            throughput=None,
-            stalls=None,
-            first_visit=FirstVisit(None, 0),
-            call=tuple(Percentile(each.level, None, None, reason) for each in self.call),
-            mix=tuple(Percentile(each.level, None, None, reason) for each in self.mix),
-            intervals=reason,
-        )
+def _name(level: float) -> str:
+    return f"p{np.format_float_positional(level, trim='-')}"
 
 
-def _entries(percentiles: Sequence[Percentile]) -> dict[str, Any]:
-    report: dict[str, Any] = {}
-    for found in percentiles:
-        entry = document(found, "value ci95 gates")
-        if found.reason:
-            entry["reason"] = found.reason
-        report[f"p{np.format_float_positional(found.level, trim='-')}"] = entry
-    return report
-
-
-def latency_report(timings: Timings, levels: Sequence[float] = LEVELS) -> LatencyReport:
-    """All figures of one retriever's calls. The order of the calls does not matter.
+def latency_report(timings: Timings, levels: Sequence[float] = LEVELS) -> LatencyFacts:
+    """All figures of one retriever's calls, without those on warm-up and overhead. The order of the
+    calls does not matter.
 
     Args:
         levels: percentiles to report, above 0 and below 100.
@@ -142,12 +67,12 @@ def latency_report(timings: Timings, levels: Sequence[float] = LEVELS) -> Latenc
     ordered = sample.ordered  # sums in one order, so that the order of the calls cannot show
     mean = float(ordered.mean()) if n else None
     typical = medians(ms, query)
-    return LatencyReport(
+    return LatencyFacts(
+        family="call",
         n=n,
-        n_queries=len(typical),
         rounds=int(timings.round.max(initial=-1)) + 1,
         launches=n_launches,
-        failed=int(timings.failed.sum()),
+        failed_calls=int(timings.failed.sum()),
         mean=mean,
         min=float(ordered[0]) if n else None,
         max=float(ordered[-1]) if n else None,
@@ -155,9 +80,27 @@ def latency_report(timings: Timings, levels: Sequence[float] = LEVELS) -> Latenc
         throughput=1_000 / mean if mean else None,
         stalls=stalls(wall_ns, query),
         first_visit=first_visit(wall_ns, query, timings.round, launch, timings.first_ns),
-        call=tuple(sample.percentile(level) for level in levels),
-        mix=tuple(percentile(typical, level, "query") for level in levels),
+        levels={_name(level): _entry(sample.percentile(level)) for level in levels},
         intervals=_intervals(groups, n_launches),
+        mix=MixFacts(
+            n=len(typical),
+            levels={_name(level): _entry(percentile(typical, level, "query")) for level in levels},
+        ),
+    )
+
+
+def without_times(report: LatencyFacts, reason: str) -> LatencyFacts:
+    """The same counts without any time, for calls whose times say nothing of the retriever."""
+    none = dict.fromkeys(("mean", "min", "max", "sd", "throughput", "stalls"))
+    levels = dict.fromkeys(
+        report.levels, PercentileFacts(value=None, ci95=None, gates=False, reason=reason)
+    )
+    return report.replace(
+        **none,
+        first_visit=FirstVisitFacts(ratio=None, n=0),
+        levels=levels,
+        intervals=reason,
+        mix=MixFacts(n=report.mix.n, levels=levels),
     )
 
 
@@ -191,7 +134,7 @@ def first_visit(
     round_: NDArray[np.int32],
     launch: NDArray[np.int32],
     first_ns: NDArray[np.int64] | None = None,
-) -> FirstVisit:
+) -> FirstVisitFacts:
     """What the first call of a query costs, as a multiple of its later ones; arguments as those of
     :func:`latency_report`."""
     if first_ns is None or not (first_ns >= 0).any():
@@ -202,7 +145,7 @@ def first_visit(
     later = medians(wall_ns / _NS_PER_MS, key)
     known = (first >= 0) & (later > 0)
     ratios = first[known] / _NS_PER_MS / later[known]
-    return FirstVisit(float(np.median(ratios)) if len(ratios) else None, len(ratios))
+    return _median_of(ratios)
 
 
 def _first_measured(
@@ -210,7 +153,7 @@ def _first_measured(
     query: NDArray[np.int32],
     round_: NDArray[np.int32],
     launch: NDArray[np.int32],
-) -> FirstVisit:
+) -> FirstVisitFacts:
     width = int(query.max(initial=0)) + 1
     key = np.unique(launch, return_inverse=True)[1] * width + query
     order = np.lexsort((round_, key))
@@ -222,7 +165,11 @@ def _first_measured(
     later = medians(ms[~first], key[~first])
     measurable = later > 0
     ratios = ms[first & repeated][measurable] / later[measurable]
-    return FirstVisit(float(np.median(ratios)) if len(ratios) else None, len(ratios))
+    return _median_of(ratios)
+
+
+def _median_of(ratios: NDArray[np.float64]) -> FirstVisitFacts:
+    return FirstVisitFacts(ratio=float(np.median(ratios)) if len(ratios) else None, n=len(ratios))
 
 
 def _intervals(groups: Clusters, launches: int) -> str:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import Documented, document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import distinct_names
+from retrieval_bench.runs.timing_facts import LegFacts, LegsFacts, StageFacts, TimesFacts
 from retrieval_bench.stats.percentiles import needs
 
 LEG = "leg:"
@@ -43,144 +43,23 @@ Nanoseconds = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Times(Documented):
-    """Milliseconds over calls.
-
-    Attributes:
-        mean: of all.
-        p50: the median.
-        p95: None for fewer calls than it takes to print one.
-        n: calls.
-    """
-
-    mean: float
-    p50: float
-    p95: float | None
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage over the calls that report it.
-
-    Attributes:
-        name: as the retriever calls it.
-        times: over the calls that report it.
-        share: its time in all calls, as a part of the time of all calls; a stage that few calls
-            have has a small one.
-        direct: the call is directly made of it; False = it is a part of another stage.
-    """
-
-    name: str
-    times: Times
-    share: float
-    direct: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """An entry of ``stages_ms``."""
-        return self.times.as_dict() | document(self, "share direct")
-
-
-@dataclass(frozen=True, slots=True)
-class Leg:
-    """One leg of a hybrid.
-
-    Attributes:
-        name: in the hybrid.
-        times: of the leg's call.
-        longest: calls in which no other leg takes longer; a tie goes to the leg named first.
-        longest_in_tail: the same among the calls of the tail.
-        extra_in_tail: milliseconds that the leg takes in the tail above its own median, on average;
-            None without a tail.
-    """
-
-    name: str
-    times: Times
-    longest: int
-    longest_in_tail: int
-    extra_in_tail: float | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """An entry of ``legs.of``."""
-        return self.times.as_dict() | document(self, "longest longest_in_tail extra_in_tail")
-
-
-@dataclass(frozen=True, slots=True)
-class Legs:
-    """Legs one after the other against side by side, call by call.
-
-    One of the two was measured. The other is computed from it: the call without its legs, plus
-    their sum (serial) or the longest of them (parallel). It takes the legs as they were measured:
-    legs that run together slow each other down and wait for threads, so that a computed
-    ``parallel`` is what cannot be beaten, and a computed ``serial`` is too high.
-
-    Attributes:
-        n: calls in which every leg answered.
-        tail: calls among them above the 95th percentile of the call time.
-        overlapping: calls that are shorter than their legs and fusion together.
-        parallel_measured: legs ran side by side; ``serial`` is computed.
-        serial: the call with one leg after the other.
-        parallel: the call with all legs side by side.
-        of: the legs in their order.
-    """
-
-    n: int
-    tail: int
-    overlapping: int
-    parallel_measured: bool
-    serial: Times
-    parallel: Times
-    of: tuple[Leg, ...]
-
-    @property
-    def decisive(self) -> Leg | None:
-        """The leg that makes slow calls slow; None without a tail, or where no leg takes longer in
-        it than usual.
-
-        Side by side a call waits for its longest leg: the one that is it in most calls of the tail.
-        One after the other it is the leg that takes most above its own median there, which a long
-        leg of constant time does not.
-        """
-        slower = [leg for leg in self.of if (leg.extra_in_tail or 0.0) > 0]
-        if not slower:
-            return None
-        if self.parallel_measured:
-            return max(self.of, key=lambda leg: leg.longest_in_tail)
-        return max(slower, key=lambda leg: leg.extra_in_tail or 0.0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The ``legs`` of a summary."""
-        return document(self, "n tail overlapping") | {
-            "decisive": None if self.decisive is None else self.decisive.name,
-            "measured": "parallel" if self.parallel_measured else "serial",
-            **document(self, "serial parallel"),
-            "of": {leg.name: leg.as_dict() for leg in self.of},
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class StageReport:
+class StageReport(Documented):
     """The stages of one retriever.
 
     Attributes:
         call: the calls that report stages, as measured from outside; None when there are none.
-        stages: in the order reported, the last one what is left over; empty without stages.
+        stages: by name in the order reported, the last one what is left over; empty without stages.
         legs: for a hybrid, None for others.
         overlapping: calls that are shorter than what they are directly made of, which then ran at
             the same time: shares add up to more than 1.
     """
 
-    call: Times | None
-    stages: tuple[Stage, ...]
-    legs: Legs | None
-    overlapping: int
+    KEYS = "stages_ms=stages legs?"
 
-    def as_dict(self) -> dict[str, Any]:
-        """``stages_ms`` of a summary, and ``legs`` for a hybrid."""
-        report: dict[str, Any] = {"stages_ms": {s.name: s.as_dict() for s in self.stages}}
-        if self.legs is not None:
-            report["legs"] = self.legs.as_dict()
-        return report
+    call: TimesFacts | None
+    stages: Mapping[str, StageFacts]
+    legs: LegsFacts | None
+    overlapping: int
 
 
 def stage_report(
@@ -199,7 +78,7 @@ def stage_report(
     for values in stages.values():
         reported |= values >= 0
     if not reported.any():
-        return StageReport(None, (), None, 0)
+        return StageReport(None, {}, None, 0)
     wall = wall_ns[reported]
     given = {name: values[reported] for name, values in stages.items()}
     given = {name: values for name, values in given.items() if (values >= 0).any()}
@@ -209,19 +88,23 @@ def stage_report(
     direct = _direct(given)
     total = _sum([spent[name] for name in direct], wall)
     covered = total
-    if legs is not None and legs.parallel_measured and not direct.isdisjoint(names):
+    if legs is not None and legs.measured == "parallel" and not direct.isdisjoint(names):
         waited = np.max([spent[name] for name in names], axis=0)
         covered = waited + _sum([spent[name] for name in direct if name not in names], wall)
     # Of the same clock, parts read inside of a call cannot be longer than it: then they overlap.
     other = np.maximum(wall - covered, 0)
     whole = int(wall.sum())
-    found = [
-        Stage(name, _times(values[values >= 0]), _share(spent[name], whole), name in direct)
+    found = {
+        name: _stage(values[values >= 0], _share(spent[name], whole), direct=name in direct)
         for name, values in given.items()
-    ]
+    }
     own = distinct_names([*given, OTHER])[-1]
-    found.append(Stage(own, _times(other), _share(other, whole), direct=True))
-    return StageReport(_times(wall), tuple(found), legs, int(np.count_nonzero(total > wall)))
+    found[own] = _stage(other, _share(other, whole), direct=True)
+    return StageReport(_times(wall), found, legs, int(np.count_nonzero(total > wall)))
+
+
+def _stage(ns: Nanoseconds, share: float, *, direct: bool) -> StageFacts:
+    return StageFacts(**dict(_times(ns)), share=share, direct=direct)
 
 
 def _legs_among(names: Collection[str]) -> list[str]:
@@ -243,7 +126,7 @@ def _direct(names: Collection[str]) -> set[str]:
 
 def _legs(
     wall: Nanoseconds, given: Mapping[str, Nanoseconds], names: list[str], parallel: bool | None
-) -> Legs | None:
+) -> LegsFacts | None:
     answered = np.all([given[name] >= 0 for name in names], axis=0)
     if len(names) < 2 or not answered.any():
         return None
@@ -259,24 +142,41 @@ def _legs(
         serial, at_once = call, call - np.minimum(together, call) + longest
     tail = call > np.percentile(call, TAIL)
     winner = legs.argmax(axis=0)
-    return Legs(
+    of = {
+        name.removeprefix(LEG): LegFacts(
+            **dict(_times(legs[i])),
+            longest=int(np.count_nonzero(winner == i)),
+            longest_in_tail=int(np.count_nonzero(winner[tail] == i)),
+            extra_in_tail=_excess(legs[i], tail),
+        )
+        for i, name in enumerate(names)
+    }
+    return LegsFacts(
         n=len(call),
         tail=int(np.count_nonzero(tail)),
         overlapping=overlapping,
-        parallel_measured=side_by_side,
+        decisive=_decisive(of, side_by_side),
+        measured="parallel" if side_by_side else "serial",
         serial=_times(serial),
         parallel=_times(at_once),
-        of=tuple(
-            Leg(
-                name.removeprefix(LEG),
-                _times(legs[i]),
-                int(np.count_nonzero(winner == i)),
-                int(np.count_nonzero(winner[tail] == i)),
-                _excess(legs[i], tail),
-            )
-            for i, name in enumerate(names)
-        ),
+        of=of,
     )
+
+
+def _decisive(legs: Mapping[str, LegFacts], side_by_side: bool) -> str | None:
+    """The leg that makes slow calls slow; None without a tail, or where no leg takes longer in it
+    than usual.
+
+    Side by side a call waits for its longest leg: the one that is it in most calls of the tail. One
+    after the other it is the leg that takes most above its own median there, which a long leg of
+    constant time does not.
+    """
+    slower = {name: leg.extra_in_tail for name, leg in legs.items() if (leg.extra_in_tail or 0) > 0}
+    if not slower:
+        return None
+    if side_by_side:
+        return max(legs, key=lambda name: legs[name].longest_in_tail)
+    return max(slower, key=lambda name: slower[name] or 0.0)
 
 
 def _excess(leg: Nanoseconds, tail: NDArray[np.bool_]) -> float | None:
@@ -285,11 +185,12 @@ def _excess(leg: Nanoseconds, tail: NDArray[np.bool_]) -> float | None:
     return (int(leg[tail].sum()) / int(tail.sum()) - float(np.median(leg))) / _NS_PER_MS
 
 
-def _times(ns: Nanoseconds) -> Times:
+def _times(ns: Nanoseconds) -> TimesFacts:
     n = len(ns)
     p95 = float(np.percentile(ns, TAIL)) / _NS_PER_MS if n >= needs(TAIL).printed else None
     # A sum of whole numbers: the order of the calls cannot show.
-    return Times(int(ns.sum()) / n / _NS_PER_MS, float(np.median(ns)) / _NS_PER_MS, p95, n)
+    mean, p50 = int(ns.sum()) / n / _NS_PER_MS, float(np.median(ns)) / _NS_PER_MS
+    return TimesFacts(mean=mean, p50=p50, p95=p95, n=n)
 
 
 def _share(ns: Nanoseconds, whole: int) -> float:

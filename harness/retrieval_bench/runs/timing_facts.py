@@ -110,7 +110,7 @@ class MixFacts(Levels):
 
 
 class LatencyFacts(Levels):
-    """Times of calls; see :class:`.LatencyReport`. All are None where they say nothing.
+    """Times of calls, failed ones included. All are None where they say nothing.
 
     Attributes:
         warm_up_calls, steady_after: calls before the measured ones; after how many of them times
@@ -168,11 +168,11 @@ class TimesFacts(Facts):
 
 
 class StageFacts(TimesFacts):
-    """A stage: its ``share`` of the time of all calls, and whether calls are ``direct``ly made of
-    it.
+    """A stage over the calls that report it: its ``share`` of the time of all calls, and whether
+    calls are ``direct``ly made of it.
 
     Attributes:
-        share: of total time.
+        share: of total time; a stage that few calls have has a small one.
         direct: the call is made of it directly, not as a part of another stage.
     """
 
@@ -181,11 +181,11 @@ class StageFacts(TimesFacts):
 
 
 class LegFacts(TimesFacts):
-    """The call of a leg; see :class:`.Leg`.
+    """The call of a leg.
 
     Attributes:
         longest, longest_in_tail: calls in which no other leg takes longer, of all and of those in
-            the tail.
+            the tail; a tie goes to the leg named first.
         extra_in_tail: milliseconds that the leg takes in the tail above its own median, on average;
             None where it is not known.
     """
@@ -196,10 +196,15 @@ class LegFacts(TimesFacts):
 
 
 class LegsFacts(Facts):
-    """Legs one after the other against side by side; see :class:`.Legs`.
+    """Legs one after the other against side by side, call by call.
+
+    One of the two was measured. The other is computed from it: the call without its legs, plus
+    their sum (serial) or the longest of them (parallel). It takes the legs as they were measured:
+    legs that run together slow each other down and wait for threads, so that a computed
+    ``parallel`` is what cannot be beaten, and a computed ``serial`` is too high.
 
     Attributes:
-        n, tail: calls, and those in the tail.
+        n, tail: calls in which every leg answered, and those among them above the 95th percentile.
         overlapping: calls whose legs ran at the same time.
         decisive: the leg that decides the tail; None where none does.
         measured: how the legs ran.

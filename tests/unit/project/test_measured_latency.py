@@ -12,7 +12,8 @@ from retrieval_bench.core.types import Query
 from retrieval_bench.measure.calls import Measurement, System
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.runner import measure
-from retrieval_bench.runs.latency import LatencyReport, latency_report
+from retrieval_bench.runs.latency import latency_report
+from retrieval_bench.runs.timing_facts import LatencyFacts
 from tests.builders import some
 from tests.builders.timed import Timed
 
@@ -22,7 +23,7 @@ QUERIES = tuple(Query(f"q{i}", "text") for i in range(250))
 
 def measured(
     cost: Callable[[int, Query], float], rounds: int = 20
-) -> tuple[Measurement, LatencyReport]:
+) -> tuple[Measurement, LatencyFacts]:
     retriever = Timed(cost)
     protocol = Protocol(rounds=rounds)
     (found,) = measure([System("s", retriever)], QUERIES, 1, protocol, clock=retriever.clock)
@@ -30,14 +31,15 @@ def measured(
     return found, report
 
 
-def within(report: LatencyReport, level: int, truth: float) -> bool:
-    found = report.call[(50, 95, 99).index(level)]
+def within(report: LatencyFacts, level: int, truth: float) -> bool:
+    found = report.at(f"p{level}")
     return some(found.ci95)[0] <= truth <= some(found.ci95)[1]
 
 
 def test_a_constant_time_is_every_figure() -> None:
     _, report = measured(lambda n, query: 3 * MS)
-    assert [found.value for found in (*report.call, report.mix[0])] == [3.0] * 4
+    levels = (*report.levels.values(), report.mix.levels["p50"])
+    assert [found.value for found in levels] == [3.0] * 4
     assert (report.mean, report.sd, report.min, report.max) == (3.0, 0.0, 3.0, 3.0)
     assert report.throughput == pytest.approx(1_000 / 3)
     assert (report.stalls, report.first_visit.ratio) == (0, 1.0)
@@ -50,7 +52,7 @@ def test_two_kinds_of_queries_are_two_humps() -> None:
     _, report = measured(lambda n, query: MS * (2 if int(query.id[1:]) % 5 else 20) * noise[n])
     assert within(report, 50, float(np.exp(np.log(2) + 0.05 * 0.3186)))  # 5/8 of the lower hump
     assert within(report, 95, float(np.exp(np.log(20) + 0.05 * 0.6745)))  # 3/4 of the upper
-    slow = [found.value for found in report.mix]
+    slow = [found.value for found in report.mix.levels.values()]
     assert slow[0] == pytest.approx(2, rel=0.05)
     assert slow[1] == pytest.approx(20, rel=0.05)
 
@@ -65,7 +67,7 @@ def test_slow_first_calls_are_warmed_up_and_told_apart() -> None:
 def test_one_stall_in_fifty_is_counted_and_decides_the_tail() -> None:
     _, report = measured(lambda n, query: 100 * MS if n % 50 == 49 else MS)
     assert report.stalls == report.n / 50
-    assert [found.value for found in report.call] == [1.0, 1.0, 100.0]
+    assert [found.value for found in report.levels.values()] == [1.0, 1.0, 100.0]
     assert report.mean == pytest.approx(2.98)
 
 
@@ -73,10 +75,10 @@ def test_one_stall_in_fifty_is_counted_and_decides_the_tail() -> None:
 def test_a_drift_widens_the_interval_around_its_middle() -> None:
     _, steady = measured(lambda n, query: 10 * MS)
     _, drifting = measured(lambda n, query: 10 * MS * (1 + 0.3 * n / 5_000))
-    middle = drifting.call[0]
+    middle = drifting.at("p50")
     assert within(drifting, 50, (some(drifting.min) + some(drifting.max)) / 2)
     assert some(middle.ci95)[1] - some(middle.ci95)[0] > 0.1
-    assert steady.call[0].ci95 == (10.0, 10.0)
+    assert steady.at("p50").ci95 == (10.0, 10.0)
 
 
 def test_times_that_fall_at_a_constant_rate_are_not_steady() -> None:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.measure.calls import Timings
-from retrieval_bench.runs.latency import LEVELS, LatencyReport, first_visit, latency_report, stalls
+from retrieval_bench.runs.latency import LEVELS, first_visit, latency_report, stalls, without_times
+from retrieval_bench.runs.timing_facts import LatencyFacts
 from tests.builders import some
 
 MS = 1_000_000
@@ -30,7 +31,7 @@ class Calls:
     failed: NDArray[np.bool_]
     launch: NDArray[np.int32]
 
-    def report(self, levels: Sequence[float] = LEVELS, **changed: Any) -> LatencyReport:
+    def report(self, levels: Sequence[float] = LEVELS, **changed: Any) -> LatencyFacts:
         """Of these calls, with some arrays changed."""
         one = {**vars(self), **changed}
         first, launch = one.get("first_ns"), one["launch"]
@@ -82,13 +83,13 @@ def inside(found: Any, truth: float) -> bool:
 
 def test_constant_times_give_that_time_everywhere() -> None:
     report = calls(np.full((7, 166), 2.5)).report()
-    assert (report.n, report.n_queries, report.rounds, report.launches) == (1_162, 166, 7, 1)
+    assert (report.n, report.mix.n, report.rounds, report.launches) == (1_162, 166, 7, 1)
     assert (report.mean, report.min, report.max) == (2.5, 2.5, 2.5)
     assert report.sd == pytest.approx(0.0, abs=1e-12)
     assert report.throughput == pytest.approx(400.0)
     assert report.stalls == 0
     assert report.first_visit.ratio == 1.0
-    for found in (*report.call, report.mix[0]):
+    for found in (*report.levels.values(), report.mix.levels["p50"]):
         assert found.value == 2.5
         assert found.ci95 == (2.5, 2.5)
 
@@ -99,10 +100,10 @@ def test_the_two_families_answer_different_questions() -> None:
     table = np.full((10, 250), 2.0)
     table.ravel()[::50] = 200.0
     report = calls(table).report()
-    assert [found.value for found in report.call] == [2.0, 2.0, 200.0]
-    assert [found.value for found in report.mix[:2]] == [2.0, 2.0]
-    assert report.mix[2].value is None
-    assert report.mix[2].reason == "250 queries, p99 needs 1,000: 750 more queries"
+    assert [found.value for found in report.levels.values()] == [2.0, 2.0, 200.0]
+    assert [found.value for found in list(report.mix.levels.values())[:2]] == [2.0, 2.0]
+    assert report.mix.levels["p99"].value is None
+    assert report.mix.levels["p99"].reason == "250 queries, p99 needs 1,000: 750 more queries"
 
 
 def test_one_stall_in_fifty_is_counted_exactly_and_stays_in_the_figures() -> None:
@@ -157,8 +158,8 @@ def test_bimodal_times_are_found_within_the_interval() -> None:
     base = np.repeat([1.0, 5.0], [120, 80])
     report = calls(base * rng.lognormal(0, 0.1, (6, 200))).report(levels=(50.0, 95.0))
     # Of the fast ones 5/6 lie below the median: z = 0.967; of the slow ones 7/8: z = 1.150.
-    assert inside(report.call[0], np.exp(0.1 * 0.9674))
-    assert inside(report.call[1], 5 * np.exp(0.1 * 1.1503))
+    assert inside(report.at("p50"), np.exp(0.1 * 0.9674))
+    assert inside(report.at("p95"), 5 * np.exp(0.1 * 1.1503))
 
 
 def test_slow_first_calls_show_in_the_first_visit() -> None:
@@ -198,8 +199,8 @@ def test_without_repeats_nothing_is_said_of_the_first_visit() -> None:
 def test_a_machine_that_drifts_widens_the_intervals() -> None:
     rng = np.random.default_rng(5)
     table = rng.lognormal(1, 0.5, 166) * rng.lognormal(0, 0.05, (7, 166))
-    steady = calls(table).report().call[0]
-    drift = calls(table * np.linspace(0.9, 1.1, 7)[:, None]).report().call[0]
+    steady = calls(table).report().at("p50")
+    drift = calls(table * np.linspace(0.9, 1.1, 7)[:, None]).report().at("p50")
     assert some(drift.ci95)[1] - some(drift.ci95)[0] > 2 * (
         some(steady.ci95)[1] - some(steady.ci95)[0]
     )
@@ -211,7 +212,7 @@ def test_failed_calls_are_counted_and_their_time_is_kept() -> None:
     made.failed[:4] = True
     made.wall_ns[:4] = 60_000 * MS
     report = made.report()
-    assert report.failed == 4
+    assert report.failed_calls == 4
     assert report.max == 60_000.0
     assert report.n == 200
 
@@ -223,9 +224,11 @@ def test_spread_and_throughput_are_those_of_numpy(rounds: int) -> None:
     report = made.report()
     assert report.sd == pytest.approx(ms.std(ddof=1))
     assert report.throughput == pytest.approx(1_000 / ms.mean())
-    assert [found.value for found in report.call[:2]] == pytest.approx(np.percentile(ms, [50, 95]))
+    assert [found.value for found in list(report.levels.values())[:2]] == pytest.approx(
+        np.percentile(ms, [50, 95])
+    )
     medians = np.median(ms.reshape(rounds, 60), axis=0)
-    assert report.mix[0].value == pytest.approx(np.median(medians))
+    assert report.mix.levels["p50"].value == pytest.approx(np.median(medians))
 
 
 def test_without_calls_there_are_reasons_and_no_numbers() -> None:
@@ -310,7 +313,9 @@ def test_the_summary_has_the_keys_that_tables_read() -> None:
 
 
 def test_withheld_times_leave_the_counts() -> None:
-    report = random_calls(11, 166, 7).report().withheld("the rankings were read from a saved run")
+    report = without_times(
+        random_calls(11, 166, 7).report(), "the rankings were read from a saved run"
+    )
     found = report.as_dict()
     assert (found["n"], found["rounds"]) == (1_162, 7)
     for family in (found, found["mix"]):
@@ -331,10 +336,10 @@ shapes = st.tuples(
 )
 
 
-def numbers(report: LatencyReport) -> list[float]:
+def numbers(report: LatencyFacts) -> list[float]:
     """Every time in the report, in milliseconds."""
     found = [report.mean, report.min, report.max, report.sd]
-    for each in (*report.call, *report.mix):
+    for each in (*report.levels.values(), *report.mix.levels.values()):
         found += [each.value, *(each.ci95 or ())]
     return [value for value in found if value is not None]
 
@@ -372,10 +377,10 @@ def test_a_higher_percentile_is_never_smaller(
     shape: tuple[int, int, int, int], levels: list[float]
 ) -> None:
     report = random_calls(*shape).report(levels=levels)
-    for family in (report.call, report.mix):
-        values = [found.value for found in family if found.value is not None]
+    for family in (report.levels, report.mix.levels):
+        values = [found.value for found in family.values() if found.value is not None]
         assert values == sorted(values)
-        for found in family:
+        for found in family.values():
             if found.ci95 is not None and found.value is not None:
                 assert found.ci95[0] <= found.value <= found.ci95[1]
 
@@ -385,5 +390,5 @@ def test_queries_that_stopped_after_a_failure_do_not_disturb_the_rest() -> None:
     kept = (made.query < 160) | (made.round_ == 0)
     report = made.take(kept).report()
     assert report.n == int(kept.sum())
-    assert report.n_queries == 166
-    assert report.call[0].ci95 is not None
+    assert report.mix.n == 166
+    assert report.at("p50").ci95 is not None

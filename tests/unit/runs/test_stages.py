@@ -22,7 +22,8 @@ from retrieval_bench.core import units
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.reports.tables.measure.stage import stage_sentences, stage_tables
-from retrieval_bench.runs.stages import Legs, Stage, StageReport, stage_report
+from retrieval_bench.runs.stages import StageReport, stage_report
+from retrieval_bench.runs.timing_facts import LegsFacts, StageFacts
 from retrieval_bench_retrievers.functions.callable import CallableRetriever
 from retrieval_bench_retrievers.libraries.langchain import LangChainRetriever
 from tests.builders import some
@@ -41,11 +42,11 @@ def constant(n: int, **ms: float) -> dict[str, NDArray[np.int64]]:
     return {name.replace("leg_", "leg:"): ns(*[each] * n) for name, each in ms.items()}
 
 
-def named(report: StageReport) -> dict[str, Stage]:
-    return {stage.name: stage for stage in report.stages}
+def named(report: StageReport) -> dict[str, StageFacts]:
+    return dict(report.stages)
 
 
-def legs_of(report: StageReport) -> Legs:
+def legs_of(report: StageReport) -> LegsFacts:
     return some(report.legs)
 
 
@@ -56,12 +57,12 @@ def test_each_stage_has_its_figures_and_its_share_and_the_rest_is_other() -> Non
     report = stage_report(ns(10, 20), {"encode": ns(6, 10), "dense": ns(2, 4)})
     stages = named(report)
     assert list(stages) == ["encode", "dense", "other"]
-    assert (stages["encode"].times.mean, stages["encode"].times.p50) == (8.0, 8.0)
+    assert (stages["encode"].mean, stages["encode"].p50) == (8.0, 8.0)
     assert stages["encode"].share == 16 / 30
     assert stages["dense"].share == 6 / 30
     assert stages["other"].share == 8 / 30
-    assert stages["other"].times.mean == 4.0
-    assert all(stage.direct for stage in report.stages)
+    assert stages["other"].mean == 4.0
+    assert all(stage.direct for stage in report.stages.values())
     assert some(report.call).mean == 15.0
     assert report.legs is None
 
@@ -69,13 +70,13 @@ def test_each_stage_has_its_figures_and_its_share_and_the_rest_is_other() -> Non
 def test_p95_is_given_from_as_many_calls_as_it_takes_to_print_one() -> None:
     for n, p95 in ((199, None), (200, 3.0)):
         report = stage_report(ns(*[4] * n), constant(n, sparse=3))
-        assert named(report)["sparse"].times.p95 == p95
+        assert named(report)["sparse"].p95 == p95
 
 
 def test_the_p95_is_that_of_numpy() -> None:
     sparse = np.arange(1, 1001) * MS
     report = stage_report(sparse + MS, {"sparse": sparse})
-    assert named(report)["sparse"].times.p95 == np.percentile(np.arange(1, 1001), 95)
+    assert named(report)["sparse"].p95 == np.percentile(np.arange(1, 1001), 95)
 
 
 def test_a_call_without_stages_counts_nowhere() -> None:
@@ -86,7 +87,7 @@ def test_a_call_without_stages_counts_nowhere() -> None:
 def test_a_stage_that_few_calls_have_is_averaged_over_them_and_shared_over_all() -> None:
     report = stage_report(ns(10, 10, 20), {"sparse": ns(5, 5, 5), "rerank": ns(-1, -1, 8)})
     rerank = named(report)["rerank"]
-    assert (rerank.times.mean, rerank.times.n, rerank.share) == (8.0, 1, 0.2)
+    assert (rerank.mean, rerank.n, rerank.share) == (8.0, 1, 0.2)
 
 
 @pytest.mark.parametrize("stages", [{}, {"sparse": ns(-1, -1)}])
@@ -109,7 +110,7 @@ def test_a_retriever_s_own_stage_named_other_keeps_its_name() -> None:
 def test_stages_that_ran_at_the_same_time_leave_nothing_over() -> None:
     report = stage_report(ns(10, 10), {"a": ns(8, 3), "b": ns(8, 3)})
     assert report.overlapping == 1
-    assert named(report)["other"].times.mean == 2.0
+    assert named(report)["other"].mean == 2.0
     assert any("in 1 of 2 calls" in sentence for sentence in stage_sentences(report))
 
 
@@ -129,8 +130,8 @@ def test_stages_that_ran_at_the_same_time_leave_nothing_over() -> None:
 )
 def test_a_part_of_a_stage_is_not_counted_twice(names: list[str], direct: set[str]) -> None:
     report = stage_report(ns(100), {name: ns(1) for name in names})
-    assert {s.name for s in report.stages if s.direct} == {*direct, "other"}
-    assert named(report)["other"].times.mean == 100 - len(direct)
+    assert {name for name, one in report.stages.items() if one.direct} == {*direct, "other"}
+    assert named(report)["other"].mean == 100 - len(direct)
 
 
 # --- legs
@@ -144,11 +145,11 @@ def serial(n: int = 300) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]
 def test_parallel_legs_are_computed_from_serial_ones() -> None:
     report = stage_report(*serial())
     legs = legs_of(report)
-    assert not legs.parallel_measured
+    assert legs.measured == "serial"
     assert legs.overlapping == report.overlapping == 0
     assert (legs.serial.p50, legs.serial.p95) == (5.75, 5.75)
     assert (legs.parallel.p50, legs.parallel.p95) == (4.75, 4.75)
-    assert named(report)["other"].times.mean == 0.25
+    assert named(report)["other"].mean == 0.25
 
 
 def test_serial_legs_are_computed_from_parallel_ones() -> None:
@@ -156,19 +157,19 @@ def test_serial_legs_are_computed_from_parallel_ones() -> None:
     for parallel in (None, True):
         report = stage_report(wall, stages, parallel=parallel)
         legs = legs_of(report)
-        assert legs.parallel_measured
+        assert legs.measured == "parallel"
         assert legs.overlapping == 300
         assert (legs.serial.p50, legs.parallel.p50) == (5.75, 4.75)
-        assert named(report)["other"].times.mean == 0.25
+        assert named(report)["other"].mean == 0.25
 
 
 def test_what_the_manifest_says_wins_over_what_the_times_look_like() -> None:
     wall, stages = serial()
     report = stage_report(wall, stages, parallel=True)
     legs = legs_of(report)
-    assert legs.parallel_measured
+    assert legs.measured == "parallel"
     assert (legs.serial.p50, legs.parallel.p50) == (6.75, 5.75)
-    assert named(report)["other"].times.mean == 1.25
+    assert named(report)["other"].mean == 1.25
 
 
 def test_percentiles_of_both_orders_are_over_calls_not_over_legs() -> None:
@@ -177,7 +178,7 @@ def test_percentiles_of_both_orders_are_over_calls_not_over_legs() -> None:
     one[:80], two[80:160] = 9 * MS, 9 * MS
     legs = legs_of(stage_report(one + two, {"leg:one": one, "leg:two": two}))
     assert (legs.serial.p95, legs.parallel.p95) == (10.0, 9.0)
-    assert [leg.times.p95 for leg in legs.of] == [9.0, 9.0]
+    assert [leg.p95 for leg in legs.of.values()] == [9.0, 9.0]
 
 
 def test_the_longest_leg_is_counted_overall_and_in_the_tail() -> None:
@@ -188,11 +189,11 @@ def test_the_longest_leg_is_counted_overall_and_in_the_tail() -> None:
     dense[49] = 30 * MS
     wall = bm25 + dense
     legs = legs_of(stage_report(wall, {"leg:bm25": bm25, "leg:dense": dense}))
-    assert [leg.longest for leg in legs.of] == [49, 951]
+    assert [leg.longest for leg in legs.of.values()] == [49, 951]
     assert legs.tail == 50
-    assert [leg.longest_in_tail for leg in legs.of] == [49, 1]
-    assert legs.decisive == legs.of[0]
-    assert legs.of[0].extra_in_tail == pytest.approx(
+    assert [leg.longest_in_tail for leg in legs.of.values()] == [49, 1]
+    assert legs.decisive == "bm25"
+    assert legs.of["bm25"].extra_in_tail == pytest.approx(
         (49 * 20 + 2) / 50 - float(np.median(bm25)) / MS
     )
 
@@ -201,8 +202,8 @@ def test_one_after_the_other_a_long_leg_of_constant_time_does_not_decide_the_tai
     bm25 = np.arange(1, 1001) * 1000
     dense = np.full(1000, 50 * MS)
     report = stage_report(bm25 + dense, {"leg:bm25": bm25, "leg:dense": dense})
-    assert legs_of(report).of[1].longest_in_tail == 50
-    assert legs_of(report).decisive == legs_of(report).of[0]
+    assert legs_of(report).of["dense"].longest_in_tail == 50
+    assert legs_of(report).decisive == "bm25"
     assert any(s.startswith("bm25 decides the tail") for s in stage_sentences(report))
 
 
@@ -220,7 +221,7 @@ def test_calls_that_all_take_the_same_have_no_tail_and_nobody_decides_it() -> No
     report = stage_report(*serial())
     legs = legs_of(report)
     assert (legs.tail, legs.decisive) == (0, None)
-    assert [leg.longest for leg in legs.of] == [0, 300]
+    assert [leg.longest for leg in legs.of.values()] == [0, 300]
     assert not any("decides" in sentence for sentence in stage_sentences(report))
 
 
@@ -238,7 +239,7 @@ def test_one_leg_is_no_hybrid() -> None:
 def test_a_call_in_which_a_leg_is_missing_is_in_no_figure_of_the_legs() -> None:
     report = stage_report(ns(9, 9), {"leg:a": ns(2, 2), "leg:b": ns(3, -1)}, parallel=False)
     assert legs_of(report).n == 1
-    assert named(report)["other"].times.mean == (4 + 7) / 2
+    assert named(report)["other"].mean == (4 + 7) / 2
 
 
 durations = st.integers(0, 10**10)
@@ -269,14 +270,18 @@ def test_what_holds_for_every_hybrid(
     assert (legs.parallel if parallel else legs.serial) == report.call
     assert legs.parallel.mean <= legs.serial.mean
     assert legs.parallel.p50 <= legs.serial.p50
-    assert sum(leg.longest for leg in legs.of) == legs.n
-    assert sum(leg.longest_in_tail for leg in legs.of) == legs.tail <= max(1, legs.n // 20 + 1)
+    assert sum(leg.longest for leg in legs.of.values()) == legs.n
+    assert (
+        sum(leg.longest_in_tail for leg in legs.of.values())
+        == legs.tail
+        <= max(1, legs.n // 20 + 1)
+    )
     other = named(report)["other"]
-    assert other.times.p50 >= 0
-    taken = sum(leg.times.mean for leg in legs.of)
+    assert other.p50 >= 0
+    taken = sum(leg.mean for leg in legs.of.values())
     longest = np.max([v for k, v in stages.items() if k != "fuse"], axis=0).mean() / MS
-    rest = report.call.mean - named(report)["fuse"].times.mean - (longest if parallel else taken)
-    assert other.times.mean == pytest.approx(rest, rel=1e-9, abs=1e-6)
+    rest = report.call.mean - named(report)["fuse"].mean - (longest if parallel else taken)
+    assert other.mean == pytest.approx(rest, rel=1e-9, abs=1e-6)
     assert legs.serial.mean - legs.parallel.mean == pytest.approx(taken - longest, abs=1e-6)
 
 

@@ -11,7 +11,8 @@ from retrieval_bench.reports import pictures
 from retrieval_bench.reports.pictures import WIDTH, Calls, PartBar, Spec, StageTimes
 from retrieval_bench.reports.render.words import metric_label, worth_label
 from retrieval_bench.runs.run import Run
-from retrieval_bench.runs.stages import StageReport, Times
+from retrieval_bench.runs.stages import StageReport
+from retrieval_bench.runs.timing_facts import TimesFacts
 from retrieval_bench.stats.percentiles import Percentile
 
 MS = 1e6
@@ -114,7 +115,7 @@ def _calls(run: Run, name: str) -> Calls:
 
 
 def _stage_times(name: str, report: StageReport) -> StageTimes:
-    direct = {stage.name: _drawn(stage.times) for stage in report.stages if stage.direct}
+    direct = {at: _drawn(stage) for at, stage in report.stages.items() if stage.direct}
     both = report.legs
     legs = (
         {}
@@ -127,5 +128,5 @@ def _stage_times(name: str, report: StageReport) -> StageTimes:
     return StageTimes(name, direct, legs, None if report.call is None else _drawn(report.call))
 
 
-def _drawn(times: Times) -> tuple[float, float]:
+def _drawn(times: TimesFacts) -> tuple[float, float]:
     return times.p50, float("nan") if times.p95 is None else times.p95

@@ -12,7 +12,8 @@ from retrieval_bench.reports.render.cells import (
     percent,
 )
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.runs.stages import TAIL, Leg, Legs, Stage, StageReport, Times
+from retrieval_bench.runs.stages import TAIL, StageReport
+from retrieval_bench.runs.timing_facts import LegsFacts, StageFacts, TimesFacts
 
 IN_TURN, TOGETHER = "one after the other", "side by side"
 
@@ -36,8 +37,9 @@ def stage_sentences(report: StageReport) -> list[str]:
     which order of the legs was measured, what the other would take, and which leg decides."""
     if report.call is None:
         return []
-    most = max((stage for stage in report.stages if stage.direct), key=lambda stage: stage.share)
-    sentences = [f"{most.name} takes {percent(most.share).text} of the time of a call."]
+    direct = {name: stage.share for name, stage in report.stages.items() if stage.direct}
+    most = max(direct, key=lambda name: direct[name])
+    sentences = [f"{most} takes {percent(direct[most]).text} of the time of a call."]
     if report.overlapping:
         sentences.append(
             f"Stages ran at the same time in {report.overlapping:,} of "
@@ -46,14 +48,11 @@ def stage_sentences(report: StageReport) -> list[str]:
     return [*sentences, *(_on_legs(report.legs) if report.legs is not None else ())]
 
 
-def _stages(name: str, report: StageReport, call: Times) -> Table:
-    direct = [stage for stage in report.stages if stage.direct]
-    inner = [stage for stage in report.stages if not stage.direct]
-    rows: list[list[Content]] = [
-        *map(_row, direct),
-        ["whole call", *_figures(call), percent(1.0), count(call.n)],
-        *map(_row, inner),
-    ]
+def _stages(name: str, report: StageReport, call: TimesFacts) -> Table:
+    direct = [_row(name, stage) for name, stage in report.stages.items() if stage.direct]
+    inner = [_row(name, stage) for name, stage in report.stages.items() if not stage.direct]
+    whole: list[Content] = ["whole call", *_figures(call), percent(1.0), count(call.n)]
+    rows = [*direct, whole, *inner]
     below = " Rows below the whole call are sub-steps." if inner else ""
     return Table(
         f"Stages of {name}",
@@ -67,13 +66,13 @@ def _stages(name: str, report: StageReport, call: Times) -> Table:
     )
 
 
-def _row(stage: Stage) -> list[Content]:
-    return [stage.name, *_figures(stage.times), percent(stage.share), count(stage.times.n)]
+def _row(name: str, stage: StageFacts) -> list[Content]:
+    return [name, *_figures(stage), percent(stage.share), count(stage.n)]
 
 
-def _legs(name: str, legs: Legs) -> Table:
+def _legs(name: str, legs: LegsFacts) -> Table:
     known = ["measured", "computed"]
-    serial, parallel = reversed(known) if legs.parallel_measured else known
+    serial, parallel = known if legs.measured == "serial" else reversed(known)
     rows: list[list[Content]] = [
         [IN_TURN, *_figures(legs.serial), serial, "", ""],
         [TOGETHER, *_figures(legs.parallel), parallel, "", ""],
@@ -94,17 +93,23 @@ def _legs(name: str, legs: Legs) -> Table:
     )
 
 
-def _leg_row(leg: Leg, legs: Legs) -> list[Content]:
+def _leg_row(name: str, legs: LegsFacts) -> list[Content]:
+    leg = legs.of[name]
     tail = leg.longest_in_tail / legs.tail if legs.tail else None
     shares = percent(leg.longest / legs.n), percent(tail)
-    return [f"leg {leg.name}", *_figures(leg.times), "measured", *shares]
+    return [f"leg {name}", *_figures(leg), "measured", *shares]
 
 
-def _on_legs(legs: Legs) -> list[str]:
-    ran, other, measured, computed = IN_TURN, TOGETHER, legs.serial, legs.parallel
-    if legs.parallel_measured:
-        ran, other, measured, computed = TOGETHER, IN_TURN, legs.parallel, legs.serial
-    limit = "at most" if legs.parallel_measured else "at least"
+def _on_legs(legs: LegsFacts) -> list[str]:
+    ran, other, measured, computed, limit = (
+        IN_TURN,
+        TOGETHER,
+        legs.serial,
+        legs.parallel,
+        "at least",
+    )
+    if legs.measured == "parallel":
+        ran, other, measured, computed, limit = other, ran, computed, measured, "at most"
     sentences = [
         (
             f"The legs ran {ran}: median {_MS.text(measured.p50)} ms. Run {other}, they would take "
@@ -113,15 +118,17 @@ def _on_legs(legs: Legs) -> list[str]:
     ]
     decisive = legs.decisive
     if decisive is not None:
-        part = round(100 * decisive.longest_in_tail / legs.tail)
-        extra = [(leg.name, leg.extra_in_tail) for leg in legs.of if leg.extra_in_tail is not None]
-        above = ", ".join(f"{name} {signed(ms, 3, ' ms')}" for name, ms in extra)
+        part = round(100 * legs.of[decisive].longest_in_tail / legs.tail)
+        extra = {name: leg.extra_in_tail for name, leg in legs.of.items()}
+        above = ", ".join(
+            f"{name} {signed(ms, 3, ' ms')}" for name, ms in extra.items() if ms is not None
+        )
         sentences.append(
-            f"{decisive.name} decides the tail: it is the longest leg in {part} % of the slowest "
+            f"{decisive} decides the tail: it is the longest leg in {part} % of the slowest "
             f"{_SLOWEST} of calls. Beside their own medians, the legs take there: {above}."
         )
     return sentences
 
 
-def _figures(times: Times) -> tuple[Cell, Cell, Cell]:
+def _figures(times: TimesFacts) -> tuple[Cell, Cell, Cell]:
     return Cell(times.p50, _MS), Cell(times.p95, _MS), Cell(times.mean, _MS)
