@@ -42,7 +42,7 @@ from retrieval_bench_retrievers.functions.user_code import (
 from retrieval_bench_retrievers.libraries.kept_chain import KeptChain
 
 if TYPE_CHECKING:
-    from retrieval_bench_retrievers.libraries.library import AnswerReader, Engine, Library
+    from retrieval_bench_retrievers.libraries.library import Engine, Library
 
 _USUAL_K = 10
 """What an index is built for when nobody said what will be asked."""
@@ -50,7 +50,19 @@ _USUAL_K = 10
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Parameters that every such adapter has; they are explained at the adapters."""
+    """Parameters that every such adapter has; those that differ are explained at the adapters.
+
+    Attributes:
+        external: the index exists already. True, or ``{index, version, count}``, which declares its
+            fingerprint.
+        use_async: False asks the engine's sync method, True the async one. None: the async one when
+            the first sync call says that it is not implemented.
+        min_k: the smallest ``k`` that the factory is called with; more than the hits wanted where
+            chunks collapse.
+        deepen: False never asks for more than ``max(k, min_k)`` hits, as production does; where
+            chunks collapse the list stays shorter.
+        exact: False for an approximate index: equal searches may differ from build to build.
+    """
 
     id_key: str | None = None
     external: bool | Mapping[str, Any] = False
@@ -107,7 +119,6 @@ class FactoryRetriever(Retriever):
         self._params = params
         self._expected_k = _USUAL_K
         self._loop = EventLoop()
-        self._reader: AnswerReader | None = None
         self._documents: Iterable[Document] | None = None
         self._known_ids: set[str] | None = None
         self._built: dict[int, Engine] = {}
@@ -143,7 +154,7 @@ class FactoryRetriever(Retriever):
         # Walked again when another number of hits needs another build.
         self._documents = list(documents) if isinstance(documents, Iterator) else documents
         self._known_ids = set(self._ids_of(self._documents))
-        self._reader = None
+        self._side.begin(self._known_ids)
         self._built.clear()
         self._calls = 0
         self._counts.reset()
@@ -174,8 +185,6 @@ class FactoryRetriever(Retriever):
             require_index(self._documents is not None, self)
         if self._known_ids is not None and not self._known_ids:
             return Ranking([])
-        if self._reader is None:
-            self._reader = self._side.reader(self._known_ids)
         asked = query if self._options.pass_query else query.text
         filters = self._translated(query)
         depth, seen = max(k, self._options.min_k), -1
@@ -188,7 +197,7 @@ class FactoryRetriever(Retriever):
                 stages["factory"] = stages.get("factory", 0) + perf_counter_ns() - begin
             found, inside = self._ask(engine, asked, depth, filters)
             stages[self.library] += inside
-            hits = self._reader.read(found, stages)
+            hits = self._side.read(found, stages)
             ranking = collapse(hits, EMPTY, k)
             exhausted = len(hits) < depth or len(hits) <= seen
             deaf = self._fixed is not None and not engine.takes_k
@@ -197,7 +206,7 @@ class FactoryRetriever(Retriever):
             depth, seen = depth * 2, len(hits)
         self._count(query, k, len(hits), len(ranking))
         spent = sum(stages.values())
-        chain = engine.inside(self._reader)
+        chain = engine.inside(self._side)
         if chain is not None:
             self._unnamed = (chain.unnamed, len(chain.stages))
             stages |= chain.stages
@@ -233,7 +242,7 @@ class FactoryRetriever(Retriever):
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
         """Says how many lists are shorter because chunks collapsed, and how many lost their
         scores."""
-        read = [] if self._reader is None else self._reader.facts()
+        read = self._side.facts()
         unnamed, steps = self._unnamed
         if unnamed:
             read.append(
@@ -276,7 +285,7 @@ class FactoryRetriever(Retriever):
                 + ", ".join(sorted(params)),
                 fix="remove them, or name a factory that takes them",
             )
-        return self._side.engine(named, self._name, filtered=self._filter is not None)
+        return self._side.engine(named, filtered=self._filter is not None)
 
     def _own_parameters(self) -> set[str]:
         return set(inspect.signature(type(self)).parameters) - {"params"}
@@ -352,7 +361,7 @@ class FactoryRetriever(Retriever):
                 accepted=self.returns,
                 fix=self._side.advice(made),
             )
-        return self._side.engine(made, self._name, filtered=self._filter is not None)
+        return self._side.engine(made, filtered=self._filter is not None)
 
     def _ask(self, engine: Engine, asked: Any, k: int, filters: Any) -> tuple[Any, int]:
         """The engine's answer, and the nanoseconds inside of it."""

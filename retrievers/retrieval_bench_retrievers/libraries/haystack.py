@@ -36,17 +36,9 @@ class HaystackRetriever(FactoryRetriever):
         scores: False leaves the documents' scores out. A list has scores where every document has
             one and they never rise.
         output: of a pipeline, the name of the component whose documents are the answer.
-        external: the index exists already. True, or ``{index, version, count}``, which declares its
-            fingerprint.
-        use_async: False calls ``run``, True ``run_async``. None, the default: ``run_async`` when
-            the first ``run`` says that it is not implemented.
-        min_k: the smallest ``k`` that the factory is called with; more than the hits wanted where
-            chunks collapse.
-        deepen: False never asks for more than ``max(k, min_k)`` hits, as production does; where
-            chunks collapse the list stays shorter.
-        exact: False for an approximate index: equal searches may differ from build to build.
         filter: ``module:function`` that makes of a query's :class:`.Filter` a filter of Haystack's;
             ``run`` gets it as ``filters``.
+        external, use_async, min_k, deepen, exact: as of :class:`.Options`.
         **params: handed on to the factory.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Container, Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from typing import Any
 
 from haystack import Document as HaystackDocument
@@ -12,9 +12,7 @@ from haystack.core.pipeline.base import PipelineBase
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.libraries.library import (
-    AnswerReader,
     Engine,
-    Library,
     OwnScores,
     cannot_filter,
 )
@@ -23,7 +21,7 @@ _TEXTS = ("query", "text")
 """Names of inputs that take the text of a query."""
 
 
-class Haystack(Library):
+class Haystack(OwnScores):
     """See :class:`retrieval_bench_retrievers.libraries.haystack.HaystackRetriever`.
 
     Args:
@@ -33,10 +31,17 @@ class Haystack(Library):
         output: of a pipeline, the component whose documents are the answer; None = the only one.
     """
 
+    hit_type = HaystackDocument
+    accepted = "an output `documents`, a list of Haystack documents"
+    own_place = "Document.id"
+    no_id_advice = "name the key of meta that holds the id: id_key"
+    unknown_id_advice = (
+        "keep the ids of the documents that the factory gets; a splitter makes new ones, then use "
+        "`id_key: doc_id`"
+    )
+
     def __init__(self, name: str, id_key: str | None, scores: bool, output: str | None) -> None:
-        self._name = name
-        self._id_key = id_key
-        self._scores = scores
+        super().__init__(name, id_key, scores=scores)
         self._output = output
 
     def document(self, document: Document) -> Any:
@@ -59,10 +64,10 @@ class Haystack(Library):
             return "return a retriever over the store, such as InMemoryBM25Retriever(store)"
         return "end the factory with `return`" if made is None else "return the component itself"
 
-    def engine(self, made: Any, name: str, *, filtered: bool) -> Engine:
+    def engine(self, made: Any, *, filtered: bool) -> Engine:
         """Checks that a query finds its way in, a filter too where there will be one."""
         if isinstance(made, PipelineBase):
-            pipeline = PipelineEngine(made, name, self._output)
+            pipeline = PipelineEngine(made, self.name, self._output)
             takes_filters = pipeline.takes("filters")
             engine: Engine = pipeline
         else:
@@ -70,18 +75,52 @@ class Haystack(Library):
             engine = ComponentEngine(made)
         if filtered and not takes_filters:
             raise cannot_filter(
-                name,
+                self.name,
                 f"a {type(made).__name__}",
                 "an input `filters`, as retrievers of Haystack have",
                 "leave `filter` out, or add such a retriever",
             )
         return engine
 
-    def reader(self, known_ids: Container[str] | None) -> AnswerReader:
-        """Reads the documents of an answer."""
-        return HaystackReader(
-            self._name, self._id_key, known_ids, scores=self._scores, output=self._output
-        )
+    def hits(self, found: Any) -> Any:
+        """The documents of a component, of the named part of a pipeline, or of its only one."""
+        if not isinstance(found, Mapping):
+            return found
+        if "documents" in found:
+            return found["documents"]
+        parts = {
+            name: value["documents"]
+            for name, value in found.items()
+            if isinstance(value, Mapping) and "documents" in value
+        }
+        if self._output is not None:
+            return parts.get(self._output, found)
+        if len(parts) > 1:
+            raise ContractError(
+                f"the pipeline of {self.name} has several outputs with documents: "
+                + ", ".join(sorted(parts)),
+                accepted="one, or the parameter `output`",
+                fix=f"name the one to measure, such as output: {min(parts)}",
+            )
+        return next(iter(parts.values()), found)
+
+    def id_of(self, hit: Any) -> Any:
+        """``Document.id``, or ``meta`` under ``id_key``."""
+        return hit.id if self.id_key is None else hit.meta.get(self.id_key)
+
+    def metadata(self, hit: Any) -> Mapping[str, Any]:
+        """``meta``."""
+        found: Mapping[str, Any] = hit.meta
+        return found
+
+    def score_of(self, hit: Any) -> float | None:
+        """The document's score."""
+        score: float | None = hit.score
+        return score
+
+    def answer_advice(self, found: Any) -> str:
+        """A pipeline that goes on to an answer tells the documents of a part on request."""
+        return "name the component whose documents are the answer: `output`"
 
 
 class ComponentEngine(Engine):
@@ -166,71 +205,6 @@ class PipelineEngine(Engine):
             elif key == "filters" and filters is not None:
                 data.setdefault(component, {})[key] = filters
         return data
-
-
-class HaystackReader(OwnScores):
-    """Reads the documents of a component's or a pipeline's answer."""
-
-    hit_type = HaystackDocument
-    accepted = "an output `documents`, a list of Haystack documents"
-    own_place = "Document.id"
-    no_id_advice = "name the key of meta that holds the id: id_key"
-    unknown_id_advice = (
-        "keep the ids of the documents that the factory gets; a splitter makes new ones, then use "
-        "`id_key: doc_id`"
-    )
-
-    def __init__(
-        self,
-        name: str,
-        id_key: str | None,
-        known_ids: Container[str] | None,
-        *,
-        scores: bool,
-        output: str | None,
-    ) -> None:
-        super().__init__(name, id_key, known_ids, scores=scores)
-        self._output = output
-
-    def hits(self, found: Any) -> Any:
-        """The documents of a component, of the named part of a pipeline, or of its only one."""
-        if not isinstance(found, Mapping):
-            return found
-        if "documents" in found:
-            return found["documents"]
-        parts = {
-            name: value["documents"]
-            for name, value in found.items()
-            if isinstance(value, Mapping) and "documents" in value
-        }
-        if self._output is not None:
-            return parts.get(self._output, found)
-        if len(parts) > 1:
-            raise ContractError(
-                f"the pipeline of {self.name} has several outputs with documents: "
-                + ", ".join(sorted(parts)),
-                accepted="one, or the parameter `output`",
-                fix=f"name the one to measure, such as output: {min(parts)}",
-            )
-        return next(iter(parts.values()), found)
-
-    def id_of(self, hit: Any) -> Any:
-        """``Document.id``, or ``meta`` under ``id_key``."""
-        return hit.id if self.id_key is None else hit.meta.get(self.id_key)
-
-    def metadata(self, hit: Any) -> Mapping[str, Any]:
-        """``meta``."""
-        found: Mapping[str, Any] = hit.meta
-        return found
-
-    def score_of(self, hit: Any) -> float | None:
-        """The document's score."""
-        score: float | None = hit.score
-        return score
-
-    def answer_advice(self, found: Any) -> str:
-        """A pipeline that goes on to an answer tells the documents of a part on request."""
-        return "name the component whose documents are the answer: `output`"
 
 
 def _parameters(made: Any) -> Mapping[str, Any]:

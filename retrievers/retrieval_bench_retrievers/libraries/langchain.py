@@ -33,18 +33,10 @@ class LangChainRetriever(FactoryRetriever):
             or Runnable itself, which is external and decides on its own how many hits it gives.
         id_key: the metadata key that holds the document id; by default ``Document.id`` is it.
         score_key: a metadata key with scores that never rise; by default there are no scores.
-        external: the index exists already. True, or ``{index, version, count}``, which declares its
-            fingerprint.
-        use_async: False calls ``invoke``, True ``ainvoke``. None, the default: ``ainvoke`` when
-            the first ``invoke`` says that it is not implemented.
         pass_query: the Runnable gets the whole :class:`.Query`, not its text.
-        min_k: the smallest ``k`` that the factory is called with; more than the hits wanted where
-            chunks collapse.
-        deepen: False never asks for more than ``max(k, min_k)`` hits, as production does; where
-            chunks collapse the list stays shorter.
-        exact: False for an approximate index: equal searches may differ from build to build.
         filter: ``module:function`` that makes of a query's :class:`.Filter` what the engine wants;
             ``invoke`` gets it as the keyword ``filter``, or as that of the vector store (``expr``).
+        external, use_async, min_k, deepen, exact: as of :class:`.Options`.
         **params: handed on to the factory.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Container, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -20,7 +20,6 @@ from retrieval_bench.core.types import Document, Query, StepTrace
 from retrieval_bench_retrievers.libraries.kept_chain import Inside
 from retrieval_bench_retrievers.libraries.langchain_trace import Trace
 from retrieval_bench_retrievers.libraries.library import (
-    AnswerReader,
     Engine,
     Library,
     cannot_filter,
@@ -73,9 +72,20 @@ class LangChain(Library):
         score_key: the metadata key that holds the score; None = no scores.
     """
 
+    hit_type = LangChainDocument
+    accepted = "a list of LangChain documents"
+    own_place = "Document.id"
+    no_id_advice = (
+        "give the engine the ids (ids=[...] or Document(id=...)), or name the metadata "
+        "key that holds the id: id_key"
+    )
+    unknown_id_advice = (
+        "hand the ids on (ids=[d.id for d in documents]); a text splitter drops them, "
+        "then use `id_key: doc_id`"
+    )
+
     def __init__(self, name: str, id_key: str | None, score_key: str | None) -> None:
-        self._name = name
-        self._id_key = id_key
+        super().__init__(name, id_key)
         self._score_key = score_key
 
     def document(self, document: Document) -> LangChainDocument:
@@ -96,12 +106,12 @@ class LangChain(Library):
             "wrap it: RunnableLambda(function)" if callable(made) else "return the retriever itself"
         )
 
-    def engine(self, made: Any, name: str, *, filtered: bool) -> Engine:
+    def engine(self, made: Any, *, filtered: bool) -> Engine:
         """A retriever takes the filter by keyword; so does the function of a RunnableLambda. Any
         other Runnable hands keywords to who knows which of its parts, if any."""
         if filtered and not _takes_filter(made):
             raise cannot_filter(
-                name,
+                self.name,
                 f"a {type(made).__name__}",
                 "a retriever of a vector store, a retriever whose _get_relevant_documents takes "
                 "other keywords, or RunnableLambda(function(text, filter=None))",
@@ -110,9 +120,50 @@ class LangChain(Library):
         kind = ChainEngine if isinstance(made, RunnableSequence) else LangChainEngine
         return kind(made, _keyword(made) if filtered else "filter")
 
-    def reader(self, known_ids: Container[str] | None) -> AnswerReader:
-        """Reads lists of LangChain documents."""
-        return LangChainReader(self._name, self._id_key, self._score_key, known_ids)
+    def id_of(self, hit: Any) -> Any:
+        """``Document.id``, or the metadata under ``id_key``."""
+        return hit.id if self.id_key is None else hit.metadata.get(self.id_key)
+
+    def metadata(self, hit: Any) -> Mapping[str, Any]:
+        """That of the document."""
+        found: Mapping[str, Any] = hit.metadata
+        return found
+
+    def scores(self, hits: Sequence[Any]) -> list[float] | None:
+        """The numbers under ``score_key``, which never rise."""
+        if self._score_key is None:
+            return None
+        scores: list[float] = []
+        for hit in hits:
+            scores.append(self._score_of(hit, scores))
+        return scores
+
+    def answer_advice(self, found: Any) -> str:
+        """A chain that goes on to an answer is cut where its documents are."""
+        if isinstance(found, Mapping):
+            return "end the chain where its documents are, for example chain.pick('context')"
+        return super().answer_advice(found)
+
+    def _score_of(self, hit: LangChainDocument, before: Sequence[float]) -> float:
+        raw: Any = hit.metadata.get(str(self._score_key))
+        try:
+            score = float(raw)
+        except (TypeError, ValueError):
+            raise ContractError(
+                f"{self.name} returned a document with {raw!r} for a score",
+                where=f"metadata key {self._score_key!r}",
+                accepted=f"a number; metadata keys there: {self.keys(hit)}",
+                fix="leave score_key out to rank by the order of the list",
+            ) from None
+        if before and score > before[-1]:
+            raise ContractError(
+                f"scores of {self.name} rise from {before[-1]:.6g} to {score:.6g} at rank "
+                f"{len(before) + 1}",
+                where=f"metadata key {self._score_key!r}",
+                accepted="best first: scores never rise",
+                fix="leave score_key out to rank by the order of the list; negate distances",
+            )
+        return score
 
 
 class LangChainEngine(Engine):
@@ -174,7 +225,7 @@ class ChainEngine(LangChainEngine):
         answer: Coroutine[Any, Any, Any] = self.made.ainvoke(asked, {"callbacks": [self._trace]})
         return answer
 
-    def inside(self, reader: AnswerReader) -> Inside:
+    def inside(self, library: Library) -> Inside:
         """Steps by run name, told apart."""
         found = Inside()
         steps = [step for step in self._trace.steps if step.end]
@@ -182,7 +233,7 @@ class ChainEngine(LangChainEngine):
         for name, step in zip(names, steps, strict=True):
             found.unnamed += step.name.startswith("Runnable")
             found.stages[f"step:{name}"] = step.end - step.begin
-            made = _made(step.gave, reader)
+            made = _made(step.gave, library)
             if made is not None:
                 found.steps[name] = made
             if step.usage is not None:
@@ -190,95 +241,17 @@ class ChainEngine(LangChainEngine):
         return found
 
 
-def _made(gave: Any, reader: AnswerReader) -> StepTrace | None:
+def _made(gave: Any, library: Library) -> StepTrace | None:
     """The documents or the text that a step gave; None where it is something else."""
     if isinstance(gave, str):
         return StepTrace(texts=[gave])
     if isinstance(gave, list) and gave and isinstance(gave[0], LangChainDocument):
         try:
-            return StepTrace(list(dict.fromkeys(reader.read(gave).doc_ids)))
+            return StepTrace(list(dict.fromkeys(library.read(gave).doc_ids)))
         except ContractError:  # told of what the chain gives in the end
             return None
     text = getattr(gave, "content", None)
     return StepTrace(texts=[text]) if isinstance(text, str) else None
-
-
-class LangChainReader(AnswerReader):
-    """Reads lists of LangChain documents.
-
-    Args:
-        name: of the factory, for messages.
-        id_key: the metadata key that holds the document id; None = ``Document.id``.
-        score_key: the metadata key that holds the score; None = no scores.
-        known_ids: ids that may come back; None where the corpus is not known.
-    """
-
-    hit_type = LangChainDocument
-    accepted = "a list of LangChain documents"
-    own_place = "Document.id"
-    no_id_advice = (
-        "give the engine the ids (ids=[...] or Document(id=...)), or name the metadata "
-        "key that holds the id: id_key"
-    )
-    unknown_id_advice = (
-        "hand the ids on (ids=[d.id for d in documents]); a text splitter drops them, "
-        "then use `id_key: doc_id`"
-    )
-
-    def __init__(
-        self,
-        name: str,
-        id_key: str | None,
-        score_key: str | None,
-        known_ids: Container[str] | None,
-    ) -> None:
-        super().__init__(name, id_key, known_ids)
-        self._score_key = score_key
-
-    def id_of(self, hit: Any) -> Any:
-        """``Document.id``, or the metadata under ``id_key``."""
-        return hit.id if self.id_key is None else hit.metadata.get(self.id_key)
-
-    def metadata(self, hit: Any) -> Mapping[str, Any]:
-        """That of the document."""
-        found: Mapping[str, Any] = hit.metadata
-        return found
-
-    def scores(self, hits: Sequence[Any]) -> list[float] | None:
-        """The numbers under ``score_key``, which never rise."""
-        if self._score_key is None:
-            return None
-        scores: list[float] = []
-        for hit in hits:
-            scores.append(self._score_of(hit, scores))
-        return scores
-
-    def answer_advice(self, found: Any) -> str:
-        """A chain that goes on to an answer is cut where its documents are."""
-        if isinstance(found, Mapping):
-            return "end the chain where its documents are, for example chain.pick('context')"
-        return super().answer_advice(found)
-
-    def _score_of(self, hit: LangChainDocument, before: Sequence[float]) -> float:
-        raw: Any = hit.metadata.get(str(self._score_key))
-        try:
-            score = float(raw)
-        except (TypeError, ValueError):
-            raise ContractError(
-                f"{self.name} returned a document with {raw!r} for a score",
-                where=f"metadata key {self._score_key!r}",
-                accepted=f"a number; metadata keys there: {self.keys(hit)}",
-                fix="leave score_key out to rank by the order of the list",
-            ) from None
-        if before and score > before[-1]:
-            raise ContractError(
-                f"scores of {self.name} rise from {before[-1]:.6g} to {score:.6g} at rank "
-                f"{len(before) + 1}",
-                where=f"metadata key {self._score_key!r}",
-                accepted="best first: scores never rise",
-                fix="leave score_key out to rank by the order of the list; negate distances",
-            )
-        return score
 
 
 def _keyword(made: Any) -> str:

@@ -49,7 +49,7 @@ class Engine(ABC):
         """Whether ``problem``, raised by :meth:`ask`, says that only :meth:`ask_async` works."""
         return isinstance(problem, NotImplementedError)
 
-    def inside(self, reader: AnswerReader) -> Inside | None:
+    def inside(self, library: Library) -> Inside | None:
         """What the last call was made of, for a chain that tells its steps."""
         return None
 
@@ -58,13 +58,13 @@ class Engine(ABC):
         return self if self.takes_k else None
 
 
-class AnswerReader(ABC):
-    """Turns what a library returns into a ranking, by the ids of the documents, never their texts.
+class Library(ABC):
+    """One library: its documents, which of its objects can be asked, and how what these return
+    becomes a ranking, by the ids of the documents, never their texts.
 
     Args:
         name: of the factory, for messages.
         id_key: the metadata key that holds the document id; None = the library's own field.
-        known_ids: ids that may come back; None where the corpus is not known.
 
     Attributes:
         hit_type: the library's type of a hit.
@@ -80,10 +80,39 @@ class AnswerReader(ABC):
     no_id_advice: str
     unknown_id_advice: str
 
-    def __init__(self, name: str, id_key: str | None, known_ids: Container[str] | None) -> None:
+    def __init__(self, name: str, id_key: str | None) -> None:
         self.name = name
         self.id_key = id_key
+        self._known_ids: Container[str] | None = None
+
+    def begin(self, known_ids: Container[str]) -> None:
+        """Forget what was seen: answers are now of a corpus with these ids. Without it nothing is
+        known of the corpus."""
         self._known_ids = known_ids
+
+    @abstractmethod
+    def document(self, document: Document) -> Any:
+        """``document`` as the library has it, a new object on each call."""
+
+    @abstractmethod
+    def is_engine(self, made: Any) -> bool:
+        """Whether ``made`` is an object that can be asked."""
+
+    @abstractmethod
+    def advice(self, made: Any) -> str:
+        """What to do about ``made``, which cannot be asked."""
+
+    @abstractmethod
+    def engine(self, made: Any, *, filtered: bool) -> Engine:
+        """``made``, ready to be asked.
+
+        Args:
+            made: what :meth:`is_engine` accepts.
+            filtered: it will get filters.
+
+        Raises:
+            ContractError: it cannot take the filters, or does not say where its input goes.
+        """
 
     def read(self, found: Any, stages: Mapping[str, int] = EMPTY) -> Ranking:
         """All of ``found`` in its order, with ``stages``; an id may stand in it more than once.
@@ -171,18 +200,21 @@ class AnswerReader(ABC):
         return "return the documents themselves"
 
 
-class OwnScores(AnswerReader):
-    """A reader for libraries whose hits may have a score each.
+class OwnScores(Library):
+    """A library whose hits may have a score each.
 
     A list has scores where every hit has one and they never rise; of any other list the order is
     all there is, which is what these libraries promise.
     """
 
-    def __init__(
-        self, name: str, id_key: str | None, known_ids: Container[str] | None, *, scores: bool
-    ) -> None:
-        super().__init__(name, id_key, known_ids)
+    def __init__(self, name: str, id_key: str | None, *, scores: bool) -> None:
+        super().__init__(name, id_key)
         self._wanted = scores
+        self._lists = self._rising = 0
+
+    def begin(self, known_ids: Container[str]) -> None:
+        """See :meth:`Library.begin`."""
+        super().begin(known_ids)
         self._lists = self._rising = 0
 
     @abstractmethod
@@ -212,39 +244,6 @@ class OwnScores(AnswerReader):
             return []
         told = f"{self._rising:,} of {self._lists:,} lists of {self.name} have scores that rise"
         return [f"{told}: their order counts, not their scores"]
-
-
-class Library(ABC):
-    """One library: its documents, and which of its objects can be asked."""
-
-    @abstractmethod
-    def document(self, document: Document) -> Any:
-        """``document`` as the library has it, a new object on each call."""
-
-    @abstractmethod
-    def is_engine(self, made: Any) -> bool:
-        """Whether ``made`` is an object that can be asked."""
-
-    @abstractmethod
-    def advice(self, made: Any) -> str:
-        """What to do about ``made``, which cannot be asked."""
-
-    @abstractmethod
-    def engine(self, made: Any, name: str, *, filtered: bool) -> Engine:
-        """``made``, ready to be asked.
-
-        Args:
-            made: what :meth:`is_engine` accepts.
-            name: of the factory, for messages.
-            filtered: it will get filters.
-
-        Raises:
-            ContractError: it cannot take the filters, or does not say where its input goes.
-        """
-
-    @abstractmethod
-    def reader(self, known_ids: Container[str] | None) -> AnswerReader:
-        """A reader of its answers."""
 
 
 @contextmanager

@@ -36,17 +36,9 @@ class LlamaIndexRetriever(FactoryRetriever):
             and without one its ``node_id``.
         scores: False leaves the nodes' scores out. A list has scores where every node has one and
             they never rise.
-        external: the index exists already. True, or ``{index, version, count}``, which declares its
-            fingerprint.
-        use_async: False calls ``retrieve``, True ``aretrieve``. None, the default: ``aretrieve``
-            when the first ``retrieve`` says that it is not implemented.
-        min_k: the smallest ``k`` that the factory is called with; more than the hits wanted where
-            chunks collapse.
-        deepen: False never asks for more than ``max(k, min_k)`` hits, as production does; where
-            chunks collapse the list stays shorter.
-        exact: False for an approximate index: equal searches may differ from build to build.
         filter: ``module:function`` that makes of a query's :class:`.Filter` what the engine wants,
             such as ``MetadataFilters``.
+        external, use_async, min_k, deepen, exact: as of :class:`.Options`.
         **params: handed on to the factory.
 
     Raises:

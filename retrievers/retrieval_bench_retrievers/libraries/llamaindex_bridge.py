@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Container, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -16,9 +16,7 @@ from llama_index.core.vector_stores.types import VectorStoreQueryMode
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.libraries.library import (
-    AnswerReader,
     Engine,
-    Library,
     OwnScores,
     described,
 )
@@ -38,7 +36,7 @@ def to_node(document: Document) -> TextNode:
     )
 
 
-class LlamaIndex(Library):
+class LlamaIndex(OwnScores):
     """See :class:`retrieval_bench_retrievers.libraries.llamaindex.LlamaIndexRetriever`.
 
     Args:
@@ -48,10 +46,17 @@ class LlamaIndex(Library):
         filtered: factories return a function of the filters.
     """
 
+    hit_type = NodeWithScore
+    accepted = "a list of NodeWithScore"
+    own_place = "ref_doc_id or node_id of the node"
+    no_id_advice = "give the nodes ids, or name the metadata key that holds the id: id_key"
+    unknown_id_advice = (
+        "keep the ids of the nodes that the factory gets (VectorStoreIndex(nodes)); a splitter "
+        "sets ref_doc_id, and whatever drops that keeps the metadata: use `id_key: doc_id`"
+    )
+
     def __init__(self, name: str, id_key: str | None, scores: bool, filtered: bool) -> None:
-        self._name = name
-        self._id_key = id_key
-        self._scores = scores
+        super().__init__(name, id_key, scores=scores)
         self._filtered = filtered
 
     def document(self, document: Document) -> Any:
@@ -77,22 +82,40 @@ class LlamaIndex(Library):
             )
         return "end the factory with `return`" if made is None else "return the retriever itself"
 
-    def engine(self, made: Any, name: str, *, filtered: bool) -> Engine:
+    def engine(self, made: Any, *, filtered: bool) -> Engine:
         """A retriever as it is, or one for each filter."""
         if not filtered:
             return LlamaIndexEngine(made)
         unfiltered = made(None)
         if not isinstance(unfiltered, BaseRetriever):
             raise ContractError(
-                f"the function that {name} returned gave {described(unfiltered)} for no filter",
+                f"the function that {self.name} returned gave {described(unfiltered)} for no "
+                "filter",
                 accepted="a LlamaIndex retriever (BaseRetriever)",
                 fix=self.advice(unfiltered),
             )
         return FilteredEngine(made, unfiltered)
 
-    def reader(self, known_ids: Container[str] | None) -> AnswerReader:
-        """Reads lists of NodeWithScore."""
-        return LlamaIndexReader(self._name, self._id_key, known_ids, scores=self._scores)
+    def id_of(self, hit: Any) -> Any:
+        """The document that the node is a part of, else the node itself."""
+        node = hit.node
+        if self.id_key is not None:
+            return node.metadata.get(self.id_key)
+        return node.ref_doc_id or node.node_id
+
+    def metadata(self, hit: Any) -> Mapping[str, Any]:
+        """That of the node."""
+        found: Mapping[str, Any] = hit.node.metadata
+        return found
+
+    def score_of(self, hit: Any) -> float | None:
+        """The node's score."""
+        score: float | None = hit.score
+        return score
+
+    def answer_advice(self, found: Any) -> str:
+        """What answers in words is no retriever."""
+        return "return the list of nodes with their scores"
 
 
 class LlamaIndexEngine(Engine):
@@ -140,40 +163,6 @@ class FilteredEngine(Engine):
             return self.made
         made = self._make(filters)
         return made if self._k is None else _deeper(made, self._k) or made
-
-
-class LlamaIndexReader(OwnScores):
-    """Reads lists of NodeWithScore."""
-
-    hit_type = NodeWithScore
-    accepted = "a list of NodeWithScore"
-    own_place = "ref_doc_id or node_id of the node"
-    no_id_advice = "give the nodes ids, or name the metadata key that holds the id: id_key"
-    unknown_id_advice = (
-        "keep the ids of the nodes that the factory gets (VectorStoreIndex(nodes)); a splitter "
-        "sets ref_doc_id, and whatever drops that keeps the metadata: use `id_key: doc_id`"
-    )
-
-    def id_of(self, hit: Any) -> Any:
-        """The document that the node is a part of, else the node itself."""
-        node = hit.node
-        if self.id_key is not None:
-            return node.metadata.get(self.id_key)
-        return node.ref_doc_id or node.node_id
-
-    def metadata(self, hit: Any) -> Mapping[str, Any]:
-        """That of the node."""
-        found: Mapping[str, Any] = hit.node.metadata
-        return found
-
-    def score_of(self, hit: Any) -> float | None:
-        """The node's score."""
-        score: float | None = hit.score
-        return score
-
-    def answer_advice(self, found: Any) -> str:
-        """What answers in words is no retriever."""
-        return "return the list of nodes with their scores"
 
 
 def _deeper(retriever: Any, k: int) -> Any:
