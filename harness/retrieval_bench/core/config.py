@@ -242,25 +242,43 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
-def validate(model: type[Model], content: Mapping[str, Any], *, where: str) -> Model:
+def validate(
+    model: type[Model],
+    content: Mapping[str, Any],
+    *,
+    where: str,
+    accepted: str = "",
+    fix: str = "correct the file",
+    context: Any = None,
+) -> Model:
     """``content`` as ``model``.
+
+    Args:
+        accepted: for the message; without it of each fault what ``description`` says of the key, or
+            the keys that there are.
+        context: of the validation.
 
     Raises:
         ConfigError: all faults in one message, without the values, which may be secret.
     """
     try:
-        return model.model_validate(content)
+        return model.model_validate(content, context=context)
     except ValidationError as problem:
+        known = dict.fromkeys(_keys(model, one["loc"]) for one in problem.errors())
         raise ConfigError(
             "; ".join(plugins.describe_faults(problem)),
             where=where,
-            accepted="; ".join(dict.fromkeys(_keys(model, one["loc"]) for one in problem.errors())),
-            fix="correct the file",
+            accepted=accepted or "; ".join(known),
+            fix=fix,
         ) from None
 
 
 def _keys(model: type[BaseModel], location: Sequence[int | str]) -> str:
-    """The keys of the section in which a fault lies; those of the top where it is no model."""
+    """What the section takes in which a fault lies: as its description says, or its keys; those of
+    the top where it is no model."""
+    first = model.model_fields.get(str(location[0])) if location else None
+    if first is not None and first.description:
+        return f"{location[0]}: {first.description}"
     section: Any = model
     for part in location[:-1]:
         section = getattr(getattr(section, "model_fields", {}).get(part), "annotation", None)

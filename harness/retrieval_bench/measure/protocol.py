@@ -7,10 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.config import read_yaml
+from retrieval_bench.core.config import read_yaml, validate
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench.stats.resampling import SEED
 
 WARM_UP_CALLS = 50
@@ -185,21 +184,13 @@ def parameters(content: Mapping[str, Any], where: str) -> dict[str, Any]:
     Raises:
         ConfigError: an unknown key, or a value of another type.
     """
-    from pydantic import ConfigDict, ValidationError, create_model
+    from pydantic import ConfigDict, create_model
 
     known: dict[str, Any] = {
         one.name: (one.type, one.default) for one in fields(Protocol) if one.name != "profile"
     }
     checks = create_model("Profile", __config__=ConfigDict(extra="forbid"), **known)
-    try:
-        checked = checks.model_validate(content)
-    except ValidationError as problem:
-        raise ConfigError(
-            "; ".join(describe_faults(problem)),
-            where=where,
-            accepted="keys " + ", ".join(known),
-            fix="correct the file",
-        ) from None
+    checked = validate(checks, content, where=where)
     return {name: getattr(checked, name) for name in checked.model_fields_set}
 
 

@@ -25,15 +25,14 @@ from pydantic import (
     Field,
     StrictBool,
     StrictInt,
-    ValidationError,
     ValidationInfo,
     field_validator,
 )
 from pydantic_core import PydanticCustomError
 
+from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError, distinct_names
 from retrieval_bench.core.notices import with_text
-from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench.core.ranking import checked_ranking, top_k
 from retrieval_bench.core.retriever import (
     Answers,
@@ -143,7 +142,15 @@ class Hybrid(Retriever):
     ) -> None:
         sources = sources_of(legs)
         names = distinct_names([source.name for source in sources])
-        settings = _settings(names, {"fusion": fusion, "depth": depth, "parallel": parallel})
+        settings = validate(
+            _Settings,
+            {"fusion": fusion, "depth": depth, "parallel": parallel},
+            where=f"hybrid of {', '.join(names)}",
+            accepted="fusion {method: rrf, k, base, weights} or {method: convex, normalize, "
+            "weights}; depth of at least 1, or one per leg; parallel true or false",
+            fix="correct the parameters of the hybrid",
+            context={"legs": names},
+        )
         scored = partial(_require_scores, names, settings.fusion)
         self._fusion: RRF | Convex = settings.fusion
         self._parallel = settings.parallel
@@ -466,19 +473,6 @@ def _stages(
         for stage, ns in ranking.stages.items()
     }
     return {**of_legs, **own}
-
-
-def _settings(names: Sequence[str], params: Mapping[str, Any]) -> _Settings:
-    try:
-        return _Settings.model_validate(params, context={"legs": names})
-    except ValidationError as problem:
-        raise ConfigError(
-            "; ".join(describe_faults(problem)),
-            where=f"hybrid of {', '.join(names)}",
-            accepted="fusion {method: rrf, k, base, weights} or {method: convex, normalize, "
-            "weights}; depth of at least 1, or one per leg; parallel true or false",
-            fix="correct the parameters of the hybrid",
-        ) from None
 
 
 def _require_scores(names: Sequence[str], fusion: RRF | Convex, legs: Sequence[Retriever]) -> None:

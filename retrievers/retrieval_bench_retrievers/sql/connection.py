@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench_retrievers.sql.failures import refused, text_of
+from retrieval_bench_retrievers.sql.params import PoolSettings
 from retrieval_bench_retrievers.sql.statement import WHERE
 
 if TYPE_CHECKING:
@@ -21,42 +22,6 @@ if TYPE_CHECKING:
 _HIDDEN = "***"
 _USERINFO = re.compile(r"postgres(?:ql)?://[^:/@]*:(.*)@")
 """An address with a password: what stands before its last @."""
-
-
-@dataclass(frozen=True, slots=True)
-class PoolSettings:
-    """How many connections are kept, and the seconds that a search waits for one."""
-
-    smallest: int = 1
-    largest: int = 1
-    timeout_s: float = 5.0
-
-    @classmethod
-    def parse(cls, given: Any) -> PoolSettings:
-        """The parameter ``pool``.
-
-        Raises:
-            ConfigError: an unknown key, or a number that cannot be.
-        """
-        known = {"min": 1, "max": None, "timeout_s": 5}
-        if not isinstance(given, Mapping):
-            raise ConfigError(f"pool = {given!r}", where=WHERE, accepted=", ".join(known))
-        for key in given:
-            if key not in known:
-                accepted = near_names(str(key), known)
-                raise ConfigError(f"pool: unknown key {key!r}", where=WHERE, accepted=accepted)
-        smallest = given.get("min", 1)
-        largest = given.get("max", max(1, smallest) if isinstance(smallest, int) else 1)
-        timeout = given.get("timeout_s", 5)
-        whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (smallest, largest))
-        seconds = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-        if not whole or not 0 <= smallest <= largest or largest < 1 or not seconds or timeout <= 0:
-            raise ConfigError(
-                f"pool = {dict(given)!r}",
-                where=WHERE,
-                accepted="whole numbers 0 <= min <= max, max at least 1, timeout_s above 0",
-            )
-        return cls(smallest, largest, float(timeout))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +156,7 @@ def open_pool(
     logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
     pool: ConnectionPool[Any] = ConnectionPool(
         address.dsn,
-        min_size=settings.smallest,
+        min_size=settings.min,
         max_size=settings.largest,
         timeout=settings.timeout_s,
         kwargs={"autocommit": True},

