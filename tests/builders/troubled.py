@@ -14,7 +14,8 @@ class Troubled(Retriever):
     """Answers the first documents.
 
     Args:
-        trouble: of each tenth call from the 200th on: ``fail``, ``hang``, ``empty`` or ``die``.
+        trouble: of each tenth call from the 200th on: ``fail``, ``hang``, ``empty`` or ``die``;
+            ``never``: of every call.
         external: it holds the corpus already.
     """
 
@@ -35,6 +36,8 @@ class Troubled(Retriever):
     def search(self, query: Query, k: int) -> list[tuple[str, float]]:
         self.calls += 1
         time.sleep(self.takes_s)
+        if self.trouble == "never":
+            raise ConnectionError("the service is not there")
         if self.calls > 200 and self.calls % 10 == 0:
             if self.trouble == "fail":
                 raise ConnectionError("the service went away")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.document import Documented
-from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.load.generator import Made
 from retrieval_bench.load.levels import LevelResult, State, Times
 from retrieval_bench.load.tails import BLOCKS, Floats
@@ -165,16 +165,24 @@ class Search:
     measure: Callable[[float, int], Evidence]
     more: Callable[[], bool] = lambda: True
     seen: dict[float, list[Evidence]] = field(default_factory=dict)
-    levels: int = 0
 
     def run(self, first: float) -> Capacity:
-        """The bracket, from a first guess of the rate."""
+        """Look for it from a first guess of the rate."""
         self._steps(first)
         while self._open() and (rate := self._between()) is not None:
             self._ask(rate)
         self._confirm()
+        return self.found(whole=self._open())
+
+    def found(self, *, whole: bool) -> Capacity:
+        """The bracket by the levels so far.
+
+        Args:
+            whole: the search came to its end; else what was shown once is better than nothing.
+        """
         keeps, breaks = self._ends(twice=True)
-        if not self._open():  # the time was up: what was shown once is better than nothing
+        early = not whole and self._open()
+        if not whole:
             once = self._ends()
             keeps, breaks = keeps or once[0], breaks or once[1]
         near = keeps is not None and breaks is not None and breaks <= _NARROW**2.5 * keeps
@@ -183,15 +191,21 @@ class Search:
             reason = "the generator could not make some rates: --processes shares the load"
         elif keeps is None or breaks is None:
             reason = "too little time (--max-minutes), or too few calls in a level (--duration)"
-        return Capacity(self.limit, keeps, breaks, self.levels, not near, reason)
+        if early:
+            reason = f"the search was ended after {counted(self.levels, 'level')}"
+        return Capacity(self.limit, keeps, breaks, self.levels, early or not near, reason)
+
+    @property
+    def levels(self) -> int:
+        """How many were made."""
+        return sum(map(len, self.seen.values()))
 
     def _open(self) -> bool:
         return self.levels < _MOST_LEVELS and self.more()
 
     def _ask(self, rate: float) -> Shown:
         for _ in range(2):  # a level that was not measured is made once again
-            self.levels += 1
-            one = self.measure(rate, self.levels)
+            one = self.measure(rate, self.levels + 1)
             self.seen.setdefault(rate, []).append(one)
             if one.state is not State.NOT_MEASURED:
                 break

@@ -20,7 +20,6 @@ from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
-from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.experiment.preparation import prepare_told
@@ -32,10 +31,16 @@ from retrieval_bench.load.quality import LevelQuality, Scorer
 from retrieval_bench.load.schedule import Pace
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.runs.records import cannot_write, check_destination, new_folder, slug, to_json
+from retrieval_bench.runs.records import (
+    LOAD,
+    cannot_write,
+    check_destination,
+    new_folder,
+    slug,
+    to_json,
+)
 
 ROOT = Path("results") / "loads"
-DOCUMENT = "load.json"
 
 SLOTS = 32
 """Calls that a process has under way at most, of a service. What runs in the process itself has as
@@ -51,7 +56,7 @@ _UNLOADED_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Documented):
     """Which levels are made.
 
     Attributes:
@@ -63,6 +68,11 @@ class Plan:
         limit: look for the highest rate that keeps it, after the other levels.
         max_minutes: that this may take.
     """
+
+    KEYS = (
+        "rates clients replayed arrivals ramp_s seconds warm_up_s timeout_s slots processes seed "
+        "limit max_minutes"
+    )
 
     rates: Sequence[float] = ()
     clients: Sequence[int] = ()
@@ -77,6 +87,11 @@ class Plan:
     seed: int = 20_240_229
     limit: Limit | None = None
     max_minutes: float = 10.0
+
+    @property
+    def replayed(self) -> int:
+        """Number of recorded times."""
+        return len(self.recorded)
 
     def levels(self) -> Iterator[Level]:
         """In their order; of clients that call in turn, ``slots`` is how many there are."""
@@ -113,12 +128,13 @@ class LoadResult(Documented):
     Attributes:
         retriever: its name.
         dataset: its name.
+        fingerprint, split: of the dataset.
         k: hits asked for.
+        plan: what was to be made.
         status: "complete" or "partial".
         external: the retriever is a service or a chain outside of the generator's processes.
         shared: several threads ask one instance, or each has its own.
         slots: calls under way at most, of each process.
-        processes: of the generator.
         unloaded: one call at a time.
         levels: in the order made.
         capacity: the highest rate that keeps a limit; None where there is no limit.
@@ -129,24 +145,89 @@ class LoadResult(Documented):
 
     schema_version: ClassVar[int] = 1
     KEYS = (
-        "retriever dataset k status external shared slots processes unloaded levels capacity "
-        "warnings environment folder?"
+        "retriever dataset fingerprint split k plan status external shared slots "
+        "processes unloaded levels capacity warnings environment folder?"
     )
 
     retriever: str
     dataset: str
+    fingerprint: str
+    split: str
     k: int
+    plan: Plan
     status: str
     external: bool
     shared: bool
     slots: int
-    processes: int
     unloaded: Loaded
     levels: tuple[Loaded, ...]
     capacity: Capacity | None = None
     warnings: tuple[str, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
+
+    @property
+    def processes(self) -> int:
+        """Of the generator."""
+        return self.plan.processes or 1
+
+
+@dataclass(slots=True)
+class Subject:
+    """A retriever that levels are made of, one after the other, by a generator of its own.
+
+    Attributes:
+        experiment: the retriever, closed, and what it is asked.
+        slots: calls under way at most, of each process.
+    """
+
+    experiment: Experiment
+    generator: Generator
+    slots: int
+    reporter: Reporter
+
+    @classmethod
+    def ready(
+        cls,
+        experiment: Experiment,
+        generator: Generator,
+        plan: Plan,
+        reporter: Reporter | None,
+    ) -> Subject:
+        """Prepared in as many processes as the plan has.
+
+        Raises:
+            HarnessError: it cannot be prepared, or has fewer slots than the plan.
+        """
+        (candidate,) = experiment.candidates
+        reporter = reporter or Silent()
+        with reporter.phase(Phase(Step.INDEXING, candidate.name)):
+            generator.prepare(plan.processes or 1)
+        own = SLOTS if generator.external else os.cpu_count() or 1
+        slots = plan.slots or (own if generator.threads else 1)
+        if slots > 1 and not generator.threads:
+            raise ConfigError(
+                f"--slots {slots} of {candidate.name}, which several threads may not ask",
+                accepted="1, or a retriever whose Capabilities(threads=True) says that they may",
+                fix="leave --slots out; --processes gives each its own",
+            )
+        return cls(experiment, generator, slots, reporter)
+
+    @property
+    def name(self) -> str:
+        """Of the retriever."""
+        return self.experiment.candidates[0].name
+
+    def make(self, level: Level) -> tuple[Made, LevelResult]:
+        """The calls of a level, and what they show. Where several threads may not ask the
+        retriever, each client has a process of its own."""
+        if level.pace is not None:
+            level = replace(level, slots=level.slots or self.slots)
+        elif not self.generator.threads:
+            level = replace(level, slots=1, processes=level.slots)
+        with self.reporter.phase(Phase(Step.SEARCHING, f"{self.name}, {words(level)}")):
+            made = self.generator.run(level)
+        return made, judged(made, in_process=not self.generator.external)
 
 
 def load(
@@ -179,21 +260,17 @@ def load(
     spec = LaunchSpec(
         [retriever], dataset, split, k, metrics, overrides, Protocol(threads=threads), language
     ).message(0)
-    experiment = prepare_told(spec)
-    experiment.close()  # the processes of the generator have their own
-    _refuse(experiment.candidates[0])
-    reporter = reporter or Silent()
+    experiment = checked(spec)
     created = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    name = experiment.candidates[0].name
-    record = f"{created}-{slug(name)}-{slug(experiment.dataset.name)}-{token_hex(4)}"
+    called = (experiment.candidates[0].name, experiment.dataset.name)
+    record = "-".join((created, *map(slug, called), token_hex(4)))
     folder = (out if out is not None else ROOT / record).absolute()
-    with _new_folder(folder, record) as new, _generator(spec, new, on) as (generator, usual):
+    with _new_folder(folder, record) as new, generator_of(spec, new, on) as (generator, usual):
         plan = replace(plan, processes=plan.processes or usual)
-        with reporter.phase(Phase(Step.INDEXING, name)):
-            generator.prepare(plan.processes or 1)
-        result = _levels(experiment, generator, plan, new, reporter)
+        subject = Subject.ready(experiment, generator, plan, reporter)
+        result = _levels(subject, plan, new)
         text = to_json(secrets.redact({"load_id": record, **result.as_dict()}))
-        (new / DOCUMENT).write_text(text + "\n", encoding="utf-8")
+        (new / LOAD).write_text(text + "\n", encoding="utf-8")
     return replace(result, folder=folder)
 
 
@@ -207,7 +284,7 @@ def _new_folder(folder: Path, record: str) -> Iterator[Path]:
 
 
 @contextmanager
-def _generator(
+def generator_of(
     spec: Mapping[str, Any], folder: Path, on: str | None
 ) -> Iterator[tuple[Generator, int]]:
     """The generator, and how many processes it has where nobody says it."""
@@ -251,112 +328,103 @@ def _check(plan: Plan) -> None:
         raise ConfigError(f"{option} {value:g}", accepted=accepted, fix=f"correct {option}")
 
 
-def _refuse(candidate: Candidate) -> None:
-    """Raise ConfigError where the figures under load would be those of something else."""
-    why = None
+def checked(spec: Mapping[str, Any]) -> Experiment:
+    """What is loaded, built, checked and closed: the processes of the generator have their own.
+
+    Raises:
+        HarnessError: it cannot be prepared, or the figures would be those of something else.
+    """
+    experiment = prepare_told(spec)
+    experiment.close()
+    (candidate,), why = experiment.candidates, None
     if candidate.capabilities.replays:
         why = "reads its answers from a saved run"
     elif candidate.rate_limit is not None:
         why = "may be called only so often (`rate_limit` of its config)"
+    elif candidate.price is not None:
+        why = "costs money with each call (`price` of its config), of which a level makes thousands"
     if why:
         raise ConfigError(
             f"load on {candidate.name!r}, which {why}",
-            accepted="a retriever that searches, as often as it is asked",
-            fix="load the system itself, without a limit",
+            accepted="a retriever that searches, as often as it is asked, at no cost",
+            fix="load the system itself, without a limit; or take `price` out where it is meant",
         )
+    return experiment
 
 
-def _levels(
-    experiment: Experiment, generator: Generator, plan: Plan, folder: Path, reporter: Reporter
-) -> LoadResult:
-    candidate = experiment.candidates[0]
+def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
+    experiment, slots, external = subject.experiment, subject.slots, subject.generator.external
     metric = experiment.metrics[0] if experiment.counted else None
     scorer = Scorer(experiment.queries, experiment.dataset, metric, experiment.k)
-    in_process = not generator.external
-    own = (os.cpu_count() or 1) if generator.threads else 1
-    slots = plan.slots or (own if in_process else SLOTS)
-    if in_process and not generator.threads and slots > 1:
-        raise ConfigError(
-            f"--slots {slots} of {candidate.name}, which several threads may not ask",
-            accepted="1, or a retriever whose Capabilities(threads=True) says that they may",
-            fix="leave --slots out; --processes gives each its own",
-        )
     warnings = list(drawn(experiment.dataset))
-    seconds = min(_UNLOADED_S, plan.seconds)
-    first = Level(None, 1, seconds, plan.warm_up_s, plan.timeout_s, plan.seed)
-    with reporter.phase(Phase(Step.SEARCHING, candidate.name)):
-        made = generator.run(first)
-    unloaded = Loaded(judged(made, in_process=in_process), scorer.unloaded(made))
-    _keep(folder, 0, made)
-    if not unloaded.result.answered:
-        errors = ", ".join(f"{n:,} {kind}" for kind, n in unloaded.result.errors.items())
-        raise HarnessError(
-            f"no call of {candidate.name} was answered: {errors or 'none was made'}",
-            accepted="a retriever that answers one call at a time",
-            fix=f"look at it first: retrieval-bench doctor {candidate.name}",
-        )
     done: list[Loaded] = []
-    status, capacity = "complete", None
 
-    def make(planned: Level) -> Made:
-        level = _fitted(planned, slots, shared=generator.threads)
-        with reporter.phase(Phase(Step.SEARCHING, f"{candidate.name}, {words(level)}")):
-            made = generator.run(level)
-        _keep(folder, len(done) + 1, made)
-        done.append(Loaded(judged(made, in_process=in_process), scorer.scored(made)))
-        return made
+    def make(level: Level) -> tuple[Made, LevelResult]:
+        made, result = subject.make(level)
+        quality, means = scorer.scored(made)
+        np.save(folder / f"calls-{len(done)}.npy", made.calls.stacked())
+        np.save(folder / f"quality-{len(done)}.npy", means)
+        done.append(Loaded(result, quality))
+        return made, result
 
+    first = Level(None, 1, seconds=min(_UNLOADED_S, plan.seconds), seed=plan.seed)
+    _, alone = make(replace(first, warm_up_s=plan.warm_up_s, timeout_s=plan.timeout_s))
+    if not alone.answered:
+        errors = ", ".join(f"{n:,} {kind}" for kind, n in alone.errors.items())
+        raise HarnessError(
+            f"no call of {subject.name} was answered: {errors or 'none was made'}",
+            accepted="a retriever that answers one call at a time",
+            fix=f"look at it first: retrieval-bench doctor {subject.name}",
+        )
+    status, search = "complete", None
     try:
         for planned in plan.levels():
             make(planned)
         if plan.limit is not None:
-            capacity = _searched(
-                plan, plan.limit, slots, make, lambda: done[-1].result, external=not in_process
-            )
+            first_rate, search = _search(plan, plan.limit, slots, make, external=external)
+            search.run(first_rate)
     except KeyboardInterrupt:
         status = "partial"
     except HarnessError as problem:
-        if not done:
+        if not done[1:]:
             raise
         status = "partial"
         warnings += coded([f"it ended early: {problem.given}"], Code.OTHER)
+    whole = status == "complete"
     return LoadResult(
-        candidate.name,
+        subject.name,
         experiment.dataset.name,
+        experiment.dataset.fingerprint,
+        experiment.dataset.split,
         experiment.k,
+        plan,
         status,
-        generator.external,
-        generator.threads,
+        external,
+        subject.generator.threads,
         slots,
-        plan.processes or 1,
-        unloaded,
-        tuple(done),
-        capacity,
+        done[0],
+        tuple(done[1:]),
+        None if search is None else search.found(whole=whole),
         tuple(warnings),
         environment(experiment.protocol.threads),
     )
 
 
-def _searched(
+def _search(
     plan: Plan,
     limit: Limit,
     slots: int,
-    make: Callable[[Level], Made],
-    result: Callable[[], LevelResult],
+    make: Callable[[Level], tuple[Made, LevelResult]],
     *,
     external: bool,
-) -> Capacity:
-    """The highest rate that keeps a limit; clients that call in turn give the first guess.
-
-    Args:
-        make: the calls of a level.
-        result: what the level that was made last shows.
-    """
+) -> tuple[float, Search]:
+    """The search for the highest rate that keeps a limit, not yet begun, and its first rate, which
+    clients that call in turn give."""
     processes = plan.processes or 1
     usual = Level(None, slots, plan.seconds, plan.warm_up_s, plan.timeout_s)
-    make(replace(usual, seed=plan.seed + 1, seconds=min(plan.seconds, _UNLOADED_S)))
+    _, turns = make(replace(usual, seed=plan.seed + 1, seconds=min(plan.seconds, _UNLOADED_S)))
     copies = 1 if external else processes
-    first = _FIRST * copies * max(result().answered_rate, 1 / plan.seconds)
+    first = _FIRST * copies * max(turns.answered_rate, 1 / plan.seconds)
     ends = time.monotonic() + 60 * plan.max_minutes
     took = plan.ramp_s + plan.warm_up_s + plan.seconds
 
@@ -367,18 +435,9 @@ def _searched(
         if external:  # as many as a system that keeps the limit has under way, and as many again
             most = math.ceil(2 * rate * limit.ms / 1e3 / processes)
             level = replace(level, slots=min(max(slots, most), _MOST_SLOTS))
-        made = make(level)
-        return Evidence.of(made, result(), limit)
+        return Evidence.of(*make(level), limit)
 
-    return Search(limit, measure, lambda: time.monotonic() + took < ends).run(first)
-
-
-def _fitted(level: Level, slots: int, *, shared: bool) -> Level:
-    """A level as the retriever allows: where several threads may not ask it, each client has a
-    process of its own."""
-    if level.pace is not None:
-        return replace(level, slots=level.slots or slots)
-    return level if shared else replace(level, slots=1, processes=level.slots)
+    return first, Search(limit, measure, lambda: time.monotonic() + took < ends)
 
 
 def words(level: Level) -> str:
@@ -386,7 +445,3 @@ def words(level: Level) -> str:
     if level.pace is None:
         return counted(level.slots * level.processes, "client")
     return f"{level.pace.rate:,g} a second" if level.pace.rate else "recorded times"
-
-
-def _keep(folder: Path, number: int, made: Made) -> None:
-    np.save(folder / f"calls-{number}.npy", made.calls.stacked())

@@ -27,8 +27,11 @@ class LevelQuality(Documented):
 
     Attributes:
         metric: its name; None where nothing is judged.
-        mean: over queries, each the mean of its calls; a call without an answer counts as 0.
-        difference: from the unloaded mean of the same queries; None where there is none.
+        mean: over queries, each the mean of its calls; a call without an answer counts as 0. Under
+            load of those queries only that were asked unloaded, too, if there are any.
+        queries: that it is the mean of.
+        unloaded: the unloaded mean of the same queries; None where none was asked.
+        difference: from that.
         ci95: of it.
         compared: answered calls of queries that were answered unloaded, too.
         changed: of these, calls whose hits are none of those that the query had there.
@@ -38,6 +41,8 @@ class LevelQuality(Documented):
 
     metric: str | None
     mean: float | None
+    queries: int
+    unloaded: float | None
     difference: float | None
     ci95: tuple[float, float] | None
     compared: int
@@ -65,18 +70,13 @@ class Scorer:
         self._unloaded: dict[int, set[tuple[str, ...]]] = {}
         self._means: NDArray[np.float64] | None = None
 
-    def unloaded(self, made: Made) -> LevelQuality:
-        """Take the answers of these calls as those of the system without load."""
-        for query, ids in made.answers.values():
-            self._unloaded.setdefault(query, set()).add(ids)
-        quality, self._means = self._scored(made)
-        return quality
-
-    def scored(self, made: Made) -> LevelQuality:
-        """The answers of the calls of a level."""
-        return self._scored(made)[0]
-
-    def _scored(self, made: Made) -> tuple[LevelQuality, NDArray[np.float64]]:
+    def scored(self, made: Made) -> tuple[LevelQuality, NDArray[np.float64]]:
+        """The answers of the calls of a level, and the mean of each query, NaN where it has none;
+        the first level is that of the system without load."""
+        first = self._means is None
+        if first:
+            for query, ids in made.answers.values():
+                self._unloaded.setdefault(query, set()).add(ids)
         calls = made.calls
         inside = (calls.due >= made.begin) & (calls.due < made.end)
         calls = calls[inside]
@@ -84,25 +84,15 @@ class Scorer:
         counts = self._changed(answers, calls)
         means = self._means_of(answers, calls)
         known = ~np.isnan(means)
-        mean = float(means[known].mean()) if known.any() else None
-        difference, ci95 = self._difference(means)
-        name = None if self.metric is None else str(self.metric)
-        return LevelQuality(name, mean, difference, ci95, *counts), means
-
-    def _difference(
-        self, means: NDArray[np.float64]
-    ) -> tuple[float | None, tuple[float, float] | None]:
-        if self._means is None or self.metric is None:
-            return None, None
-        both = ~np.isnan(means) & ~np.isnan(self._means)
-        apart = (means - self._means)[both]
-        if len(apart) < 2:
-            return None, None
-        if np.abs(apart).max() < 1e-12:
-            return 0.0, (0.0, 0.0)
-        scale = self.metric.scale
-        low, high = mean_intervals(apart[:, None], [scale and scale.of_differences])[0]
-        return float(apart.mean()), (float(low), float(high))
+        unloaded = np.full(len(means), np.nan) if self._means is None else self._means
+        both = known & ~np.isnan(unloaded)
+        used = both if both.any() else known
+        mean = float(means[used].mean()) if used.any() else None
+        before = float(unloaded[both].mean()) if both.any() else None
+        difference, ci95 = paired((means - unloaded)[both], self.metric)
+        name, n = None if self.metric is None else str(self.metric), int(used.sum())
+        self._means = means if first else self._means
+        return LevelQuality(name, mean, n, before, difference, ci95, *counts), means
 
     def _changed(self, answers: Mapping[int, Answer], calls: Calls) -> tuple[int, int, int, int]:
         compared = changed = empty = fewer = 0
@@ -144,6 +134,19 @@ class Scorer:
         packed = pack_rankings(ids, [Ranking(list(hits), None) for _, hits in new], self.k)
         found = evaluate(packed.ranking, packed.doc_ids, ids, self.qrels, [metric], intervals=False)
         self._values.update(zip(new, found.per_query[:, 0].tolist(), strict=True))
+
+
+def paired(
+    apart: NDArray[np.float64], metric: Metric | None
+) -> tuple[float | None, tuple[float, float] | None]:
+    """The mean of paired differences and its 95 % interval; None where there are too few."""
+    if len(apart) < 2 or metric is None:
+        return None, None
+    if np.abs(apart).max() < 1e-12:
+        return 0.0, (0.0, 0.0)
+    scale = metric.scale
+    low, high = mean_intervals(apart[:, None], [scale and scale.of_differences])[0]
+    return float(apart.mean()), (float(low), float(high))
 
 
 def _answers_of(calls: Calls, made: Made) -> dict[int, Answer]:

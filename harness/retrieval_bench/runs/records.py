@@ -56,8 +56,14 @@ PICTURES = "pictures"
 TEXT = "summary.txt"
 COLD = "cold.json"
 DUET = "duet.json"
+LOAD = "load.json"
+LOADED = ("calls-*.npy", "quality-*.npy")
 _PENDING = ".summary.json"
-_FILES = (SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, DUET, _PENDING, SUMS)
+_FILES = (
+    *(SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, DUET, LOAD, *LOADED, _PENDING),
+    SUMS,
+)
+"""Patterns of the names of all that a record is made of."""
 
 DEFAULT_ROOT = Path("results") / "runs"
 
@@ -285,9 +291,9 @@ def new_folder(target: Path, record_id: str) -> Iterator[Path]:
             yield target
             write_sums(target)
         except BaseException:
-            for name in _FILES:
+            for path in [path for name in _FILES for path in target.glob(name)]:
                 with suppress(OSError):
-                    (target / name).unlink(missing_ok=True)
+                    path.unlink(missing_ok=True)
             raise
         return
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.load.capacity import Limit
+from retrieval_bench.load.generator import Generator, Level, Made
 from retrieval_bench.load.levels import State
 from retrieval_bench.load.load import LoadResult, Plan, load
 from retrieval_bench.reports.tables.measure.load import load_tables
+from tests.builders.queued import SERVICE_S, queue, sojourn_ms
 
 
 def _load(trouble: str, out: Path, plan: Plan, **params: Any) -> LoadResult:
@@ -57,6 +61,55 @@ def test_empty_answers_under_load_are_seen(tmp_path: Path) -> None:
     quality = found.levels[1].quality
     assert quality is not None
     assert quality.changed == quality.empty > 0
+
+
+def test_an_empty_folder_that_was_there_is_empty_again_after_an_error(tmp_path: Path) -> None:
+    out = tmp_path / "load"
+    out.mkdir()
+    with pytest.raises(HarnessError, match="no call of"):
+        _load("never", out, SHORT)
+    assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [({"price": {"calls": 0.01}}, "costs money"), ({"rate_limit": 5}, "so often")],
+)
+def test_what_must_not_be_called_without_end_is_refused(
+    tmp_path: Path, config: dict[str, Any], why: str
+) -> None:
+    given = {"target": "tests.builders.troubled:Troubled", **config}
+    with pytest.raises(ConfigError, match=why):
+        load(given, "science-mini", SHORT, out=tmp_path / "load")
+
+
+def test_a_search_that_is_interrupted_says_what_its_levels_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Levels of made-up queues, and Ctrl-C in the sixth."""
+    made: list[Level] = []
+
+    def run(_: Generator, level: Level) -> Made:
+        made.append(level)
+        if len(made) == 7:
+            raise KeyboardInterrupt
+        rate = 250.0 if level.pace is None else level.pace.rate or 0.0
+        answers = {(0, 0): (0, ("1",))}
+        return replace(queue(rate * SERVICE_S, 30.0, len(made)), answers=answers)
+
+    monkeypatch.setattr(Generator, "run", run)
+    monkeypatch.setattr(Generator, "prepare", lambda *_: None)
+    plan = Plan(limit=Limit(95.0, sojourn_ms(0.5, 95.0, constant=False)), seconds=30.0)
+    found = load("bm25", "science-mini", plan, out=tmp_path / "load")
+    assert found.status == "partial"
+    capacity = found.capacity
+    assert capacity is not None
+    assert capacity.keeps is not None
+    assert capacity.breaks is not None
+    assert capacity.keeps < 250.0 < capacity.breaks
+    assert capacity.rough
+    assert str(capacity.reason).startswith("the search was ended after 4 levels")
+    assert "(rough)" in str(load_tables(found))
 
 
 def test_a_call_that_hangs_is_open_and_the_next_level_has_a_process_of_its_own(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import end_text, short_ms, signed
+from retrieval_bench.core.figures import end_text, quality_text, short_ms, signed
 from retrieval_bench.load.capacity import Capacity
 from retrieval_bench.load.levels import LevelResult, State
 from retrieval_bench.load.load import Loaded, LoadResult
@@ -208,6 +208,7 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
     if hidden and not full:
         text = f"more: {counted(hidden, 'level')} farther from the limit: -v"
         notes.append(Note(text, NoteKind.MORE))
+    notes += _fewer_queries(load)
     if load.capacity is not None and load.capacity.reason:
         notes.append(warning(f"The limit: {load.capacity.reason}."))
     bound = [name_of(one.result) for one in load.levels if one.result.interpreter_bound]
@@ -235,6 +236,22 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
     if load.folder is not None:
         notes.append(next_step(f"saved: {relative_folder(load)}"))
     return notes
+
+
+def _fewer_queries(load: LoadResult) -> list[AnyNote]:
+    """Whose quality is that of other queries than stand above it."""
+    alone = load.unloaded.quality
+    told = [
+        f"{name_of(one.result)} {counted(one.quality.queries, 'query')}, "
+        f"{quality_text(one.quality.unloaded)} without load"
+        for one in load.levels
+        if alone and one.quality and one.quality.queries != alone.queries
+    ]
+    if not told or alone is None or not alone.metric:
+        return []
+    more = f" (and {len(told) - 1:,} more)" if told[1:] else ""
+    asked = f"queries that were asked with and without load, here {counted(alone.queries, 'query')}"
+    return [f"{metric_label(alone.metric)} is that of the {asked}; {told[0]}{more}."]
 
 
 def _asked(load: LoadResult) -> str:
