@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench.load.generator import Level, Made, Process
+from retrieval_bench.load.generator import Generator, Level, Made, Process
 from retrieval_bench.load.schedule import Pace, due_ns
 from retrieval_bench.load.stamps import ANSWERED, Calls
 
@@ -39,15 +41,56 @@ def level_of(
 
 
 def queue(
-    load: float, seconds: float, seed: int, *, constant: bool = False, warm_up_s: float = 5.0
+    load: float,
+    seconds: float,
+    seed: int,
+    *,
+    constant: bool = False,
+    warm_up_s: float = 5.0,
+    slower: float = 1.0,
 ) -> Made:
-    """An M/M/1 queue, or M/D/1 where service is ``constant``, of 2 ms a call."""
+    """An M/M/1 queue, or M/D/1 where service is ``constant``, of 2 ms a call; ``slower`` times as
+    much, at the same rate."""
     rate = load / SERVICE_S
     due = due_ns(Pace(rate), seconds + warm_up_s, seed)
     rng = np.random.default_rng([seed, 1])
     service = np.full(len(due), SERVICE_S) if constant else rng.exponential(SERVICE_S, len(due))
-    calls = served(due, np.maximum((service * 1e9).astype(np.int64), 1))
+    calls = served(due, np.maximum((slower * service * 1e9).astype(np.int64), 1))
     return level_of(calls, seconds, warm_up_s, rate=rate)
+
+
+@dataclass
+class Queued:
+    """In place of the processes of the generator: queues of 2 ms a call, in no time.
+
+    Attributes:
+        slower: service times of that.
+        hits: the answer to each query that is asked, in turn.
+        stop: Ctrl-C comes in this level, counted from 1.
+    """
+
+    slower: float = 1.0
+    hits: Sequence[tuple[str, ...]] = (("1",),)
+    stop: int = 0
+    made: int = 0
+
+    def run(self, level: Level) -> Made:
+        """The calls of a level; clients in turn get 250 answers a second."""
+        self.made += 1
+        if self.made == self.stop:
+            raise KeyboardInterrupt
+        rate = 250.0 if level.pace is None else level.pace.rate or 0.0
+        made = queue(rate * SERVICE_S, level.seconds, level.seed, warm_up_s=1.0, slower=self.slower)
+        asked = np.resize(np.arange(len(self.hits)), len(made.calls))
+        answers = {(0, at): (at, ids) for at, ids in enumerate(self.hits)}
+        calls = replace(made.calls, query=asked, answer=asked.copy())
+        return replace(made, level=replace(level, slots=1), calls=calls, answers=answers)
+
+    def instead(self, monkeypatch: pytest.MonkeyPatch) -> Queued:
+        """Until the test ends."""
+        monkeypatch.setattr(Generator, "run", lambda _, level: self.run(level))
+        monkeypatch.setattr(Generator, "prepare", lambda *_: None)
+        return self
 
 
 def by_hand(due: Sequence[int], service: Sequence[int]) -> list[int]:

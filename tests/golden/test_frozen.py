@@ -91,6 +91,9 @@ def prepared(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     (folder / "policy.yaml").write_text(POLICY, encoding="utf-8")
     (folder / "squad").mkdir()
     (folder / "gold.json").rename(folder / "squad" / "test.json")
+    if name == "loads":
+        for words in (MEASURING["load"], (*MEASURING["load"], "--set", "k1=1.5")):
+            main([*words])
     first = {"regress": MEASURING["baseline"], "verify": ("report", "bm25", "words")}.get(name)
     if first is not None:
         main([*first])

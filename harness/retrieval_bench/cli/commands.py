@@ -134,7 +134,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "tune": ("bm25", "hybrid --dataset my/folder --sample 50", "bm25 --grid 'k1=[0.9,1.2]'"),
     "doctor": ("", "hybrid --dataset my/folder", "--selftest"),
     "baseline": ("hybrid", "bm25 --dataset my/folder", "hybrid --force"),
-    "regress": ("hybrid", "hybrid --duet always", "hybrid --junit gates.xml"),
+    "regress": ("hybrid", "hybrid --duet always", "my.yaml --load my.yaml@load"),
     "duet": ("bm25 bm25s", "hybrid --rev-a main", "bm25 --set-b k1=1.2 --limit p50=5%"),
     "report": ("@last", "bm25 dense hybrid --dataset my/folder", "bm25@latest hybrid@latest"),
     "score run": (

@@ -38,6 +38,7 @@ from retrieval_bench.load.load import LoadResult
 from retrieval_bench.measure.tutorial import Tutorial
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.history.history import History
+from retrieval_bench.regression.loads import ComparedLoads
 from retrieval_bench.regression.regress import BaselineResult
 from retrieval_bench.reports.finish import Finished
 from retrieval_bench.reports.page.report import Report
@@ -90,6 +91,7 @@ DOCUMENTS: Mapping[str, Entry] = {
     "tutorial": Entry("bench --protocol tutorial", (Tutorial,)),
     "compare": Entry("compare", (Compared,)),
     "load": Entry("load", (LoadResult,), LoadResult.schema_version),
+    "loads": Entry("compare LOAD LOAD", (ComparedLoads,), ComparedLoads.schema_version),
     "diff": Entry("explain", (DiffDocument,)),
     "parts": Entry("explain --by stage", (Ledger,)),
     "losses": Entry("explain --by loss", (Losses,)),

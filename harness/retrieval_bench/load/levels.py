@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import three_digits
 from retrieval_bench.load.clients import KINDS
 from retrieval_bench.load.generator import Made
 from retrieval_bench.load.stamps import ANSWERED, FAILED, NEVER, OPEN, Calls
@@ -52,6 +53,7 @@ class LevelResult(Documented):
     """One level of load.
 
     Attributes:
+        planned: calls a second that were asked for; None of clients, and of recorded times.
         rate: calls a second that were due; None where clients called in turn.
         clients: that called in turn; None where calls were due at times.
         seconds: of the window.
@@ -70,6 +72,7 @@ class LevelResult(Documented):
         seed: of the level.
     """
 
+    planned: float | None
     rate: float | None
     clients: int | None
     seconds: float
@@ -90,6 +93,13 @@ class LevelResult(Documented):
     def failed(self) -> int:
         """Calls without an answer."""
         return sum(self.errors.values())
+
+    @property
+    def name(self) -> str:
+        """What it was, in words."""
+        if self.clients is not None:
+            return counted(self.clients, "client")
+        return f"{three_digits(self.planned or self.rate or 0.0)}/s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +198,7 @@ def judged(made: Made, *, in_process: bool = False) -> LevelResult:
     done = (calls.done >= begin) & (calls.done < end) & (calls.status == ANSWERED)
     cpu = [one.cpu_s / one.took_s for one in made.processes if one is not None]
     return LevelResult(
+        planned=None if level.pace is None else level.pace.rate,
         rate=None if level.pace is None else float(np.count_nonzero(inside)) / seconds,
         clients=level.slots * level.processes if level.pace is None else None,
         seconds=seconds,

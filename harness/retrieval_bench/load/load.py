@@ -31,6 +31,7 @@ from retrieval_bench.load.quality import LevelQuality, Scorer
 from retrieval_bench.load.schedule import Pace
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.runs.find import LOADS
 from retrieval_bench.runs.records import (
     LOAD,
     cannot_write,
@@ -40,7 +41,7 @@ from retrieval_bench.runs.records import (
     to_json,
 )
 
-ROOT = Path("results") / "loads"
+ROOT = LOADS.root
 
 SLOTS = 32
 """Calls that a process has under way at most, of a service. What runs in the process itself has as
@@ -170,6 +171,11 @@ class LoadResult(Documented):
     def processes(self) -> int:
         """Of the generator."""
         return self.plan.processes or 1
+
+    @property
+    def metric(self) -> str | None:
+        """That of the answers; None where nothing is judged."""
+        return self.unloaded.quality.metric if self.unloaded.quality else None
 
 
 @dataclass(slots=True)

@@ -5,13 +5,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from retrieval_bench.core.config import retriever_names
 from retrieval_bench.core.errors import ConfigError, RecordError
-from retrieval_bench.runs.records import DEFAULT_ROOT, MANIFEST, SUMMARY, read_json
+from retrieval_bench.runs.records import DEFAULT_ROOT, LOAD, MANIFEST, SUMMARY, read_json
 
 LATEST = ("last", "latest")
 LAST = tuple(f"@{word}" for word in LATEST)
+
+
+class Kind(NamedTuple):
+    """A kind of record.
+
+    Attributes:
+        noun: what it is.
+        file: that its folder holds, with ``retriever`` in it.
+        root: folder of all of them.
+        words: behind "@", which name the newest.
+    """
+
+    noun: str
+    file: str
+    root: Path
+    words: tuple[str, ...]
+
+
+RUNS = Kind("run", SUMMARY, DEFAULT_ROOT, LATEST)
+LOADS = Kind("load", LOAD, Path("results") / "loads", ("load",))
 ACCEPTED = "the folder of a run, @last, NAME@latest, or the beginning of a run's id"
 
 
@@ -29,26 +50,35 @@ def is_run(given: str | Path, root: Path = DEFAULT_ROOT) -> bool:
     return folder or bool(_beginning_with(text, root))
 
 
-def find_run(given: str | Path, root: Path = DEFAULT_ROOT) -> Path:
-    """The folder of the run that ``given`` names.
+def is_load(given: str | Path) -> bool:
+    """Whether ``given`` names a saved load, or is written as only a load is."""
+    text = str(given)
+    there = (Path(text) / LOAD).is_file() or bool(_beginning_with(text, LOADS.root, LOADS))
+    return there or text.rpartition("@")[1:] == ("@", *LOADS.words)
+
+
+def find_run(given: str | Path, root: Path | None = None, of: Kind = RUNS) -> Path:
+    """The folder of the run, or another record, that ``given`` names.
 
     Raises:
-        ConfigError: no saved run is called that, or several begin with it.
+        ConfigError: no saved one is called that, or several begin with it.
     """
-    text = str(given)
+    text, root = str(given), root or of.root
     name, at, which = text.rpartition("@")
-    if at and which in LATEST:
-        for folder in _newest_first(root):
-            if not name or name == _retriever(folder):
+    if at and which in of.words:
+        for folder in _newest_first(root, of):
+            if not name or name == _retriever(folder, of):
                 return folder
-        what = f"no saved run of {name!r}" if name else "no saved run"
-        raise ConfigError(what, where=str(root), accepted=ACCEPTED, fix="measure one: bench")
+        what = f"no saved {of.noun} of {name!r}" if name else f"no saved {of.noun}"
+        accepted = ACCEPTED.replace("run", of.noun).replace("latest", of.words[-1])
+        fix = "measure one: " + ("bench" if of is RUNS else of.noun)
+        raise ConfigError(what, where=str(root), accepted=accepted, fix=fix)
     if Path(text).exists():
         return Path(text)
-    found = _beginning_with(text, root)
+    found = _beginning_with(text, root, of)
     if len(found) > 1:
         raise ConfigError(
-            f"{len(found)} saved runs begin with {text!r}",
+            f"{len(found)} saved {of.noun}s begin with {text!r}",
             where=str(root),
             accepted=", ".join(folder.name for folder in found[:3]),
             fix="write more of the id",
@@ -75,22 +105,22 @@ def find_runs(given: str | Path, root: Path = DEFAULT_ROOT) -> list[Path]:
     return found[::-1]
 
 
-def _newest_first(root: Path) -> Iterator[Path]:
+def _newest_first(root: Path, of: Kind = RUNS) -> Iterator[Path]:
     """Folders of runs; their names begin with the second, within which the files tell the order."""
     folders = root.iterdir() if root.is_dir() else ()
-    runs = [folder for folder in folders if (folder / SUMMARY).is_file()]
-    yield from sorted(runs, key=_when, reverse=True)
+    runs = [folder for folder in folders if (folder / of.file).is_file()]
+
+    def when(folder: Path) -> tuple[str, int, str]:
+        second = folder.name.partition("-")[0]
+        return second, (folder / of.file).stat().st_mtime_ns, folder.name
+
+    yield from sorted(runs, key=when, reverse=True)
 
 
-def _when(folder: Path) -> tuple[str, int, str]:
-    second = folder.name.partition("-")[0]
-    return second, (folder / SUMMARY).stat().st_mtime_ns, folder.name
-
-
-def _beginning_with(text: str, root: Path) -> list[Path]:
+def _beginning_with(text: str, root: Path, of: Kind = RUNS) -> list[Path]:
     if not text or "/" in text or len(text) < 4:
         return []
-    return [folder for folder in _newest_first(root) if folder.name.startswith(text)]
+    return [folder for folder in _newest_first(root, of) if folder.name.startswith(text)]
 
 
 def _session(folder: Path) -> str | None:
@@ -102,9 +132,9 @@ def _session(folder: Path) -> str | None:
     return None if session is None else str(session)
 
 
-def _retriever(folder: Path) -> str:
+def _retriever(folder: Path, of: Kind = RUNS) -> str:
     """Who was measured; nothing where that cannot be read: reading the run says why."""
     try:
-        return str(read_json(folder / SUMMARY, ACCEPTED).get("retriever"))
+        return str(read_json(folder / of.file, ACCEPTED).get("retriever"))
     except RecordError:
         return ""

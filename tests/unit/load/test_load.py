@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,10 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.load.capacity import Limit
-from retrieval_bench.load.generator import Generator, Level, Made
 from retrieval_bench.load.levels import State
 from retrieval_bench.load.load import LoadResult, Plan, load
 from retrieval_bench.reports.tables.measure.load import load_tables
-from tests.builders.queued import SERVICE_S, queue, sojourn_ms
+from tests.builders.queued import Queued, sojourn_ms
 
 
 def _load(trouble: str, out: Path, plan: Plan, **params: Any) -> LoadResult:
@@ -87,18 +85,7 @@ def test_a_search_that_is_interrupted_says_what_its_levels_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Levels of made-up queues, and Ctrl-C in the sixth."""
-    made: list[Level] = []
-
-    def run(_: Generator, level: Level) -> Made:
-        made.append(level)
-        if len(made) == 7:
-            raise KeyboardInterrupt
-        rate = 250.0 if level.pace is None else level.pace.rate or 0.0
-        answers = {(0, 0): (0, ("1",))}
-        return replace(queue(rate * SERVICE_S, 30.0, len(made)), answers=answers)
-
-    monkeypatch.setattr(Generator, "run", run)
-    monkeypatch.setattr(Generator, "prepare", lambda *_: None)
+    Queued(stop=7).instead(monkeypatch)
     plan = Plan(limit=Limit(95.0, sojourn_ms(0.5, 95.0, constant=False)), seconds=30.0)
     found = load("bm25", "science-mini", plan, out=tmp_path / "load")
     assert found.status == "partial"

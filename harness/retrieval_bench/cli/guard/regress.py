@@ -55,6 +55,12 @@ def add_regress(commands: Any, name: str, **texts: str) -> None:
         "look slower (default), always, never",
     )
     regress.add_argument(
+        "--load",
+        metavar="LOAD",
+        help="make the levels of this saved load again (a folder, @load, NAME@load), and judge by "
+        "it in place of a baseline",
+    )
+    regress.add_argument(
         "--accept",
         action="store_true",
         help="replace the baseline by what is measured now, and say what that changes",
@@ -95,9 +101,16 @@ def _baseline(options: argparse.Namespace) -> int:
 
 def _regress(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.regression.loads import regress_load
     from retrieval_bench.regression.regress import regress
     from retrieval_bench.reports.tables.guard.regress import regress_tables
 
+    if options.load is not None and (options.accept or options.duet != "suspicion"):
+        raise ConfigError(
+            f"--load with {'--accept' if options.accept else '--duet'}",
+            accepted="--load alone: what is to be accepted is kept by load itself",
+            fix="leave one out",
+        )
     if options.accept:
         if options.duet != "suspicion":
             raise ConfigError(
@@ -107,12 +120,15 @@ def _regress(options: argparse.Namespace) -> int:
             )
         return _made(options, as_before=True)
     with working(options) as bars:
-        result = regress(
-            _request(options),
-            duet=options.duet,
-            setup=setup_of(options),
-            reporter=bars,
-        )
+        if options.load is not None:
+            result = regress_load(_request(options), options.load, reporter=bars)
+        else:
+            result = regress(
+                _request(options),
+                duet=options.duet,
+                setup=setup_of(options),
+                reporter=bars,
+            )
     for sentence in result.not_kept:
         say(f"retrieval-bench: {sentence}")
     show(options, result, lambda: regress_tables(result))

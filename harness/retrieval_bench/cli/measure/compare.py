@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
 from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
+from retrieval_bench.cli.measure.load import compare_saved
 from retrieval_bench.cli.options import add_measuring, add_several, protocol_of
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def add_systems(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="SYSTEM",
         help="retrievers to measure, also run files; or saved runs: a folder, @last, NAME@latest, "
-        "start of an id",
+        "start of an id; or two saved loads: a folder, @load, NAME@load",
     )
     parser.add_argument("--retrievers", nargs="+", default=[], help=argparse.SUPPRESS)
     add_measuring(parser, several=True)
@@ -121,6 +122,7 @@ def _compare(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.understand.comparison import comparison_tables
     from retrieval_bench.reports.tables.understand.slice import slice_tables
     from retrieval_bench.runs.dataset import datasets_of
+    from retrieval_bench.runs.find import is_load
     from retrieval_bench.tuning.fusing import METHODS, checked, with_fusions
 
     def print_runs(runs: Sequence[Run]) -> Comparison:
@@ -145,6 +147,8 @@ def _compare(options: argparse.Namespace) -> int:
         )
         return comparison
 
+    if any(map(is_load, options.systems)):
+        return compare_saved(options)
     name_systems(options)
     if options.runs and options.dataset and options.slices is None and options.fuse is None:
         raise _settled("dataset")

@@ -190,3 +190,27 @@ def _load(options: argparse.Namespace) -> int:
         return INTERRUPTED
     measured = [one for one in result.levels if one.result.state is not State.NOT_MEASURED]
     return OK if measured else NOT_MEASURED
+
+
+def compare_saved(options: argparse.Namespace) -> int:
+    """``compare`` of two loads that were saved.
+
+    Raises:
+        ConfigError: an option that says nothing of loads.
+    """
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.regression.loads import compare_loads
+    from retrieval_bench.reports.tables.measure.load_pair import load_pair_tables
+
+    usual = options.only_when_measuring | {"margin": None, "baseline": None, "equivalence": "bound"}
+    usual |= {"tests": [], "slices": None, "fuse": None, "until_decided": None, "dataset": None}
+    for name, value in usual.items():
+        if getattr(options, name) != value:
+            raise ConfigError(
+                f"--{name.replace('_', '-')} for saved loads",
+                accepted="compare LOAD LOAD",
+                fix="leave the option out",
+            )
+    result = compare_loads([*options.systems, *options.retrievers])
+    show(options, result, lambda: load_pair_tables(result))
+    return OK if any(pair.percentiles for pair in result.levels) else NOT_MEASURED

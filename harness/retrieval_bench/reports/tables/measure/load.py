@@ -50,7 +50,7 @@ def load_tables(load: LoadResult, *, full: bool = False) -> list[Table]:
         columns.append(metric_label(metric))
     rows = [_row("one at a time", load.unloaded, metric)]
     levels = list(load.levels) if full else _nearest(load)
-    rows += [_row(name_of(one.result), one, metric) for one in levels]
+    rows += [_row(one.result.name, one, metric) for one in levels]
     main = Table(
         f"{load.retriever} {on_dataset(load.dataset)} under load: {_answer(load)}",
         columns,
@@ -72,13 +72,6 @@ def _nearest(load: LoadResult) -> list[Loaded]:
     far = {id(one): abs(math.log(one.result.rate or 1e-9) - middle) for one in levels}
     near = sorted(levels, key=lambda one: far[id(one)])[:_SHOWN]
     return [one for one in levels if one in near]
-
-
-def name_of(level: LevelResult) -> str:
-    """A level, in words."""
-    if level.clients is not None:
-        return counted(level.clients, "client")
-    return f"{_rate(level.rate or 0.0)}/s"
 
 
 def _rate(rate: float) -> str:
@@ -192,14 +185,14 @@ def _quality(load: LoadResult) -> list[AnyNote]:
             low, high = quality.ci95
             gap = f"{signed(quality.difference, 3)} [{end_text(low)}, {end_text(high)}]"
             parts.append(f"{metric_label(quality.metric)} {gap}")
-        notes.append(warning(f"{name_of(level)}: {'; '.join(parts)}."))
+        notes.append(warning(f"{level.name}: {'; '.join(parts)}."))
     return notes
 
 
 def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
     told = [one.result for one in (load.levels if full else _nearest(load)) if one.result.reasons]
     notes: list[AnyNote] = [
-        warning(f"{name_of(one)} {one.state}: {'; '.join(one.reasons)}.")
+        warning(f"{one.name} {one.state}: {'; '.join(one.reasons)}.")
         for one in (told if full else told[:_TOLD])
     ]
     if len(told) > _TOLD and not full:
@@ -211,7 +204,7 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
     notes += _fewer_queries(load)
     if load.capacity is not None and load.capacity.reason:
         notes.append(warning(f"The limit: {load.capacity.reason}."))
-    bound = [name_of(one.result) for one in load.levels if one.result.interpreter_bound]
+    bound = [one.result.name for one in load.levels if one.result.interpreter_bound]
     if bound:
         notes.append(
             warning(
@@ -220,7 +213,7 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
             )
         )
     missing = [
-        f"{name_of(one.result)} p{tail.level:g}: {tail.reason}"
+        f"{one.result.name} p{tail.level:g}: {tail.reason}"
         for one in load.levels
         for tail in one.result.latency
         if tail.reason
@@ -242,7 +235,7 @@ def _fewer_queries(load: LoadResult) -> list[AnyNote]:
     """Whose quality is that of other queries than stand above it."""
     alone = load.unloaded.quality
     told = [
-        f"{name_of(one.result)} {counted(one.quality.queries, 'query')}, "
+        f"{one.result.name} {counted(one.quality.queries, 'query')}, "
         f"{quality_text(one.quality.unloaded)} without load"
         for one in load.levels
         if alone and one.quality and one.quality.queries != alone.queries
@@ -269,7 +262,7 @@ def _details(load: LoadResult) -> Table:
     columns = ("load", "", "p50 ms", "p95 ms", "p99 ms", "calls that count")
     rows: list[Sequence[Content]] = []
     for one in [load.unloaded, *load.levels]:
-        name = name_of(one.result)
+        name = one.result.name
         kinds = (
             ("latency", one.result.latency),
             ("service", one.result.service),

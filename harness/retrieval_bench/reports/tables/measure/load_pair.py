@@ -1,0 +1,85 @@
+"""What is shown of two loads side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from retrieval_bench.load.levels import State
+from retrieval_bench.regression.loads import ComparedLoads, LevelPair
+from retrieval_bench.reports.render.cells import (
+    CHANGE,
+    RATE,
+    SHORT_DIFFERENCE,
+    SHORT_MS,
+    SHORT_QUALITY,
+    Cell,
+    Content,
+)
+from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.words import metric_label
+
+_P95 = 1
+_LEGEND = (
+    "b against a: change of latency with 95 % interval, each by itself. Two moments of a machine "
+    "also differ by what else it did: duet --rate puts both side by side."
+)
+
+
+def load_pair_tables(found: ComparedLoads) -> list[Table]:
+    """A row for each figure of each level that both have."""
+    a, b = found.loads
+    rows: list[list[Content]] = []
+    rules = []
+    for pair in found.levels:
+        rules.append(len(rows))
+        rows += _rows(pair, metric_label(a.metric) if a.metric else "")
+    notes = []
+    if found.alone:
+        notes.append(f"Only one has: {', '.join(found.alone)}.")
+    if found.notes:
+        notes.append(f"Not the same: {'; '.join(found.notes)}.")
+    notes += [
+        f"a = {a.retriever}, {found.a}; b = {b.retriever}, {found.b}; {a.dataset}, k = {a.k}.",
+        _LEGEND,
+    ]
+    columns = ("load", "", "a", "b", "b against a", "")
+    return [Table(_answer(found), columns, rows, rules[1:], notes, words=(0, 1, 5))]
+
+
+def _answer(found: ComparedLoads) -> str:
+    levels = [pair for pair in found.levels if pair.percentiles or pair.verdict]
+    words = []
+    for verdict in ("slower", "faster"):
+        shown = [
+            pair.level
+            for pair in levels
+            if verdict in (pair.verdict, *(one.verdict for one in pair.percentiles))
+        ]
+        if shown:
+            words.append(f"{verdict} at {', '.join(shown)}")
+    if found.capacity in ("higher", "lower"):
+        words.append(f"the rate that keeps the limit is {found.capacity}")
+    if not levels:
+        return "No level was measured in both loads"
+    return "b is " + ("; ".join(words) if words else "neither shown to be slower nor faster than a")
+
+
+def _rows(pair: LevelPair, metric: str) -> Iterator[list[Content]]:
+    a, b = pair.a.result, pair.b.result
+    state = pair.verdict or ("" if pair.percentiles else "can't tell")
+    rates = (Cell(a.answered_rate, RATE), Cell(b.answered_rate, RATE))
+    yield [pair.level, "answers/s", *rates, "", ""]
+    if not pair.percentiles:
+        yield ["", "state", str(a.state), str(b.state), "", state]
+    for at, one in enumerate(pair.percentiles):
+        if at == _P95 or (one.a is None and one.b is None):
+            continue
+        low, high = one.interval or (None, None)
+        ends = None if low is None or high is None else (low - 1, high - 1)
+        change = Cell(None if one.ratio is None else one.ratio - 1, CHANGE, ends)
+        times = (Cell(one.a, SHORT_MS), Cell(one.b, SHORT_MS))
+        yield ["", f"p{one.level:g} ms", *times, change, one.verdict]
+    if pair.difference is not None and State.NOT_MEASURED not in (a.state, b.state):
+        means = [one.quality.mean if one.quality else None for one in (pair.a, pair.b)]
+        cells = [Cell(mean, SHORT_QUALITY) for mean in means]
+        yield ["", metric, *cells, Cell(pair.difference, SHORT_DIFFERENCE, pair.ci95), ""]

@@ -1,0 +1,61 @@
+"""``load`` and what is made of saved loads, as a user types it; the servers are made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.builders.queued import Queued
+from tests.cli.project import Command, make_project
+
+SHORT = ("load", "bm25", "--dataset", "data", "--duration", "30", "--rate", "100", "250")
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    monkeypatch.chdir(make_project(tmp_path))
+    Queued().instead(monkeypatch)
+    return Command(capsys)
+
+
+def test_two_loads_are_compared_by_their_names(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(*SHORT, "--out", "first") == 0
+    Queued(1.5).instead(monkeypatch)
+    assert run(*SHORT) == 0
+    assert run("compare", "first", "bm25@load") == 0
+    assert run.out.startswith("b is slower at")
+    assert run("compare", "first", "@load", "--format", "json") == 0
+    assert json.loads(run.out)["levels"][2]["percentiles"][0]["verdict"] == "slower"
+
+
+def test_a_kept_load_fails_what_is_slower(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(*SHORT, "--out", "kept") == 0
+    regress = ("regress", "bm25", "--dataset", "data", "--load", "kept")
+    Queued(1.6).instead(monkeypatch)
+    assert run(*regress) == 1
+    assert run.out.startswith("FAIL")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("compare", "first", "@load", "--margin", "0.1"), "--margin for saved loads"),
+        (("compare", "first", "bm25@latest"), "no load.json in the folder"),
+        (("compare", "@load"), "1 loads"),
+        (("compare", "nowhere@load", "@load"), "no saved load of 'nowhere'"),
+        (("regress", "bm25", "--load", "first", "--duet", "always"), "--load with --duet"),
+        (("regress", "bm25", "--load", "no-such"), "no load.json in the folder"),
+    ],
+)
+def test_bad_input_has_one_clear_message(
+    run: Command, words: tuple[str, ...], message: str
+) -> None:
+    assert run(*SHORT, "--out", "first") == 0
+    assert run(*words) == 2
+    assert message in run.err
