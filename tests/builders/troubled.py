@@ -14,8 +14,8 @@ class Troubled(Retriever):
     """Answers the first documents.
 
     Args:
-        trouble: of each tenth call from the 200th on: ``fail``, ``hang``, ``empty`` or ``die``;
-            ``never``: of every call.
+        trouble: of each tenth call from the 200th on: ``fail``, ``empty`` or ``die``; of each tenth
+            that is made beside another one: ``hang``; of every call: ``never``.
         external: it holds the corpus already.
     """
 
@@ -23,7 +23,7 @@ class Troubled(Retriever):
         self.trouble = trouble
         self.external = external
         self.takes_s = takes_s
-        self.calls = 0
+        self.calls = self.under_way = self.beside = 0
         self.ids: Sequence[str] = ("d1",)
 
     @property
@@ -35,14 +35,16 @@ class Troubled(Retriever):
 
     def search(self, query: Query, k: int) -> list[tuple[str, float]]:
         self.calls += 1
-        time.sleep(self.takes_s)
+        self.under_way += 1
+        self.beside += self.under_way > 1
+        hangs = self.trouble == "hang" and self.under_way > 1 and self.beside % 10 == 0
+        time.sleep(60 if hangs else self.takes_s)
+        self.under_way -= 1
         if self.trouble == "never":
             raise ConnectionError("the service is not there")
         if self.calls > 200 and self.calls % 10 == 0:
             if self.trouble == "fail":
                 raise ConnectionError("the service went away")
-            if self.trouble == "hang":
-                time.sleep(60)
             if self.trouble == "die":
                 os._exit(9)
             if self.trouble == "empty":

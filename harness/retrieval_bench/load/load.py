@@ -95,7 +95,8 @@ class Plan(Documented):
         return len(self.recorded)
 
     def levels(self) -> Iterator[Level]:
-        """In their order; of clients that call in turn, ``slots`` is how many there are."""
+        """In their order; of clients that call in turn, ``slots`` is how many there are, else 0: as
+        many as the retriever has."""
         usual = Level(None, 1, self.seconds, self.warm_up_s, self.timeout_s)
         for number, clients in enumerate(self.clients):
             yield replace(usual, slots=clients, seed=self.seed + 100 * number)
@@ -104,7 +105,7 @@ class Plan(Documented):
             paces.append(Pace(recorded=self.recorded))
         for number, pace in enumerate(paces):
             seed = self.seed + 100 * (number + 50)
-            yield replace(usual, pace=pace, seed=seed, processes=self.processes or 1)
+            yield replace(usual, pace=pace, slots=0, seed=seed, processes=self.processes or 1)
 
 
 @dataclass(frozen=True, slots=True)
