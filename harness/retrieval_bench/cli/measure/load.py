@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, show, working
+from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, say, show, working
 from retrieval_bench.cli.options import (
     add_dataset,
     add_format,
@@ -135,11 +135,12 @@ def add_load(commands: Any, name: str, **texts: str) -> None:
 
 
 def _load(options: argparse.Namespace) -> int:
-    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.core.errors import ConfigError, HarnessError, MissingDependencyError
     from retrieval_bench.load.capacity import Limit
     from retrieval_bench.load.levels import State
     from retrieval_bench.load.load import Plan, load
     from retrieval_bench.load.schedule import read_recorded
+    from retrieval_bench.reports.pictures.load import keep_curve
     from retrieval_bench.reports.tables.measure.load import load_tables
 
     if not (options.rate or options.clients or options.replay or options.slo):
@@ -186,6 +187,13 @@ def _load(options: argparse.Namespace) -> int:
         lambda: load_tables(result, full=True),
         lambda: load_tables(result),
     )
+    try:
+        keep_curve(result)
+    except MissingDependencyError as problem:
+        if options.verbose:
+            say(f"retrieval-bench: no picture: {problem.given}; to get it: {problem.fix}")
+    except HarnessError as problem:
+        say(f"retrieval-bench: no picture: {problem.render()}")
     if result.status == "partial":
         return INTERRUPTED
     measured = [one for one in result.levels if one.result.state is not State.NOT_MEASURED]
