@@ -1,15 +1,23 @@
 """How often the intervals of ``load`` hold the percentiles of queues whose theory is known, and
 how often a growing queue is found: ``python -m tests.benchmarks.load [SEEDS] [SECONDS]``. With the
-word ``slo`` before: how often the bracket of ``--slo`` holds the capacity."""
+word ``slo`` before: how often the bracket of ``--slo`` holds the capacity; with ``duet``: how often
+``duet --rate`` calls equal sides slower, and finds what is 10 % slower; with ``compare``: how often
+two loads of the same are called different."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Callable
 from itertools import product
 from statistics import median
 
+from retrieval_bench.core.types import Verdict
 from retrieval_bench.load.capacity import Capacity, Evidence, Limit, Search
+from retrieval_bench.load.generator import Made
 from retrieval_bench.load.levels import State, judged
+from retrieval_bench.regression.load_duet import Blocks
+from retrieval_bench.regression.loads import PercentilePair
 from tests.builders.queued import SERVICE_S, queue, sojourn_ms
 
 
@@ -75,7 +83,41 @@ def brackets(seeds: int = 200, seconds: float = 20.0) -> None:
     )
 
 
-if __name__ == "__main__" and sys.argv[1:2] == ["slo"]:
-    brackets(*(float(one) if "." in one else int(one) for one in sys.argv[2:]))  # type: ignore[arg-type]
-elif __name__ == "__main__":
-    main(*(float(one) if "." in one else int(one) for one in sys.argv[1:]))  # type: ignore[arg-type]
+def duelled(slower: float, seed: int, *, load: float = 0.5, most_s: float = 300.0) -> Verdict:
+    """The verdict of a duet of two queues in that time, blocks of 10 s; no call is made."""
+    pairs = int(most_s / 22.0)
+
+    def block(side: int, number: int) -> Made:
+        ratio = slower if side else 1.0
+        return queue(load, 10.0, number, warm_up_s=1.0, slower=ratio, server=1 + side)
+
+    blocks = Blocks(block, (True, True), 0.05, 1_000_000 * seed)
+    blocks.more = lambda: len(blocks.medians) < pairs
+    (gate,) = blocks.play().results()
+    return gate.verdict
+
+
+def duets(seeds: int = 100) -> None:
+    """Equal sides, and one that is 10 % slower, at three loads."""
+    for load, slower in product((0.3, 0.5, 0.7), (1.0, 1.02, 1.1)):
+        found = Counter(duelled(slower, seed, load=load) for seed in range(seeds))
+        told = ", ".join(f"{verdict} {n}" for verdict, n in found.most_common())
+        print(f"load {load}, service {slower - 1:+.0%}: {told}")
+
+
+def compared(seeds: int = 200, seconds: float = 30.0) -> None:
+    """Two loads of one queue, each percentile by itself."""
+    for load, at in product((0.5, 0.7), (0, 1, 2)):
+        found: Counter[str] = Counter()
+        for seed in range(seeds):
+            a, b = (judged(queue(load, seconds, 2 * seed + n), in_process=True) for n in (0, 1))
+            if a.latency and b.latency:
+                found[PercentilePair.of(a.latency[at], b.latency[at]).verdict] += 1
+        print(f"load {load}, {('p50', 'p95', 'p99')[at]}: {dict(found)}")
+
+
+if __name__ == "__main__":
+    studies: dict[str, Callable[..., None]] = {"slo": brackets, "duet": duets, "compare": compared}
+    named = sys.argv[1:2] and sys.argv[1] in studies
+    study: Callable[..., None] = studies[sys.argv[1]] if named else main
+    study(*(float(one) if "." in one else int(one) for one in sys.argv[2 if named else 1 :]))

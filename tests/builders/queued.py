@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,12 +50,14 @@ def queue(
     constant: bool = False,
     warm_up_s: float = 5.0,
     slower: float = 1.0,
+    server: int = 1,
 ) -> Made:
     """An M/M/1 queue, or M/D/1 where service is ``constant``, of 2 ms a call; ``slower`` times as
-    much, at the same rate."""
+    much, at the same rate. Calls of one seed are due at the same times, and another
+    ``server`` takes other times for them."""
     rate = load / SERVICE_S
     due = due_ns(Pace(rate), seconds + warm_up_s, seed)
-    rng = np.random.default_rng([seed, 1])
+    rng = np.random.default_rng([seed, server])
     service = np.full(len(due), SERVICE_S) if constant else rng.exponential(SERVICE_S, len(due))
     calls = served(due, np.maximum((slower * service * 1e9).astype(np.int64), 1))
     return level_of(calls, seconds, warm_up_s, rate=rate)
@@ -65,22 +69,34 @@ class Queued:
 
     Attributes:
         slower: service times of that.
+        overridden: times that, of a retriever with parameters of its own.
         hits: the answer to each query that is asked, in turn.
         stop: Ctrl-C comes in this level, counted from 1.
     """
 
     slower: float = 1.0
     hits: Sequence[tuple[str, ...]] = (("1",),)
+    overridden: float = 1.0
     stop: int = 0
     made: int = 0
 
-    def run(self, level: Level) -> Made:
+    def run(self, level: Level, spec: Mapping[str, Any]) -> Made:
         """The calls of a level; clients in turn get 250 answers a second."""
         self.made += 1
         if self.made == self.stop:
             raise KeyboardInterrupt
         rate = 250.0 if level.pace is None else level.pace.rate or 0.0
-        made = queue(rate * SERVICE_S, level.seconds, level.seed, warm_up_s=1.0, slower=self.slower)
+        server, slower = 1, self.slower
+        if spec["overrides"]:
+            server, slower = 2, slower * self.overridden
+        made = queue(
+            rate * SERVICE_S,
+            level.seconds,
+            level.seed,
+            warm_up_s=1.0,
+            slower=slower,
+            server=server,
+        )
         asked = np.resize(np.arange(len(self.hits)), len(made.calls))
         answers = {(0, at): (at, ids) for at, ids in enumerate(self.hits)}
         calls = replace(made.calls, query=asked, answer=asked.copy())
@@ -88,7 +104,9 @@ class Queued:
 
     def instead(self, monkeypatch: pytest.MonkeyPatch) -> Queued:
         """Until the test ends."""
-        monkeypatch.setattr(Generator, "run", lambda _, level: self.run(level))
+        where = "retrieval_bench.load.load.LocalMember"
+        monkeypatch.setattr(where, lambda spec: SimpleNamespace(spec=spec))
+        monkeypatch.setattr(Generator, "run", lambda of, level: self.run(level, of._start([]).spec))
         monkeypatch.setattr(Generator, "prepare", lambda *_: None)
         return self
 

@@ -122,6 +122,25 @@ class GateResult(Documented):
 
 
 @dataclass(frozen=True, slots=True)
+class BlockFacts(Documented):
+    """Pairs of blocks under load.
+
+    Attributes:
+        rate: calls a second that are due.
+        seconds: of a block.
+        medians_ms: latency of a and of b in each pair.
+        p99_ms: of all calls of each, for information; None where there are too few.
+        unanswered: calls of each.
+    """
+
+    rate: float
+    seconds: float
+    medians_ms: tuple[tuple[float, float], ...]
+    p99_ms: tuple[float, float] | None
+    unanswered: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class DuetResult(Documented):
     """A whole duet.
 
@@ -130,7 +149,7 @@ class DuetResult(Documented):
         dataset: name, fingerprint, split and k.
         verdict: WORSE when a gate fails, EQUIVALENT or BETTER when all that were judged pass.
         gates: one for each figure.
-        launches: pairs of processes that were measured.
+        launches: pairs of processes, or of blocks, that were measured.
         lost: one sentence for each launch that was lost.
         measured_s, total_s: seconds of measuring, and of everything.
         calls: pairs of calls.
@@ -146,6 +165,7 @@ class DuetResult(Documented):
             None where there are too few to say.
         others, stolen: shares of the cores' time that other processes took, and other guests of the
             host; None where it is not known.
+        blocks: of a duet under load; None of one call beside the other.
         one_core: launches in which both sides searched on the same core.
         launched: all times, for the record.
         query_ids: of all queries of the dataset, in the order of the numbers in ``launched``.
@@ -156,7 +176,7 @@ class DuetResult(Documented):
     KEYS = (
         "schema_version verdict=word reason a b dataset gates launches one_core lost measured_s "
         "total_s calls failed stalled queries other_rankings median_ns others stolen "
-        "interrupted warnings environment"
+        "interrupted warnings environment blocks?"
     )
 
     schema_version: ClassVar[int] = SCHEMA_VERSION
@@ -182,6 +202,7 @@ class DuetResult(Documented):
     others: float | None = None
     stolen: float | None = None
     one_core: int = 0
+    blocks: BlockFacts | None = None
     launched: tuple[Measured, ...] = field(default=(), repr=False, compare=False)
     query_ids: tuple[str, ...] = field(default=(), repr=False)
     folder: Path | None = None

@@ -3,7 +3,7 @@ is judged before the system's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import heapreplace
@@ -17,7 +17,7 @@ from retrieval_bench.core.figures import three_digits
 from retrieval_bench.load.clients import KINDS
 from retrieval_bench.load.generator import Made
 from retrieval_bench.load.stamps import ANSWERED, FAILED, NEVER, OPEN, Calls
-from retrieval_bench.load.tails import BLOCKS, Floats, Ints, Tail, block_of, tails
+from retrieval_bench.load.tails import BLOCKS, LEVELS, Floats, Ints, Tail, block_of, tails
 
 LEAST_SENT = 0.99
 
@@ -174,11 +174,14 @@ def undelayed(calls: Calls, slots: int) -> Ints:
     return begin
 
 
-def judged(made: Made, *, in_process: bool = False) -> LevelResult:
+def judged(
+    made: Made, *, in_process: bool = False, percentiles: Sequence[float] = LEVELS
+) -> LevelResult:
     """What the calls of a level show.
 
     Args:
         in_process: the retriever runs in the processes of the generator.
+        percentiles: that the generator's own lag must not move.
     """
     level, calls, begin, end = made.level, made.calls, made.begin, made.end
     seconds = (end - begin) / 1e9
@@ -188,9 +191,11 @@ def judged(made: Made, *, in_process: bool = False) -> LevelResult:
     timeout_ms = level.timeout_s * 1e3
     ours = _our_fault(made, times, calls, inside, seconds, service=not in_process)
     theirs = _overload(made, times, calls, inside, bounded=not in_process)
-    latency = tails(times.latency, times.block, timeout_ms)
-    moved = _moved(latency, tails(times.latency - times.lag, times.block, timeout_ms))
-    lag = tails(times.lag, times.block, timeout_ms)
+    latency, without, service, lag = (
+        tails(ms, times.block, timeout_ms, percentiles)
+        for ms in (times.latency, times.latency - times.lag, times.service, times.lag)
+    )
+    moved = _moved(latency, without)
     if not theirs and moved:
         ours.append(moved)
     state = State.NOT_MEASURED if ours else State.OVERLOADED if theirs else State.MEASURED
@@ -210,7 +215,7 @@ def judged(made: Made, *, in_process: bool = False) -> LevelResult:
         answered_rate=float(done.sum()) / seconds,
         under_way=_under_way(calls, begin, end) / (end - begin),
         latency=tuple(latency) if shown else (),
-        service=tuple(tails(times.service, times.block, timeout_ms)) if shown else (),
+        service=tuple(service) if shown else (),
         lag=tuple(lag),
         interpreter_bound=in_process and level.slots > 1 and _one_core(cpu),
         seed=level.seed,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data import load_dataset
+from retrieval_bench.load.generator import Level, Made
 from retrieval_bench.load.load import LoadResult, Plan, load
 from retrieval_bench.load.saved import find_load, read_load
 from retrieval_bench.load.tails import Tail
@@ -131,12 +134,12 @@ def test_a_sign_that_does_not_come_again_is_no_failure(monkeypatch: pytest.Monke
     once = _server(1.6).instead(monkeypatch)
     whole = once.run
 
-    def run(level: object) -> object:
+    def run(level: Level, spec: Mapping[str, Any]) -> Made:
         if once.made == 2:  # one call at a time, and the level
             once.slower = 1.0
-        return whole(level)  # type: ignore[arg-type]
+        return whole(level, spec)
 
-    once.run = run  # type: ignore[assignment,method-assign]
+    monkeypatch.setattr(once, "run", run)
     found = regress_load(Request("bm25"), str(kept.folder))
     assert (found.code, found.word) == (3, "INCONCLUSIVE")
     assert found.latency is not None

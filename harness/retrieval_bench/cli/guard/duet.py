@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,16 @@ def add_duet(commands: Any, name: str, **texts: str) -> None:
     )
     timing = duet.add_argument_group("measuring")
     timing.add_argument(
-        "--seconds", type=float, metavar="S", help="seconds of measuring in a launch (default: 1)"
+        "--rate",
+        type=float,
+        metavar="R",
+        help="under load: blocks of both in turn, R calls a second due; judged at p50",
+    )
+    timing.add_argument(
+        "--seconds",
+        type=float,
+        metavar="S",
+        help="seconds of measuring in a launch (default: 1); with --rate of a block (10)",
     )
     timing.add_argument(
         "--most",
@@ -94,10 +104,13 @@ def _duet(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import RecordError
     from retrieval_bench.duets.duet import Request, duet
     from retrieval_bench.duets.result import PrintedDuet
+    from retrieval_bench.regression.load_duet import duet_under_load
     from retrieval_bench.reports.tables.guard.duet import duet_tables
+    from retrieval_bench.reports.tables.guard.load_duet import load_duet_tables
 
     def print_result(result: DuetResult) -> None:
-        show(options, PrintedDuet(result), lambda: duet_tables(result))
+        tables = duet_tables if result.blocks is None else load_duet_tables
+        show(options, PrintedDuet(result), lambda: tables(result))
         suite = f"duet {result.b.get('name')} beside {result.a.get('name')}"
         write_junit(options, suite, [(gate.gate, gate) for gate in result.gates])
 
@@ -111,7 +124,8 @@ def _duet(options: argparse.Namespace) -> int:
     protocol = _protocol(options)
     try:
         with working(options) as bars:
-            result = duet(
+            play = duet if options.rate is None else partial(duet_under_load, rate=options.rate)
+            result = play(
                 request,
                 options.dataset,
                 split=options.split,
@@ -163,6 +177,8 @@ def exit_code(result: DuetResult) -> int:
 
 def _protocol(options: argparse.Namespace) -> DuetProtocol:
     from retrieval_bench.duets.controller import DuetProtocol
+    from retrieval_bench.duets.decision import GATES
+    from retrieval_bench.regression.load_duet import BLOCK_S
 
     given: dict[str, Any] = {
         "seconds": options.seconds,
@@ -173,6 +189,9 @@ def _protocol(options: argparse.Namespace) -> DuetProtocol:
         "limits": _limits(options.limit),
     }
     given["all_judged"] = bool(options.limit)
+    if options.rate is not None:
+        given["limits"] = given["limits"] or {"p50": GATES["p50"].limit}
+        given["seconds"] = BLOCK_S if options.seconds is None else options.seconds
     return DuetProtocol(**{name: value for name, value in given.items() if value is not None})
 
 
