@@ -79,6 +79,10 @@ MEASURING: dict[str, tuple[str, ...]] = {
         *("load", "bm25", "--dataset", "filtered", "--k", "2", "--rate", "20", "--clients", "1"),
         *("--duration", "0.5", "--warm-up", "0"),
     ),
+    "load-soak": (
+        *("load", "bm25", "--dataset", "filtered", "--k", "2", "--clients", "1", "--soak"),
+        *("--duration", "0.5", "--warm-up", "0"),
+    ),
     "loads": ("compare", "bm25@load", "@load"),
     "plan": ("bench", "--retriever", "bm25", *QUICK, "--dry-run"),
     "probe": ("bench", "--retriever", "bm25", "--dataset", "filtered", "--probe", "2"),

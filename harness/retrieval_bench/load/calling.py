@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,7 @@ from retrieval_bench.load.clients import (
     join,
 )
 from retrieval_bench.load.schedule import Pace, due_ns, visits
+from retrieval_bench.load.soak import watch
 from retrieval_bench.load.stamps import CallFile
 from retrieval_bench.measure.child import described
 from retrieval_bench.measure.environment import peak_rss_bytes
@@ -138,6 +140,8 @@ def _level(
     slots = Slots(
         retrievers, queries, experiment.k, file=file, answers=answers, flight=flight, retry=retry
     )
+    over = threading.Event()
+    memory = watch(over, experiment.candidates[0].server) if level["watched"] else []
     cpu = time.process_time()
     if due is None:
         threads = call_in_turn(start, end, lambda i: int(order[i % len(order)]), slots, n)
@@ -146,6 +150,7 @@ def _level(
         threads = call_when_due(due, slots, n)
     still = join(threads, end + int(level["timeout"] * NANOSECONDS), clock)
     slots.stopped.set()
+    over.set()
     faults = list(slots.faults)  # what comes later has nowhere to be written to
     integral = flight.total()
     cpu = time.process_time() - cpu
@@ -160,4 +165,5 @@ def _level(
         "cpu_s": cpu,
         "took_s": (clock() - start) / NANOSECONDS,
         "peak_rss_bytes": peak_rss_bytes(),
+        "memory": memory,
     }

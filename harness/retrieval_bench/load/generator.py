@@ -47,6 +47,7 @@ class Level:
         warm_up_s: before it, with the same load.
         timeout_s: how long after the window its calls may still be answered.
         processes: that share the load.
+        watched: memory is read each second.
     """
 
     pace: Pace | None
@@ -56,6 +57,7 @@ class Level:
     timeout_s: float = TIMEOUT_S
     seed: int = 0
     processes: int = 1
+    watched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Process:
         cpu_s: processor time of the whole process.
         took_s: from the start to the end.
         peak_rss_bytes: of memory so far.
+        memory: where it is watched, see :func:`.soak.watch`.
     """
 
     still: int
@@ -77,6 +80,7 @@ class Process:
     cpu_s: float
     took_s: float
     peak_rss_bytes: int
+    memory: Sequence[Sequence[float | None]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +169,7 @@ class Generator:
                         "pace": None if pace is None else asdict(pace),
                         "timeout": level.timeout_s,
                         "seed": level.seed,
+                        "watched": level.watched,
                     }
                 )
             # Connections and files are made first: they would take of the time of the calls.

@@ -29,6 +29,7 @@ from retrieval_bench.load.generator import TIMEOUT_S, Generator, Level, LocalMem
 from retrieval_bench.load.levels import LevelResult, judged
 from retrieval_bench.load.quality import LevelQuality, Scorer
 from retrieval_bench.load.schedule import Pace
+from retrieval_bench.load.soak import Course, course_of
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.find import LOADS
@@ -68,11 +69,12 @@ class Plan(Documented):
         processes: None = one, or one for each worker of a cluster.
         limit: look for the highest rate that keeps it, after the other levels.
         max_minutes: that this may take.
+        soak: memory and latency are told over time.
     """
 
     KEYS = (
         "rates clients replayed arrivals ramp_s seconds warm_up_s timeout_s slots processes seed "
-        "limit max_minutes"
+        "limit max_minutes soak"
     )
 
     rates: Sequence[float] = ()
@@ -88,6 +90,7 @@ class Plan(Documented):
     seed: int = 20_240_229
     limit: Limit | None = None
     max_minutes: float = 10.0
+    soak: bool = False
 
     @property
     def replayed(self) -> int:
@@ -97,7 +100,7 @@ class Plan(Documented):
     def levels(self) -> Iterator[Level]:
         """In their order; of clients that call in turn, ``slots`` is how many there are, else 0: as
         many as the retriever has."""
-        usual = Level(None, 1, self.seconds, self.warm_up_s, self.timeout_s)
+        usual = Level(None, 1, self.seconds, self.warm_up_s, self.timeout_s, watched=self.soak)
         for number, clients in enumerate(self.clients):
             yield replace(usual, slots=clients, seed=self.seed + 100 * number)
         paces = [Pace(rate, self.arrivals, self.ramp_s) for rate in self.rates]
@@ -115,12 +118,14 @@ class Loaded(Documented):
     Attributes:
         result: what it shows.
         quality: of its answers; None where no call was answered.
+        course: over time, of a soak.
     """
 
-    KEYS = "*result quality"
+    KEYS = "*result quality course?"
 
     result: LevelResult
     quality: LevelQuality | None
+    course: Course | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +376,7 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
         quality, means = scorer.scored(made)
         np.save(folder / f"calls-{len(done)}.npy", made.calls.stacked())
         np.save(folder / f"quality-{len(done)}.npy", means)
-        done.append(Loaded(result, quality))
+        done.append(Loaded(result, quality, course_of(made) if level.watched else None))
         return made, result
 
     first = Level(None, 1, seconds=min(_UNLOADED_S, plan.seconds), seed=plan.seed)

@@ -44,7 +44,7 @@ def read_load(folder: Path) -> LoadResult:
     check_sums(folder)
     try:
         levels = [
-            {"result": one, "quality": one.get("quality")}
+            {"result": one, "quality": one.get("quality"), "course": one.get("course")}
             for one in [document["unloaded"], *document["levels"]]
         ]
         document |= {"unloaded": levels[0], "levels": levels[1:], "folder": folder}

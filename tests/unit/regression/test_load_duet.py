@@ -15,11 +15,14 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.controller import DuetProtocol
 from retrieval_bench.duets.duet import Request
+from retrieval_bench.duets.result import PrintedDuet
 from retrieval_bench.load.generator import Level, Made
 from retrieval_bench.load.stamps import FAILED
 from retrieval_bench.regression.load_duet import Blocks, duet_under_load
 from retrieval_bench.reports.tables.guard.load_duet import load_duet_tables
+from retrieval_bench.runs.records import to_json
 from tests.benchmarks.load import duelled
+from tests.builders.json_schemas import faults, unnoticed
 from tests.builders.queued import Queued, queue
 
 PROTOCOL = DuetProtocol(10.0, limits={"p50": 0.05})
@@ -55,6 +58,9 @@ def test_a_slower_side_fails_when_new_pairs_show_it_again(
     text = str(load_duet_tables(found))
     assert "pairs of blocks of 10 s at 250 calls a second" in text
     assert "launch" not in text
+    printed = json.loads(to_json(PrintedDuet(found).as_dict()))
+    assert not faults(printed, "duet")
+    assert not unnoticed(printed, "duet")
     document = json.loads((found.folder or Path()).joinpath("duet.json").read_text("utf-8"))
     assert document["blocks"]["rate"] == 250.0
 

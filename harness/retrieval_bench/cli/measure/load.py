@@ -78,7 +78,12 @@ def add_load(commands: Any, name: str, **texts: str) -> None:
         "--duration",
         type=float,
         metavar="S",
-        help="seconds of a level (default: 10; with --slo 20)",
+        help="seconds of a level (default: 10; with --slo 20, with --soak 600)",
+    )
+    calls.add_argument(
+        "--soak",
+        action="store_true",
+        help="tell memory, latency and outages over time: ten parts of each level",
     )
     calls.add_argument(
         "--warm-up",
@@ -149,7 +154,7 @@ def _load(options: argparse.Namespace) -> int:
             accepted="--rate, --clients, --replay or --slo",
             fix="such as --clients 1 4 16, or --rate 50 100",
         )
-    usual = 20.0 if options.slo else 10.0
+    usual = 20.0 if options.slo else 600.0 if options.soak else 10.0
     seconds = usual if options.duration is None else options.duration
     plan = Plan(
         options.rate,
@@ -165,6 +170,7 @@ def _load(options: argparse.Namespace) -> int:
         options.seed,
         Limit.parse(options.slo) if options.slo else None,
         options.max_minutes,
+        options.soak,
     )
     with working(options) as bars:
         result = load(

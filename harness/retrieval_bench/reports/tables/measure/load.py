@@ -29,6 +29,7 @@ from retrieval_bench.reports.render.table import (
     warning,
 )
 from retrieval_bench.reports.render.words import metric_label, on_dataset
+from retrieval_bench.reports.tables.measure.load_course import course_tables
 from retrieval_bench.runs.run import relative_folder
 
 _TOLD = 4
@@ -59,7 +60,7 @@ def load_tables(load: LoadResult, *, full: bool = False) -> list[Table]:
         _notes(load, full=full),
         lead=[*_quality(load), *map(warning, load.warnings)],
     )
-    return [main, *([_details(load)] if full else [])]
+    return [main, *course_tables(load), *([_details(load)] if full else [])]
 
 
 def _nearest(load: LoadResult) -> list[Loaded]:

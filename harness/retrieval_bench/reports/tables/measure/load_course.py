@@ -1,0 +1,67 @@
+"""What is shown of a level over time."""
+
+from __future__ import annotations
+
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import signed
+from retrieval_bench.load.load import Loaded, LoadResult
+from retrieval_bench.load.soak import Course, Part
+from retrieval_bench.reports.render.cells import SECONDS, SHORT_MS, Cell, Content, Form, count
+from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
+
+_MB = Form(lambda mb: f"{mb:,.1f}")
+_GROWS = 1.0
+"""Megabytes a minute above which it is a warning."""
+
+
+def course_tables(load: LoadResult) -> list[Table]:
+    """A table for each level that was watched."""
+    return [_table(one, one.course) for one in load.levels if one.course is not None]
+
+
+def _table(level: Loaded, course: Course) -> Table:
+    served = any(one.server_mb is not None for one in course.parts)
+    columns = ["until s", "calls", "failed", "p50 ms", "p99 ms", "memory MB"]
+    rows = [_row(one, served=served) for one in course.parts]
+    if served:
+        columns.append("server MB")
+    title = f"{level.result.name} over {course.parts[-1].until_s:,.0f} s"
+    return Table(title, columns, rows, words=(), lead=_lead(level, course))
+
+
+def _row(part: Part, *, served: bool) -> list[Content]:
+    row: list[Content] = [
+        Cell(part.until_s, Form(lambda s: f"{s:,.0f}") if part.until_s >= 10 else SECONDS),
+        count(part.calls),
+        count(part.failed),
+        Cell(part.p50_ms, SHORT_MS),
+        Cell(part.p99_ms, SHORT_MS),
+        Cell(part.memory_mb, _MB),
+    ]
+    return [*row, Cell(part.server_mb, _MB)] if served else row
+
+
+def _lead(level: Loaded, course: Course) -> list[AnyNote]:
+    notes: list[AnyNote] = []
+    slopes = (
+        ("the generator", course.memory_mb_a_minute),
+        ("the server", course.server_mb_a_minute),
+    )
+    for whose, slope in slopes:
+        if slope is not None:
+            text = f"Memory of {whose} changes by {signed(slope, 2)} MB a minute."
+            notes.append(warning(text) if slope > _GROWS else result(text))
+    if course.drift is None:
+        notes.append(result("p50 is not shown to drift."))
+    else:
+        change = signed(100 * (course.drift - 1), 0, " %")
+        notes.append(warning(f"p50 drifts: {change} from the first part to the last."))
+    for one in course.outages:
+        after = "no call was answered after that"
+        if one.seconds is not None:
+            after = f"answered again {one.seconds:,.1f} s later"
+        lost = f"{counted(one.calls, 'call')} had no answer from second {one.begin_s:,.1f} on"
+        notes.append(warning(f"Outage: {lost}; {after}."))
+    if not level.result.failed:
+        notes.append(result(f"Nothing was lost: all {level.result.calls:,} calls were answered."))
+    return notes
