@@ -117,10 +117,14 @@ class Blocks:
         return sum(map(len, self.latency[0]))
 
     @property
-    def other_rankings(self) -> int:
-        """Queries that the two sides have no answer to in common."""
+    def other_rankings(self) -> int | None:
+        """Queries that the two sides have no answer to in common; None where none was asked."""
         a, b = self.answers
-        return sum(a[query].isdisjoint(b[query]) for query in a.keys() & b.keys())
+        return (
+            None
+            if not (a and b)
+            else sum(a[query].isdisjoint(b[query]) for query in a.keys() & b.keys())
+        )
 
 
 def duet_under_load(

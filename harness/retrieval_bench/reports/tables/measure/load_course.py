@@ -6,10 +6,10 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.load.load import Loaded, LoadResult
 from retrieval_bench.load.soak import Course, Part
-from retrieval_bench.reports.render.cells import SECONDS, SHORT_MS, Cell, Content, Form, count
+from retrieval_bench.reports.render.cells import SHORT_MS, Cell, Content, Form, count
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 
-_MB = Form(lambda mb: f"{mb:,.1f}")
+_ONE = Form(lambda value: f"{value:,.1f}")
 _GROWS = 1.0
 """Megabytes a minute above which it is a warning."""
 
@@ -31,14 +31,14 @@ def _table(level: Loaded, course: Course) -> Table:
 
 def _row(part: Part, *, served: bool) -> list[Content]:
     row: list[Content] = [
-        Cell(part.until_s, Form(lambda s: f"{s:,.0f}") if part.until_s >= 10 else SECONDS),
+        Cell(part.until_s, _ONE),
         count(part.calls),
         count(part.failed),
         Cell(part.p50_ms, SHORT_MS),
         Cell(part.p99_ms, SHORT_MS),
-        Cell(part.memory_mb, _MB),
+        Cell(part.memory_mb, _ONE),
     ]
-    return [*row, Cell(part.server_mb, _MB)] if served else row
+    return [*row, Cell(part.server_mb, _ONE)] if served else row
 
 
 def _lead(level: Loaded, course: Course) -> list[AnyNote]:
