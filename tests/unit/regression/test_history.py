@@ -37,8 +37,8 @@ def text(root: Path, **asked: Any) -> str:
 
 def on_lines(only: Subject) -> list[str]:
     """Letter and number of each run, the oldest first."""
-    pairs = [(only.quality_line(run), only.latency_line(run)) for run in only.runs]
-    return ["".join(line.label if line else "-" for line in pair) for pair in pairs]
+    pairs = [(run.quality_line, run.latency_line) for run in only.runs]
+    return ["".join(line or "-" for line in pair) for pair in pairs]
 
 
 # -- lines ---------------------------------------------------------------------------------------
@@ -404,8 +404,7 @@ def test_duets_are_a_trend_against_a_pinned_revision(tmp_path: Path) -> None:
     save_duet(tmp_path, 3, pinned=5)
     save_duet(tmp_path, 4, pinned=None)
     only = subject(tmp_path)
-    lines = [only.trend(duet) for duet in only.duets]
-    assert [line.label if line else None for line in lines] == ["a", "a", "b", None]
+    assert [duet.trend for duet in only.duets] == ["a", "a", "b", None]
     said = text(tmp_path)
     assert re.search(r"WORKTREE +\+6\.0 % \[\+5\.0, \+7\.0\] +- +FAIL +a", said)
     assert "line a: against bm25 at 1111111" in said

@@ -41,8 +41,8 @@ class Figure(Documented):
 
 
 @dataclass(frozen=True, slots=True)
-class SavedRun:
-    """One run, without its arrays.
+class SavedRun(Documented):
+    """A run in a history, without its arrays.
 
     Attributes:
         id: name of the run.
@@ -65,7 +65,13 @@ class SavedRun:
         same_quality, same_latency: what must be equal for two runs to stand on one line.
         machine: in words.
         timed: whether it was to measure times, and not the rankings only.
+        quality_line, latency_line: labels of the lines that it stands on; None = on none.
     """
+
+    KEYS = (
+        "run_id=id folder created=when status n_failed=failed commit dirty config "
+        "machine=fingerprint metrics latency_ms=latency quality_line latency_line"
+    )
 
     id: str
     folder: Path
@@ -87,6 +93,19 @@ class SavedRun:
     same_latency: Mapping[str, Any]
     machine: str
     timed: bool
+    quality_line: str | None = None
+    latency_line: str | None = None
+
+    @property
+    def when(self) -> str:
+        """When it was measured, UTC."""
+        return self.created.isoformat(timespec="seconds")
+
+    @property
+    def fingerprint(self) -> str | None:
+        """A fingerprint of what changes times."""
+        machine: str | None = self.same_latency.get("machine")
+        return machine
 
     @property
     def revision(self) -> str:
@@ -105,8 +124,8 @@ class SavedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class SavedDuet:
-    """One duet, without its times.
+class SavedDuet(Documented):
+    """A duet in a history, without its times.
 
     Attributes:
         id: name of the duet.
@@ -120,7 +139,10 @@ class SavedDuet:
         commit, place: of side b.
         ratios: time of b over time of a, by gate.
         same: what must be equal for two duets to stand on one line, side a among it.
+        trend: label of the line that its ratios stand on; None without a pinned revision.
     """
+
+    KEYS = "duet_id=id folder created=when verdict against pinned commit place ratios trend"
 
     id: str
     folder: Path
@@ -134,6 +156,12 @@ class SavedDuet:
     place: str
     ratios: Mapping[str, Figure]
     same: Mapping[str, Any]
+    trend: str | None = None
+
+    @property
+    def when(self) -> str:
+        """When it was measured, UTC."""
+        return self.created.isoformat(timespec="seconds")
 
     @property
     def revision(self) -> str:

@@ -99,60 +99,6 @@ class Step(Documented):
         return {"run_id": self.after.id, "revision": self.after.revision}
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedRun(Documented):
-    """A run in a history.
-
-    Attributes:
-        run: without its arrays.
-        quality_line, latency_line: labels of the lines that it stands on; None = on none.
-    """
-
-    KEYS = (
-        "run_id=run.id folder=run.folder created status=run.status n_failed=run.failed "
-        "commit=run.commit dirty=run.dirty config=run.config machine metrics=run.metrics "
-        "latency_ms=run.latency quality_line latency_line"
-    )
-
-    run: SavedRun
-    quality_line: str | None
-    latency_line: str | None
-
-    @property
-    def created(self) -> str:
-        """When it was measured, UTC."""
-        return self.run.created.isoformat(timespec="seconds")
-
-    @property
-    def machine(self) -> str | None:
-        """A fingerprint of what changes times."""
-        machine: str | None = self.run.same_latency.get("machine")
-        return machine
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedDuet(Documented):
-    """A duet in a history.
-
-    Attributes:
-        duet: without its times.
-        trend: label of the line that its ratios stand on; None without a pinned revision.
-    """
-
-    KEYS = (
-        "duet_id=duet.id folder=duet.folder created verdict=duet.verdict against=duet.against "
-        "pinned=duet.pinned commit=duet.commit place=duet.place ratios=duet.ratios trend"
-    )
-
-    duet: SavedDuet
-    trend: str | None
-
-    @property
-    def created(self) -> str:
-        """When it was measured, UTC."""
-        return self.duet.created.isoformat(timespec="seconds")
-
-
 @dataclass(frozen=True)
 class Subject(Documented):
     """One retriever on one dataset: its runs and duets, the oldest first.
@@ -160,16 +106,16 @@ class Subject(Documented):
     Attributes:
         retriever: its name.
         dataset: its name.
-        runs: the newest, oldest first.
-        duets: the newest, oldest first.
+        runs: the newest, oldest first, each with the lines that it stands on.
+        duets: the newest, oldest first, each with its trend.
         metrics: those to show.
         n_runs, n_duets: how many there are; the older ones may be left out.
+        quality_lines: in the order of their first run; one that was cut short is on none.
+        latency_lines: of whole runs that have times.
+        trends: of the duets against a pinned revision.
     """
 
-    KEYS = (
-        "retriever dataset n_runs n_duets runs=placed_runs quality_lines latency_lines steps "
-        "duets=placed_duets trends"
-    )
+    KEYS = "retriever dataset n_runs n_duets runs quality_lines latency_lines steps duets trends"
 
     retriever: str
     dataset: str
@@ -178,6 +124,9 @@ class Subject(Documented):
     metrics: tuple[str, ...]
     n_runs: int
     n_duets: int
+    quality_lines: list[Line]
+    latency_lines: list[Line]
+    trends: list[Line]
 
     @property
     def last(self) -> datetime:
@@ -185,44 +134,15 @@ class Subject(Documented):
         saved: list[SavedRun | SavedDuet] = [*self.runs, *self.duets]
         return max(one.created for one in saved)
 
-    @cached_property
-    def quality_lines(self) -> list[Line]:
-        """In the order of their first run."""
-        return _lines((r.same_quality for r in self.runs if r.counts), _letter)
-
-    @cached_property
-    def latency_lines(self) -> list[Line]:
-        """Of runs that have times."""
-        timed = (run.same_latency for run in self.runs if run.counts and run.latency)
-        return _lines(timed, lambda at: str(at + 1))
-
-    @cached_property
-    def trends(self) -> list[Line]:
-        """Of the duets against a pinned revision."""
-        return _lines((d.same for d in self.duets if d.pinned), lambda at: _letter(at).lower())
-
-    def quality_line(self, run: SavedRun) -> Line | None:
-        """Where its means stand; None for a run that was cut short."""
-        return _found(self.quality_lines, run.same_quality) if run.counts else None
-
-    def latency_line(self, run: SavedRun) -> Line | None:
-        """Where its times stand; None for one that has none or was cut short."""
-        timed = run.counts and bool(run.latency)
-        return _found(self.latency_lines, run.same_latency) if timed else None
-
-    def trend(self, duet: SavedDuet) -> Line | None:
-        """Where its ratios stand; None without a pinned revision."""
-        return _found(self.trends, duet.same) if duet.pinned else None
-
-    @cached_property
-    def latency_course(self) -> Line | None:
+    @property
+    def latency_course(self) -> str | None:
         """Whose course is shown: the newest line with two runs or more, else the newest."""
-        return _course([self.latency_line(run) for run in self.runs])
+        return _course([run.latency_line for run in self.runs])
 
-    @cached_property
-    def quality_course(self) -> Line | None:
+    @property
+    def quality_course(self) -> str | None:
         """As :attr:`latency_course`."""
-        return _course([self.quality_line(run) for run in self.runs])
+        return _course([run.quality_line for run in self.runs])
 
     @cached_property
     def configs(self) -> list[str | None]:
@@ -235,19 +155,6 @@ class Subject(Documented):
         found = [_largest_time(self)]
         found += [_largest_mean(self, metric) for metric in self.metrics]
         return [step for step in found if step is not None]
-
-    @property
-    def placed_runs(self) -> list[PlacedRun]:
-        """The runs, each with the lines that it stands on."""
-        return [
-            PlacedRun(run, _label(self.quality_line(run)), _label(self.latency_line(run)))
-            for run in self.runs
-        ]
-
-    @property
-    def placed_duets(self) -> list[PlacedDuet]:
-        """The duets, each with its trend."""
-        return [PlacedDuet(duet, _label(self.trend(duet))) for duet in self.duets]
 
 
 def subjects(
@@ -270,7 +177,35 @@ def subjects(
         own, pairs = by_runs.get(name, []), by_duets.get(name, [])
         kept, played = (items if last is None else items[-last:] for items in (own, pairs))
         shown = tuple(metrics) or tuple(own[-1].metrics if own else ())[:1]
-        found.append(Subject(*name, tuple(kept), tuple(played), shown, len(own), len(pairs)))
+        quality = _Lines(_letter, (run.same_quality for run in kept if run.counts))
+        timed = [run for run in kept if run.counts and run.latency]
+        latency = _Lines(lambda at: str(at + 1), (run.same_latency for run in timed))
+        pinned = (duet.same for duet in played if duet.pinned)
+        trends = _Lines(lambda at: _letter(at).lower(), pinned)
+        placed = [
+            replace(
+                run,
+                quality_line=quality.label(run.same_quality) if run.counts else None,
+                latency_line=latency.label(run.same_latency) if run in timed else None,
+            )
+            for run in kept
+        ]
+        compared = [
+            replace(duet, trend=trends.label(duet.same) if duet.pinned else None) for duet in played
+        ]
+        found.append(
+            Subject(
+                *name,
+                tuple(placed),
+                tuple(compared),
+                shown,
+                len(own),
+                len(pairs),
+                quality.lines,
+                latency.lines,
+                trends.lines,
+            )
+        )
     return sorted(found, key=lambda one: one.last, reverse=True)
 
 
@@ -282,22 +217,20 @@ def _by_subject(saved: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
     return groups
 
 
-def _lines(shared: Iterable[Mapping[str, Any]], label: Callable[[int], str]) -> list[Line]:
-    distinct = {_digest(same): same for same in shared}
-    return [Line(label(at), same) for at, same in enumerate(distinct.values())]
+class _Lines:
+    """What is shared, each once, with a label for its place."""
+
+    def __init__(self, name: Callable[[int], str], shared: Iterable[Mapping[str, Any]]) -> None:
+        distinct = {_digest(same): same for same in shared}
+        self.lines = [Line(name(at), same) for at, same in enumerate(distinct.values())]
+
+    def label(self, same: Mapping[str, Any]) -> str:
+        return next(line.label for line in self.lines if line.same == same)
 
 
-def _found(lines: Sequence[Line], same: Mapping[str, Any]) -> Line:
-    return next(line for line in lines if line.same == same)
-
-
-def _course(lines: Sequence[Line | None]) -> Line | None:
-    known = [line for line in reversed(lines) if line is not None]
-    return next((line for line in known if known.count(line) > 1), known[0] if known else None)
-
-
-def _label(line: Line | None) -> str | None:
-    return None if line is None else line.label
+def _course(labels: Sequence[str | None]) -> str | None:
+    known = [label for label in reversed(labels) if label is not None]
+    return next((label for label in known if known.count(label) > 1), known[0] if known else None)
 
 
 def _letter(at: int) -> str:
@@ -316,7 +249,7 @@ def _digest(same: Mapping[str, Any]) -> str:
 
 def _largest_time(subject: Subject) -> Step | None:
     line = subject.latency_course
-    runs = [run for run in subject.runs if subject.latency_line(run) == line]
+    runs = [run for run in subject.runs if run.latency_line == line]
     committed = [run for run in runs if run.code is not None]
     revisions = {run.commit for run in committed}
     found = _steps(
@@ -338,7 +271,7 @@ def _largest_mean(subject: Subject, metric: str) -> Step | None:
     found = _steps(
         metric,
         line,
-        [run for run in subject.runs if subject.quality_line(run) == line],
+        [run for run in subject.runs if run.quality_line == line],
         lambda run: run.metrics.get(metric),
         lambda before, after: after - before,
     )
@@ -351,7 +284,7 @@ def _largest_mean(subject: Subject, metric: str) -> Step | None:
 
 def _steps(
     figure: str,
-    line: Line | None,
+    line: str | None,
     runs: Sequence[SavedRun],
     of: Callable[[SavedRun], Figure | None],
     change: Callable[[float, float], float],
@@ -375,7 +308,7 @@ def _steps(
         values = (median(v for _, v in left), median(v for _, v in right))
         before, after = left[-1][0], right[0][0]
         noise = max(repeated, default=None)
-        steps.append(Step(figure, line.label, before, after, values, change(*values), noise))
+        steps.append(Step(figure, line, before, after, values, change(*values), noise))
     return steps
 
 

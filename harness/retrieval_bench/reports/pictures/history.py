@@ -12,7 +12,7 @@ import numpy as np
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.regression.history.facts import Figure, SavedDuet, SavedRun
-from retrieval_bench.regression.history.trends import P50, P95, Line, Subject
+from retrieval_bench.regression.history.trends import P50, P95, Subject
 from retrieval_bench.reports.pictures import vega
 from retrieval_bench.reports.pictures.vega import Spec, mark
 from retrieval_bench.reports.render.text import clean, cut, number, width_of
@@ -62,12 +62,12 @@ class Timeline:
 
 def history_picture(subject: Subject) -> Spec:
     """The metrics, p50 and p95 of each run, and the ratios of the duets."""
-    duets = [duet for duet in subject.duets if subject.trend(duet) is not None]
+    duets = [duet for duet in subject.duets if duet.trend is not None]
     timelines = [_runs(subject)] if subject.runs else []
     if duets:
         title = "duet {}, % slower than the pinned revision"
         ratios = [
-            ("ratio", title.format(gate), _points(duets, subject.trend, _ratio(gate)))
+            ("ratio", title.format(gate), _points(duets, lambda duet: duet.trend, _ratio(gate)))
             for gate in (P50, P95)
         ]
         legend = [(f"line {one.label}", f"against {trend_words(one)}") for one in subject.trends]
@@ -80,11 +80,15 @@ def history_picture(subject: Subject) -> Spec:
 def _runs(subject: Subject) -> Timeline:
     runs = subject.runs
     panels: list[Panel] = [
-        ("quality", f"mean {metric}", _points(runs, subject.quality_line, _mean(metric)))
+        ("quality", f"mean {metric}", _points(runs, lambda run: run.quality_line, _mean(metric)))
         for metric in subject.metrics
     ]
     panels += [
-        ("time", f"{level}, milliseconds", _points(runs, subject.latency_line, _time(level)))
+        (
+            "time",
+            f"{level}, milliseconds",
+            _points(runs, lambda run: run.latency_line, _time(level)),
+        )
         for level in (P50, P95)
     ]
     settings = [(run.revision, f"cfg {subject.configs.index(run.config) + 1}") for run in runs]
@@ -118,7 +122,7 @@ def _ends(figure: Figure | None, shown: Callable[[float], float] = float) -> End
 
 def _points(
     things: Sequence[Thing],
-    line_of: Callable[[Thing], Line | None],
+    line_of: Callable[[Thing], str | None],
     ends_of: Callable[[Thing], Ends | None],
 ) -> list[Spec]:
     """A point for each that has the figure and stands on a line, line by line."""
@@ -127,7 +131,7 @@ def _points(
         line, ends = line_of(thing), ends_of(thing)
         if line is not None and ends is not None:
             named = dict(zip(("value", "low", "high"), ends, strict=True))
-            points.append({"system": f"line {line.label}", "at": at, **named})
+            points.append({"system": f"line {line}", "at": at, **named})
     return sorted(points, key=lambda point: str(point["system"]))
 
 

@@ -34,12 +34,14 @@ def benchmark_entries(subjects: Sequence[Subject], what: What) -> list[dict[str,
     entries = []
     for subject, run in newest(subjects, what):
         if what == "latency":
-            line, figures, unit = subject.latency_line(run), dict(run.latency), "ms"
+            lines, label, unit = subject.latency_lines, run.latency_line, "ms"
+            figures = dict(run.latency)
         else:
-            line, unit = subject.quality_line(run), "mean"
+            lines, label, unit = subject.quality_lines, run.quality_line, "mean"
             figures = {m: run.metrics[m] for m in subject.metrics if m in run.metrics}
-        if line is None:
+        if label is None:
             continue
+        line = next(one for one in lines if one.label == label)
         told = _told(run, line)
         for name, figure in figures.items():
             full = f"{subject.retriever} on {subject.dataset}: {name} [{line.id}]"

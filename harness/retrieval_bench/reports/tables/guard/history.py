@@ -94,7 +94,7 @@ def _runs(subject: Subject) -> Table:
             row.append(f"{subject.configs.index(run.config) + 1}{'*' if changed else ''}")
         row += [quality(_value(run.metrics.get(metric))) for metric in metrics]
         row += [milliseconds(_value(run.latency.get(level))) for level in (P50, P95)]
-        row += [_on_line(subject, run)] if lined else []
+        row += [_on_line(run)] if lined else []
         rows.append(row)
     words = {0, 1, columns.index("cfg") if configs else 0}
     words |= {len(columns) - 1} if lined else set()
@@ -128,11 +128,10 @@ def _title(subject: Subject, shown: int, there: int, noun: str) -> str:
     return f"{subject.retriever} {on_dataset(subject.dataset)}: {some}{counted(there, noun)}"
 
 
-def _on_line(subject: Subject, run: SavedRun) -> str:
+def _on_line(run: SavedRun) -> str:
     if not run.counts:
         return run.status
-    lines = (subject.quality_line(run), subject.latency_line(run))
-    return "".join(line.label for line in lines if line is not None)
+    return "".join(filter(None, (run.quality_line, run.latency_line)))
 
 
 def _value(figure: Figure | None) -> float | None:
@@ -282,21 +281,19 @@ def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[AnyN
 
 def _duets(subject: Subject) -> Table:
     several = len(subject.trends) > 1
-    rows: list[list[Content]] = []
-    for duet in subject.duets:
-        trend = subject.trend(duet)
-        rows.append(
-            [
-                f"{duet.created:%Y-%m-%d %H:%M}",
-                duet.revision,
-                *(
-                    change(_value(duet.ratios.get(level)), _interval(duet.ratios.get(level)))
-                    for level in (P50, P95)
-                ),
-                duet.verdict,
-                *([trend.label if trend else "-"] if several else []),
-            ]
-        )
+    rows: list[list[Content]] = [
+        [
+            f"{duet.created:%Y-%m-%d %H:%M}",
+            duet.revision,
+            *(
+                change(_value(duet.ratios.get(level)), _interval(duet.ratios.get(level)))
+                for level in (P50, P95)
+            ),
+            duet.verdict,
+            *([duet.trend or "-"] if several else []),
+        ]
+        for duet in subject.duets
+    ]
     columns = ["date, UTC", "revision", "p50", "p95", "verdict"]
     return Table(
         _title(subject, len(subject.duets), subject.n_duets, "duet"),
