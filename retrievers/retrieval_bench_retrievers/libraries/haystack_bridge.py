@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from haystack import Document as HaystackDocument
@@ -12,6 +12,7 @@ from haystack.core.pipeline.base import PipelineBase
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.libraries.library import (
+    Call,
     Engine,
     OwnScores,
     cannot_filter,
@@ -19,6 +20,8 @@ from retrieval_bench_retrievers.libraries.library import (
 
 _TEXTS = ("query", "text")
 """Names of inputs that take the text of a query."""
+
+_METHODS = ("run", "run_async")
 
 
 class Haystack(OwnScores):
@@ -126,28 +129,22 @@ class Haystack(OwnScores):
 class ComponentEngine(Engine):
     """One component."""
 
+    methods = _METHODS
+
     def __init__(self, made: Any) -> None:
         super().__init__(made)
         self.takes_k = "top_k" in _parameters(made)
         if hasattr(made, "warm_up"):  # a pipeline does that for its parts
             made.warm_up()
 
-    def ask(self, asked: Any, k: int, filters: Any) -> Any:
-        """``run``."""
-        return self.made.run(**self._inputs(asked, k, filters))
-
-    def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
-        """``run_async``."""
-        answer: Coroutine[Any, Any, Any] = self.made.run_async(**self._inputs(asked, k, filters))
-        return answer
-
-    def _inputs(self, asked: Any, k: int, filters: Any) -> dict[str, Any]:
+    def call(self, asked: Any, k: int, filters: Any) -> Call:
+        """The inputs by name."""
         inputs = {"query": asked}
         if self.takes_k:
             inputs["top_k"] = k
         if filters is not None:
             inputs["filters"] = filters
-        return inputs
+        return Call(self.made, (), inputs)
 
 
 class PipelineEngine(Engine):
@@ -156,6 +153,8 @@ class PipelineEngine(Engine):
     Raises:
         ContractError: it takes no text, or needs something else.
     """
+
+    methods = _METHODS
 
     def __init__(self, made: Any, name: str, output: str | None) -> None:
         super().__init__(made)
@@ -186,25 +185,15 @@ class PipelineEngine(Engine):
         """Whether an open input has this name."""
         return any(name == key for _, name in self._open)
 
-    def ask(self, asked: Any, k: int, filters: Any) -> Any:
-        """``run``."""
-        return self.made.run(self._data(asked, filters), include_outputs_from=self._kept)
-
-    def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
-        """``run_async``."""
-        answer: Coroutine[Any, Any, Any] = self.made.run_async(
-            self._data(asked, filters), include_outputs_from=self._kept
-        )
-        return answer
-
-    def _data(self, asked: Any, filters: Any) -> dict[str, dict[str, Any]]:
+    def call(self, asked: Any, k: int, filters: Any) -> Call:
+        """The open inputs of each component."""
         data: dict[str, dict[str, Any]] = {}
         for component, key in self._open:
             if key in _TEXTS:
                 data.setdefault(component, {})[key] = asked
             elif key == "filters" and filters is not None:
                 data.setdefault(component, {})[key] = filters
-        return data
+        return Call(self.made, (data,), {"include_outputs_from": self._kept})
 
 
 def _parameters(made: Any) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -20,6 +20,7 @@ from retrieval_bench.core.types import Document, Query, StepTrace
 from retrieval_bench_retrievers.libraries.kept_chain import Inside
 from retrieval_bench_retrievers.libraries.langchain_trace import Trace
 from retrieval_bench_retrievers.libraries.library import (
+    Call,
     Engine,
     Library,
     cannot_filter,
@@ -174,21 +175,15 @@ class LangChainEngine(Engine):
         keyword: how ``invoke`` gets a filter.
     """
 
+    methods = ("invoke", "ainvoke")
+
     def __init__(self, made: Any, keyword: str) -> None:
         super().__init__(made)
         self._keyword = keyword
 
-    def ask(self, asked: Any, k: int, filters: Any) -> Any:
-        """``invoke``."""
-        if filters is None:
-            return self.made.invoke(asked)
-        return self.made.invoke(asked, **{self._keyword: filters})
-
-    def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
-        """``ainvoke``."""
-        if filters is None:
-            return self.made.ainvoke(asked)  # type: ignore[no-any-return]
-        return self.made.ainvoke(asked, **{self._keyword: filters})  # type: ignore[no-any-return]
+    def call(self, asked: Any, k: int, filters: Any) -> Call:
+        """The text, and a filter by its keyword."""
+        return Call(self.made, (asked,), {} if filters is None else {self._keyword: filters})
 
     def only_async(self, problem: Exception) -> bool:
         """A RunnableLambda over an async function raises a TypeError that names ainvoke."""
@@ -214,16 +209,10 @@ class ChainEngine(LangChainEngine):
         super().__init__(made, keyword)
         self._trace = Trace()
 
-    def ask(self, asked: Any, k: int, filters: Any) -> Any:
-        """``invoke``."""
+    def call(self, asked: Any, k: int, filters: Any) -> Call:
+        """The text, with whoever listens to the steps."""
         self._trace = Trace()
-        return self.made.invoke(asked, {"callbacks": [self._trace]})
-
-    def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
-        """``ainvoke``."""
-        self._trace = Trace()
-        answer: Coroutine[Any, Any, Any] = self.made.ainvoke(asked, {"callbacks": [self._trace]})
-        return answer
+        return Call(self.made, (asked, {"callbacks": [self._trace]}))
 
     def inside(self, library: Library) -> Inside:
         """Steps by run name, told apart."""

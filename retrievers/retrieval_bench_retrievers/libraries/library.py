@@ -10,12 +10,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Container, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
 from retrieval_bench.core.errors import ContractError, MissingDependencyError
 from retrieval_bench.core.types import EMPTY, Document, Ranking
 from retrieval_bench_retrievers.libraries.kept_chain import Inside
+
+
+class Call(NamedTuple):
+    """An object of a library, and what its method gets, by place and by name."""
+
+    made: Any
+    given: tuple[Any, ...] = ()
+    named: Mapping[str, Any] = EMPTY
 
 
 class Engine(ABC):
@@ -24,16 +32,18 @@ class Engine(ABC):
     Attributes:
         made: the library's object.
         takes_k: each call says how many hits it wants, so that one engine serves every number.
+        methods: of what is called, the one that answers and the one that is awaited.
     """
 
     takes_k: bool = False
+    methods: ClassVar[tuple[str, str]]
 
     def __init__(self, made: Any) -> None:
         self.made = made
 
     @abstractmethod
-    def ask(self, asked: Any, k: int, filters: Any) -> Any:
-        """The library's answer; what it raises is passed through.
+    def call(self, asked: Any, k: int, filters: Any) -> Call:
+        """What is called, and with what.
 
         Args:
             asked: the query's text.
@@ -41,9 +51,16 @@ class Engine(ABC):
             filters: as the library wants them, None = no filter.
         """
 
-    @abstractmethod
+    def ask(self, asked: Any, k: int, filters: Any) -> Any:
+        """The library's answer; what it raises is passed through; arguments as of :meth:`call`."""
+        made, given, named = self.call(asked, k, filters)
+        return getattr(made, self.methods[0])(*given, **named)
+
     def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
         """The same, awaited."""
+        made, given, named = self.call(asked, k, filters)
+        answer: Coroutine[Any, Any, Any] = getattr(made, self.methods[1])(*given, **named)
+        return answer
 
     def only_async(self, problem: Exception) -> bool:
         """Whether ``problem``, raised by :meth:`ask`, says that only :meth:`ask_async` works."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -16,10 +16,13 @@ from llama_index.core.vector_stores.types import VectorStoreQueryMode
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.libraries.library import (
+    Call,
     Engine,
     OwnScores,
     described,
 )
+
+_METHODS = ("retrieve", "aretrieve")
 
 
 def to_node(document: Document) -> TextNode:
@@ -121,14 +124,11 @@ class LlamaIndex(OwnScores):
 class LlamaIndexEngine(Engine):
     """A retriever."""
 
-    def ask(self, asked: Any, k: int, filters: Any) -> Any:
-        """``retrieve``."""
-        return self.made.retrieve(asked)
+    methods = _METHODS
 
-    def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
-        """``aretrieve``."""
-        answer: Coroutine[Any, Any, Any] = self.made.aretrieve(asked)
-        return answer
+    def call(self, asked: Any, k: int, filters: Any) -> Call:
+        """The retriever, with the text."""
+        return Call(self.made, (asked,))
 
     def deeper(self, k: int) -> Engine | None:
         """As :func:`_deeper` says."""
@@ -139,19 +139,16 @@ class LlamaIndexEngine(Engine):
 class FilteredEngine(Engine):
     """A function from filters to a retriever over one index."""
 
+    methods = _METHODS
+
     def __init__(self, make: Callable[[Any], Any], unfiltered: Any, k: int | None = None) -> None:
         super().__init__(unfiltered)
         self._make = make
         self._k = k
 
-    def ask(self, asked: Any, k: int, filters: Any) -> Any:
-        """Makes the retriever where there is a filter, and asks it."""
-        return self._with(filters).retrieve(asked)
-
-    def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
-        """The same by ``aretrieve``."""
-        answer: Coroutine[Any, Any, Any] = self._with(filters).aretrieve(asked)
-        return answer
+    def call(self, asked: Any, k: int, filters: Any) -> Call:
+        """The retriever, made where there is a filter, with the text."""
+        return Call(self._with(filters), (asked,))
 
     def deeper(self, k: int) -> Engine | None:
         """As :func:`_deeper` says of the retriever without a filter."""
