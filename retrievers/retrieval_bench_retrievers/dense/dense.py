@@ -12,7 +12,6 @@ from copy import copy
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -22,17 +21,17 @@ from retrieval_bench.core import metadata
 from retrieval_bench.core.errors import ConfigError, counted, near_names
 from retrieval_bench.core.index_files import code_hash, read_json, write_json
 from retrieval_bench.core.installation import require
-from retrieval_bench.core.metadata import MetadataTable
-from retrieval_bench.core.retriever import Capabilities, Retriever, Rung, require_index, require_k
-from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench_retrievers.dense.faiss_index import Index, IndexSettings
+from retrieval_bench.core.retriever import Capabilities, Rung, require_index
+from retrieval_bench.core.types import Document, Query
+from retrieval_bench_retrievers.dense.faiss_index import IndexSettings
 from retrieval_bench_retrievers.dense.maxsim import checked_precision
+from retrieval_bench_retrievers.encoders import encoded
 from retrieval_bench_retrievers.encoders import fit as encoder_fit
+from retrieval_bench_retrievers.encoders.encoded import Encoded
 from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors, whole_number
 from retrieval_bench_retrievers.encoders.health import EncoderFit, fit_of
 from retrieval_bench_retrievers.encoders.model_files import DEFAULT_MODEL
 from retrieval_bench_retrievers.encoders.packaged import ONNXRUNTIME, WHERE
-from retrieval_bench_retrievers.encoders.texts import texts_by_id
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors
 
 _SIMILARITIES = ("cosine", "dot")
@@ -40,8 +39,8 @@ _PAST_THE_CUT = 16
 _RECALL_SAMPLE = 100
 
 
-class Dense(Retriever):
-    """Documents by the similarity of their vector to the query's. A blank query finds nothing.
+class Dense(Encoded[Encoder]):
+    """Documents by the similarity of their vector to the query's.
 
     Args:
         model, backend: see :class:`retrieval_bench_retrievers.encoders.encoder.Encoder`.
@@ -61,6 +60,7 @@ class Dense(Retriever):
         ConfigError, MissingDependencyError, ModelError: as :class:`.Encoder`.
     """
 
+    stage = "dense"
     progress: Callable[[int, int], None] | None = None
     """Called while documents are encoded, with (distinct texts done, distinct texts in all)."""
 
@@ -92,7 +92,7 @@ class Dense(Retriever):
         if not isinstance(cache, bool):
             raise ConfigError(f"cache = {cache!r}", where=WHERE, accepted="true or false")
         self._similarity = similarity
-        self._encoder = Encoder(
+        encoder = Encoder(
             model,
             backend=backend,
             prompts=prompts,
@@ -100,19 +100,16 @@ class Dense(Retriever):
             batch_size=batch_size,
             max_seq_length=max_seq_length,
         )
-        require("faiss-cpu", self._encoder.engine.extra, WHERE)
+        super().__init__(encoder)
+        require("faiss-cpu", encoder.engine.extra, WHERE)
         self._language: str | None = None
         self._exact_filters = False
-        self._index: Index | None = None
-        self._ids: list[str] = []
         self._groups: _Groups | None = None
         self._sample: list[str] = []
         self._fitted: tuple[tuple[Query, ...], EncoderFit] | None = None
         self._cache = cache
         self._stored = DocumentVectors(self._encoder, cache)
         self._facts: dict[str, Any] = {}
-        self._fields: tuple[str, ...] = ()
-        self._metadata = MetadataTable(())
         self._k = 10
 
     @property
@@ -129,11 +126,6 @@ class Dense(Retriever):
     def use_k(self, k: int) -> None:
         """Remembered, for the recall of a graph under filters."""
         self._k = k
-
-    def use_filters(self, fields: Sequence[str]) -> None:
-        """Keep these fields of the documents."""
-        self._fields = tuple(fields)
-        self._index = None
 
     def use_language(self, language: str | None) -> None:
         """Remembered, to be compared with the languages that the model's card names."""
@@ -163,10 +155,8 @@ class Dense(Retriever):
             ContractError: two documents of one id.
             ConfigError, ModelError: as :meth:`prepare`.
         """
-        self._index = None
         self._fitted = None
-        self.prepare()
-        self._ids, contents, self._metadata = texts_by_id(documents, self._fields)
+        contents = self._read(documents)
         row_of: dict[str, int] = {}
         rows = np.array([row_of.setdefault(text, len(row_of)) for text in contents], dtype=np.intp)
         texts = list(row_of)
@@ -197,7 +187,7 @@ class Dense(Retriever):
             "index": asdict(self._settings),
             "fields": list(self._fields),
             "versions": {"faiss-cpu": version("faiss-cpu")},
-            "code": code_hash(__file__, encoder_fit.__file__, metadata.__file__),
+            "code": code_hash(__file__, encoded.__file__, encoder_fit.__file__, metadata.__file__),
         }
 
     def save(self, folder: Path) -> None:
@@ -218,32 +208,12 @@ class Dense(Retriever):
         self.prepare()
         rows = folder / "rows.npy"
         self._groups = _Groups(np.load(rows)) if rows.is_file() else None
-        self._metadata = MetadataTable.load(folder)
+        self._metadata = metadata.MetadataTable.load(folder)
         kept = read_json(folder / "facts.json")
         self._sample = kept["sample"]
         self._facts = kept["facts"] | {"encoded": 0, "from_cache": 0}
         self._ids = read_json(folder / "ids.json")
         self._index = self._settings.load(folder)
-
-    def search(self, query: Query, k: int) -> Ranking:
-        """The ``k`` documents nearest to ``query.text``; stages ``encode``, ``dense``, and
-        ``filter`` of a query that has one."""
-        require_k(k)
-        require_index(self._index is not None, self)
-        begin = perf_counter_ns()
-        allowed = None if query.filter is None else self._metadata.mask(query.filter)
-        filtered = perf_counter_ns()
-        none_fits = allowed is not None and not allowed.any()
-        if not self._ids or not query.text.strip() or none_fits:
-            return Ranking([], [])
-        vector = self._vector(query)
-        encoded = perf_counter_ns()
-        exactly = self._exact_filters and allowed is not None
-        ids, scores = self._ranked(vector, k, allowed, exactly=exactly)
-        stages = {"encode": encoded - filtered, "dense": perf_counter_ns() - encoded}
-        if allowed is not None:
-            stages["filter"] = filtered - begin
-        return Ranking(ids, scores, stages)
 
     def describe(self) -> Mapping[str, Any]:
         """Model, index, cache: how many vectors were encoded for this index and how many were on
@@ -297,7 +267,7 @@ class Dense(Retriever):
         for query in sample:
             allowed = self._metadata.mask(query.filter) if query.filter else None
             if allowed is not None and allowed.any():
-                vector = self._vector(query)
+                vector = self._encoded(query.text)
                 exact, _ = self._ranked(vector, self._k, allowed, exactly=True)
                 wanted += len(exact)
                 found += len({*exact} & {*self._ranked(vector, self._k, allowed)[0]})
@@ -368,12 +338,17 @@ class Dense(Retriever):
 
     def close(self) -> None:
         """Let go of the model and the vectors."""
-        self._index = None
         self._fitted = None
-        self._encoder.close()
+        super().close()
 
-    def _vector(self, query: Query) -> Vectors:
-        return self._kept(self._encoder.encode_query(query.text))
+    def _encoded(self, text: str) -> Vectors:
+        return self._kept(self._encoder.encode_query(text))
+
+    def _best(
+        self, asked: Vectors, k: int, allowed: NDArray[np.bool_] | None
+    ) -> tuple[list[str], NDArray[np.float64]]:
+        exactly = self._exact_filters and allowed is not None
+        return self._ranked(asked, k, allowed, exactly=exactly)
 
     def _kept(self, vectors: Vectors) -> Vectors:
         """What is compared of ``vectors``."""
@@ -407,8 +382,7 @@ class Dense(Retriever):
             if self._groups is not None:
                 among = self._groups.rows_of(among)
             n = len(among)
-        index: Any = self._index
-        nearest = index.exactly_nearest if exactly else index.nearest
+        nearest = self._index.exactly_nearest if exactly else self._index.nearest
         want = min(k + _PAST_THE_CUT, n)
         while True:
             scores, rows = nearest(vector, want, among)

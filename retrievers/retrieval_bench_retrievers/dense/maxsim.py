@@ -4,19 +4,17 @@ token of a document has (MaxSim). Khattab & Zaharia (2020), ColBERT, SIGIR, sect
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.core.metadata import MetadataTable
 from retrieval_bench.core.ranking import top_k
-from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
-from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.retriever import Capabilities
+from retrieval_bench.core.types import Document
+from retrieval_bench_retrievers.encoders.encoded import Encoded
 from retrieval_bench_retrievers.encoders.encoder import Vectors
-from retrieval_bench_retrievers.encoders.texts import texts_by_id
 from retrieval_bench_retrievers.encoders.token_encoder import TokenEncoder
 
 PRECISIONS = ("float32", "int8")
@@ -152,7 +150,7 @@ class TokenVectors:
             start = end
 
 
-class MaxSim(Retriever):
+class MaxSim(Encoded[TokenEncoder]):
     """Exhaustive search by MaxSim over the token vectors of a multi-vector model.
 
     Args:
@@ -166,6 +164,8 @@ class MaxSim(Retriever):
         ModelError: no such folder.
     """
 
+    stage = "maxsim"
+
     def __init__(
         self,
         model: str,
@@ -177,31 +177,19 @@ class MaxSim(Retriever):
         max_seq_length: int | None = None,
     ) -> None:
         self._precision = checked_precision(precision, "retriever maxsim")
-        self._encoder = TokenEncoder(
+        encoder = TokenEncoder(
             model,
             prompts=prompts,
             device=device,
             batch_size=batch_size,
             max_seq_length=max_seq_length,
         )
-        self._vectors: TokenVectors | None = None
-        self._ids: list[str] = []
-        self._fields: tuple[str, ...] = ()
-        self._metadata = MetadataTable(())
+        super().__init__(encoder)
 
     @property
     def capabilities(self) -> Capabilities:
         """Exact; a vector depends a little on what it was encoded together with."""
         return Capabilities(exact=True, score_tolerance=1e-4, filters=True)
-
-    def use_filters(self, fields: Sequence[str]) -> None:
-        """Keep these fields of the documents."""
-        self._fields = tuple(fields)
-        self._vectors = None
-
-    def prepare(self) -> None:
-        """Load the model."""
-        self._encoder.load()
 
     def index(self, documents: Iterable[Document]) -> None:
         """Encode the documents.
@@ -210,42 +198,24 @@ class MaxSim(Retriever):
             ContractError: two documents of one id.
             ModelError: the model cannot be loaded, or is no multi-vector model.
         """
-        self._vectors = None
-        self._encoder.load()
-        self._ids, texts, self._metadata = texts_by_id(documents, self._fields)
-        self._vectors = TokenVectors.of(self._encoder, texts, self._precision, self.progress)
+        texts = self._read(documents)
+        self._index = TokenVectors.of(self._encoder, texts, self._precision, self.progress)
 
-    def search(self, query: Query, k: int) -> Ranking:
-        """The ``k`` documents with the highest sums; stages ``encode`` and ``maxsim``, and
-        ``filter`` of a query that has one."""
-        require_k(k)
-        require_index(self._vectors is not None, self)
-        assert self._vectors is not None
-        begin = perf_counter_ns()
-        allowed = None if query.filter is None else self._metadata.mask(query.filter)
-        filtered = perf_counter_ns()
-        if not self._ids or not query.text.strip() or (allowed is not None and not allowed.any()):
-            return Ranking([], [])
-        tokens = self._encoder.query_tokens(query.text)
-        encode = perf_counter_ns()
+    def _encoded(self, text: str) -> Vectors:
+        return self._encoder.query_tokens(text)
+
+    def _best(
+        self, asked: Vectors, k: int, allowed: NDArray[np.bool_] | None
+    ) -> tuple[list[str], NDArray[np.float64]]:
         # Of all documents, whatever the filter: a sum depends a little on what it is taken with.
-        scores = self._vectors.scores(tokens)
+        scores = self._index.scores(asked)
         if allowed is not None:
             scores[~allowed] = -np.inf
             k = min(k, int(np.count_nonzero(allowed)))
         best = top_k(scores, k)
-        ids = [self._ids[at] for at in best.tolist()]
-        stages = {"encode": encode - filtered, "maxsim": perf_counter_ns() - encode}
-        if allowed is not None:
-            stages["filter"] = filtered - begin
-        return Ranking(ids, scores[best], stages)
+        return [self._ids[at] for at in best.tolist()], scores[best]
 
     def describe(self) -> Mapping[str, Any]:
         """The model, and what its vectors take."""
-        kept = {} if self._vectors is None else self._vectors.describe()
+        kept = {} if self._index is None else self._index.describe()
         return {**self._encoder.describe(), "precision": self._precision, **kept}
-
-    def close(self) -> None:
-        """Let go of the model and the vectors."""
-        self._vectors = None
-        self._encoder.close()
