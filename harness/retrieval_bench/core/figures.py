@@ -37,11 +37,6 @@ def short_ms(value: float) -> str:
     return f"{value:,.{decimals}f}"
 
 
-def seconds_text(value: float | None) -> str:
-    """Seconds."""
-    return "-" if value is None else f"{value:.2f}"
-
-
 def signed(value: float | None, decimals: int = 4, unit: str = "") -> str:
     """A difference with its sign; one that rounds to nothing has none. As it stands for qualities.
 
@@ -85,11 +80,6 @@ def about(n: int) -> str:
 def p_text(value: float) -> str:
     """A p-value."""
     return "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
-
-
-def interval_text(ends: Sequence[float] | None) -> str:
-    """An interval of a quality; empty where there is none."""
-    return interval_of(ends, quality_text)
 
 
 def interval_of(ends: Sequence[float] | None, form: Any) -> str:

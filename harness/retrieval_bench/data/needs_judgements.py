@@ -1,11 +1,12 @@
-"""What needs judgements says so of a dataset that has none, in one voice."""
+"""What needs judgements, or documents, says so of a dataset that has none, in one voice."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from retrieval_bench.core.errors import DataError, counted
-from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.retriever import Capabilities
+from retrieval_bench.core.types import Dataset, Query
 
 TO_JUDGE = "retrieval-bench label pool @last"
 """What makes judgements of what the last run, or the last comparison, found."""
@@ -41,6 +42,38 @@ def require_judged(dataset: Dataset, what: str, *, instead: str = "") -> None:
     """
     if not dataset.judged:
         raise unjudged(dataset.name, dataset.split, what, instead=instead)
+
+
+def require_queries(dataset: Dataset, queries: Sequence[Query]) -> None:
+    """Refuse a split of which no query can be asked.
+
+    Raises:
+        DataError: ``queries``, those to be asked, are none.
+    """
+    if not queries:
+        raise DataError(
+            f"no query of {dataset.name!r} has a judgement in split {dataset.split!r}",
+            accepted="at least one judged or unanswerable query",
+            fix="; ".join(["choose another --split, or check the ids", *dataset.warnings]),
+        )
+
+
+def require_corpus(dataset: Dataset, retrievers: Mapping[str, Capabilities]) -> None:
+    """Refuse a dataset without documents for retrievers that index some.
+
+    Args:
+        retrievers: by name.
+
+    Raises:
+        DataError: it has none, and one of them is not external.
+    """
+    needy = [name for name, can in retrievers.items() if not can.external]
+    if dataset.documents is None and needy:
+        raise DataError(
+            f"dataset {dataset.name!r} has no corpus, and {', '.join(needy)} needs one to index",
+            accepted="an external retriever (`external: true`), or a dataset with documents",
+            fix="add the documents to the dataset folder, or declare the retriever external",
+        )
 
 
 CHOSEN = "the judged queries were chosen by how much systems differ on them"

@@ -16,12 +16,13 @@ from retrieval_bench.core.config import (
     path_of,
     validate,
 )
-from retrieval_bench.core.errors import ConfigError, ContractError, DataError, HarnessError
+from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
 from retrieval_bench.core.foreign import WorkingFolder, foreign_code, innermost, message_of
 from retrieval_bench.core.retriever import Retriever, Rung, require_k
 from retrieval_bench.core.self_hits import as_judged
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import found_at, given_dataset
+from retrieval_bench.data.needs_judgements import require_corpus, require_queries
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.fresh.launches import LaunchSpec
@@ -263,12 +264,7 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
 
 
 def _check_match(candidates: Sequence[Candidate], data: Dataset, queries: Sequence[Query]) -> None:
-    if not queries:
-        raise DataError(
-            f"no query of {data.name!r} has a judgement in split {data.split!r}",
-            accepted="at least one judged or unanswerable query",
-            fix="; ".join(["choose another --split, or check the ids", *data.warnings]),
-        )
+    require_queries(data, queries)
     told = [(c.name, c.capabilities) for c in candidates]
     replayed = [name for name, can in told if can.replays and not can.filters]
     if replayed and any(query.filter for query in queries):
@@ -279,11 +275,4 @@ def _check_match(candidates: Sequence[Candidate], data: Dataset, queries: Sequen
             "applied",
             fix="measure the retriever itself, or score the run: retrieval-bench score run",
         )
-    if data.documents is None:
-        needy = [c.name for c in candidates if not c.capabilities.external]
-        if needy:
-            raise DataError(
-                f"dataset {data.name!r} has no corpus, and {', '.join(needy)} needs one to index",
-                accepted="an external retriever (`external: true`), or a dataset with documents",
-                fix="add the documents to the dataset folder, or declare the retriever external",
-            )
+    require_corpus(data, dict(told))

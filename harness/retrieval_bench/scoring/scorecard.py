@@ -419,13 +419,14 @@ def _abstention(
         queries,
         [query_id not in no_answer for query_id in queries],
         [len(ranking) for ranking in rankings],
-        [_top_score(ranking) for ranking in rankings],
+        [top_score(ranking) for ranking in rankings],
         values[:, 0],
     )
     return abstention_report(known, dev_ids=dev_ids)
 
 
-def _top_score(ranking: Ranking) -> float:
+def top_score(ranking: Ranking) -> float:
+    """The score of the first hit; NaN where there is none."""
     if ranking.scores is None or not len(ranking):
         return float("nan")
     return float(np.asarray(ranking.scores)[0])

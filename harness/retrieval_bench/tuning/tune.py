@@ -16,7 +16,7 @@ from retrieval_bench.core.progress import Reporter, Silent
 from retrieval_bench.core.retriever import require_k
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import given_dataset, load_dataset, with_settings
-from retrieval_bench.data.needs_judgements import require_judged
+from retrieval_bench.data.needs_judgements import require_corpus, require_judged
 from retrieval_bench.experiment.preparation import Problems
 from retrieval_bench.experiment.warnings import drawn
 from retrieval_bench.measure.protocol import Protocol
@@ -205,7 +205,7 @@ def tuned(
         problems.raise_if_any()
         if tunable is None or made is None or queries is None or metric is None:
             raise AssertionError("what could not be made is a problem that was raised")
-        queries.check_corpus(tunable)
+        require_corpus(queries.data, {tunable.config.name: tunable.base.capabilities})
         told = reporter or Silent()
         return _found(tunable, made, queries, options, metric=metric, reporter=told)
     finally:
@@ -318,18 +318,6 @@ class _Queries:
                 f"text is in {data.split!r}"
             )
         return cls(data, held_out, other, tuning, tuple(warnings))
-
-    def check_corpus(self, tunable: Tunable) -> None:
-        """Raises:
-        DataError: the retriever needs documents and there are none.
-        """
-        if self.data.documents is None and not tunable.base.capabilities.external:
-            raise DataError(
-                f"dataset {self.data.name!r} has no corpus, and {tunable.config.name} needs one "
-                "to index",
-                accepted="an external retriever (`external: true`), or a dataset with documents",
-                fix="add the documents to the dataset folder, or declare the retriever external",
-            )
 
 
 def _dev_data(dataset: str | Path | Dataset, dev: str) -> Dataset:

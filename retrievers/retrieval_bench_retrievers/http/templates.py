@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.filters import Condition, Filter, Group
+from retrieval_bench.core.filters import Filter
 from retrieval_bench.core.secrets import Filled
 
 FILTER = "filter"
@@ -117,14 +117,6 @@ def values_of(asked: Filter | None) -> dict[str, Any]:
         return {}
     named = {f"{FILTER}.{name}": value for name, value in asked.values.items()}
     return {FILTER: dict(asked.source), **named}
-
-
-def _leaves(node: Condition | Group) -> Iterator[Condition]:
-    if isinstance(node, Condition):
-        yield node
-    else:
-        for part in node.parts:
-            yield from _leaves(part)
 
 
 def _found(raw: Any, where: str) -> Any:

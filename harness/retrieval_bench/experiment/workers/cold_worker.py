@@ -158,25 +158,15 @@ def _refuse_replay(name: str, retriever: Retriever) -> None:
 
 def _data(spec: Mapping[str, Any], retriever: Retriever) -> tuple[Dataset, Sequence[Query]]:
     """The dataset and the queries that a measured run would make of it."""
-    from retrieval_bench.core.errors import DataError
     from retrieval_bench.data import load_dataset
+    from retrieval_bench.data.needs_judgements import require_corpus, require_queries
 
     data = load_dataset(
         spec["dataset"], spec["split"], language=spec["language"], self_hits=spec["self_hits"]
     )
     queries = data.asked
-    if not queries:
-        raise DataError(
-            f"no query of {data.name!r} has a judgement in split {data.split!r}",
-            accepted="at least one judged or unanswerable query",
-            fix="; ".join(["choose another --split, or check the ids", *data.warnings]),
-        )
-    if data.documents is None and not retriever.capabilities.external:
-        raise DataError(
-            f"dataset {data.name!r} has no corpus, and the retriever needs one to index",
-            accepted="an external retriever (`external: true`), or a dataset with documents",
-            fix="add the documents to the dataset folder, or declare the retriever external",
-        )
+    require_queries(data, queries)
+    require_corpus(data, {"the retriever": retriever.capabilities})
     return data, queries
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypedDict, cast, get_args
@@ -410,11 +410,9 @@ def _adjusted(groups: Sequence[OutcomeGroup]) -> tuple[OutcomeGroup, ...]:
     tests = [pair.p for group in groups for pair in group.comparisons if pair.p is not None]
     adjusted = iter(holm(np.asarray(tests, dtype=np.float64)).tolist())
     return tuple(
-        OutcomeGroup(
-            group.label,
-            group.n,
-            group.systems,
-            tuple(
+        replace(
+            group,
+            comparisons=tuple(
                 _judged(pair, None if pair.p is None else next(adjusted))
                 for pair in group.comparisons
             ),
@@ -432,7 +430,4 @@ def _judged(pair: Paired, p_adjusted: float | None) -> Paired:
         verdict = Verdict.UNDECIDED
         if p_adjusted < ALPHA and pair.difference:
             verdict = Verdict.BETTER if pair.difference * direction > 0 else Verdict.WORSE
-    return Paired(
-        pair.rate, pair.a, pair.b, pair.n, pair.difference, pair.only_a, pair.only_b, pair.p,
-        p_adjusted, verdict,
-    )  # fmt: skip
+    return replace(pair, p_adjusted=p_adjusted, verdict=verdict)

@@ -29,7 +29,7 @@ from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report, threshold_curve
 from retrieval_bench.runs.jsonl import write_lines
 from retrieval_bench.scoring.answers.standalone import LAST, Rewriter, standalone_queries
-from retrieval_bench.scoring.scorecard import Truth
+from retrieval_bench.scoring.scorecard import Truth, top_score
 from retrieval_bench.scoring.scoring import Answers, score
 
 CHOICES = 10
@@ -158,13 +158,6 @@ class JudgedRankings:
             if query_id in values:
                 kept.append(0.0 if gone else values[query_id])
         return float(np.mean(kept)) if kept else None
-
-
-def top_score(ranking: Ranking) -> float:
-    """The score of the first hit; NaN where there is none."""
-    if ranking.scores is None or not len(ranking):
-        return float("nan")
-    return float(ranking.scores[0])
 
 
 def decision_table(
