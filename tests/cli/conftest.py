@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,17 @@ from retrieval_bench.core.document import Documented
 from retrieval_bench.core.notices import to_document
 from retrieval_bench.runs.records import to_json
 from tests.builders.json_schemas import faults, name_of
+from tests.cli.project import Command, make_project
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def project(here: Path) -> Path:
+    return make_project(here)
 
 
 @pytest.fixture(autouse=True)

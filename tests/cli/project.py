@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,13 +95,20 @@ class Command:
         self.out = ""
         self.err = ""
 
-    def __call__(self, *arguments: str) -> int:
+    def __call__(self, line: str = "", *words: str) -> int:
+        """Run ``line``, which is split as a shell does, with further words as they are."""
         try:
-            code = main(arguments)
+            code = main([*shlex.split(line), *words])
         except SystemExit as stop:  # argparse
             code = int(stop.code or 0)
         self.out, self.err = self._capsys.readouterr()
         return code
+
+    def json(self, line: str, *words: str, code: int = 0) -> Any:
+        """Give the document that ``--format json`` prints."""
+        given = self(line, *words, "--format", "json")
+        assert given == code, f"exit code {given}: {self.err}"
+        return json.loads(self.out)
 
     @property
     def unwrapped(self) -> str:

@@ -88,11 +88,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def quoted(page: str) -> set[str]:
     """The words that stand in `code` in a page, outside of blocks."""
     text = re.sub(r"^```.*?^```$", "", guide_page(page), flags=re.MULTILINE | re.DOTALL)
@@ -116,15 +111,14 @@ class TestSubmit:
     def test_the_file_can_be_evaluated_and_scores_the_same(
         self, project: Path, run: Command
     ) -> None:
-        assert run(*SUBMIT, "--out", "s.jsonl", "--format", "json") == 0
-        document = json.loads(run.out)
+        document = run.json(*SUBMIT, "--out", "s.jsonl")
         assert document["out"] == "s.jsonl"
         assert document["counts"]["lines"] == 40
         scores = {(one["queries"], one["metric"]): one["submitted"] for one in document["scores"]}
-        arguments = ("score", "run", "--run", "s.jsonl", "--dataset", "science-ko-mini")
+        arguments = "score run --run s.jsonl --dataset science-ko-mini"
         for name, metric in (("scienceqa", "AP(norm=hits)@3"), ("trec", "AP@3")):
             names = ("--convention", name, "--metrics", "AP@3", "--format", "json")
-            assert run(*arguments, *names) == 0
+            assert run(arguments, *names) == 0
             mean = json.loads(run.out)["metrics"][metric]["mean"]
             assert mean == pytest.approx(scores["judged queries", metric])
 
@@ -163,8 +157,7 @@ class TestSubmit:
 
     @pytest.mark.slow
     def test_every_field_is_in_the_guide(self, project: Path, run: Command) -> None:
-        assert run(*SUBMIT, "--format", "json") == 0
-        document = json.loads(run.out)
+        document = run.json(*SUBMIT)
         told = fields(document) | set(document["counts"]) | set(document["decision"])
         assert told <= quoted("json.md")
         assert run(*SUBMIT, "--out", "s.jsonl") == 0
@@ -223,7 +216,7 @@ class TestSubmit:
         (project / "own.yaml").write_text(
             "name: own\ntarget: callable\nparams: {function: own.py:nothing}\n", encoding="utf-8"
         )
-        assert run("lab", "submit", "--retriever", "own.yaml", "--threshold", "none") == 4
+        assert run("lab submit --retriever own.yaml --threshold none") == 4
         assert "empty: the search FAILED" in run.out
         assert "every search failed" in run.err
 
@@ -263,13 +256,13 @@ class TestSubmit:
         lines = [{"eval_id": i, "topk": ["phy-01"]} for i in (1, 2, 33, 901, "x")]
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (project / "s.jsonl").write_text(text, encoding="utf-8")
-        arguments = ("score", "run", "--run", "s.jsonl", "--dataset", "science-ko-mini")
-        assert run(*arguments, "--convention", "scienceqa") == 0
+        arguments = "score run --run s.jsonl --dataset science-ko-mini"
+        assert run(f"{arguments} --convention scienceqa") == 0
         assert "! 2 queries of the run unknown, not scored: 901, x" in run.unwrapped
         missing = "! 37 queries to score not in the run: in no mean, as scienceqa has it"
         assert f"{missing} (3, 4, 5, ...)" in run.unwrapped
         (project / "twice.jsonl").write_text(text + text, encoding="utf-8")
-        assert run("score", "run", "--run", "twice.jsonl", "--dataset", "science-ko-mini") == 2
+        assert run("score run --run twice.jsonl --dataset science-ko-mini") == 2
         assert "twice.jsonl:6" in run.err
 
 
@@ -298,20 +291,17 @@ class TestQa:
     def test_saved_answers_score_the_same_here_and_by_the_reader_command(
         self, project: Path, run: Command
     ) -> None:
-        assert run(*QA, "--reader", "own.py:numbers", "--out", "a.jsonl", "--format", "json") == 0
-        first = json.loads(run.out)
-        assert run(*QA, "--reader", "a.jsonl", "--format", "json") == 0
-        again = json.loads(run.out)
+        first = run.json(*QA, "--reader", "own.py:numbers", "--out", "a.jsonl")
+        again = run.json(*QA, "--reader", "a.jsonl")
         assert again["readings"] == first["readings"]
         assert run(*QA, "--reader", "a.jsonl") == 0
         assert "The answers are from a file" in run.out
         gold = ("--gold", "holidays/dev.json", "--predictions", "a.jsonl", "--format", "json")
-        assert run("score", "reader", *gold) == 0
+        assert run("score reader", *gold) == 0
         assert json.loads(run.out)["metrics"] == first["readings"]["all"]["metrics"]
 
     def test_the_retriever_alone(self, project: Path, run: Command) -> None:
-        assert run(*QA, "--format", "json") == 0
-        document = json.loads(run.out)
+        document = run.json(*QA)
         assert document["reader"] is None
         assert document["readings"] == {}
         assert [one["metric"] for one in document["retrieval"]] == [
@@ -329,8 +319,7 @@ class TestQa:
         assert "read mean" in run.unwrapped
 
     def test_every_field_is_in_the_guide(self, project: Path, run: Command) -> None:
-        assert run(*QA, "--reader", "own.py:numbers", "--format", "json") == 0
-        document = json.loads(run.out)
+        document = run.json(*QA, "--reader", "own.py:numbers")
         told = fields(document) | set(document["readings"]) | set(document["times_ms"][0]["read"])
         assert told <= quoted("json.md")
 

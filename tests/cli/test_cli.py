@@ -32,11 +32,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return make_project(tmp_path)
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def only_run(project: Path) -> Path:
     (folder,) = (project / "results" / "runs").glob("[!.]*")
     return folder
@@ -49,7 +44,7 @@ def nothing_written(project: Path) -> bool:
 
 class TestBench:
     def test_a_user_s_own_retriever_on_their_own_folder(self, project: Path, run: Command) -> None:
-        assert run("bench", "--retriever", "own.yaml", "--dataset", "data") == 0
+        assert run("bench --retriever own.yaml --dataset data") == 0
         assert "own on data: nDCG@10 1.000 [0.395, 1.000]" in run.out
         for shown in ("MAP@10", "p50 ", "p95 ", "4 documents", "1,000 calls", "1 client"):
             assert shown in run.unwrapped
@@ -64,11 +59,7 @@ class TestBench:
         assert phases == ["indexing own ...", "searching with own ..."]
 
     def test_json_is_one_document_and_nothing_else(self, project: Path, run: Command) -> None:
-        code = run(
-            "bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--format", "json"
-        )
-        assert code == 0
-        summary = json.loads(run.out)
+        summary = run.json("bench --retriever own.yaml --dataset data", *QUICK)
         assert summary["schema_version"] == 2
         assert summary["status"] == "complete"
         assert summary["run_id"] == only_run(project).name
@@ -77,40 +68,33 @@ class TestBench:
         assert "more" in summary["latency_ms"]["p99"]["reason"]
 
     def test_markdown_is_a_table(self, project: Path, run: Command) -> None:
-        run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--format", "markdown")
+        run("bench --retriever own.yaml --dataset data --format markdown", *QUICK)
         assert "| MRR@10 | 1.000 [0.395, 1.000] |" in run.out
 
     def test_metrics_k_split_and_overrides_are_taken(self, project: Path, run: Command) -> None:
         (project / "data/qrels/dev.tsv").write_text(
             "query-id\tcorpus-id\tscore\nq2\td2\t1\n", encoding="utf-8"
         )
-        code = run(
-            *("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--split", "dev"),
-            *("--k", "2", "--metrics", "P@2", "MRR", "--set", "boost=2.5", "--format", "json"),
-            *("--out", "here"),
+        summary = run.json(
+            "bench --retriever own.yaml --dataset data --split dev --k 2 "
+            "--metrics P@2 MRR --set boost=2.5 --out here",
+            *QUICK,
         )
-        assert code == 0
-        summary = json.loads(run.out)
         assert list(summary["metrics"]) == ["P@2", "RR"]
         assert summary["dataset"]["n_queries"] == 1
         manifest = json.loads((project / "here/manifest.json").read_text(encoding="utf-8"))
         assert manifest["retriever"]["params"] == {"boost": 2.5}
 
     def test_a_dry_run_counts_calls_and_makes_none(self, project: Path, run: Command) -> None:
-        code = run(
-            *("bench", "--retriever", "own.yaml", "--dataset", "data", "--max-calls", "30"),
-            *("--dry-run", "--format", "json"),
-        )
-        assert code == 0
-        document = json.loads(run.out)
+        document = run.json("bench --retriever own.yaml --dataset data --max-calls 30 --dry-run")
         assert document["measured_calls"] + document["warm_up_calls_at_most"] == 30
         assert document["tried"] == [{"retriever": "own", "documents": 4, "hits": 2}]
         assert document["not_checked"] == ["where the run would be saved"]
         assert nothing_written(project)
 
     def test_a_dry_run_that_gets_no_answer_says_why(self, project: Path, run: Command) -> None:
-        plan = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--dry-run")
-        assert run(*plan, "--set", "fail_on=red") == 2
+        plan = "bench --retriever own.yaml --dataset data --dry-run"
+        assert run(f"{plan} --set fail_on=red") == 2
         assert "error: the first call failed: RuntimeError: cannot answer q1" in run.err
         assert "retriever 'own', query 'q1'" in run.err
 
@@ -118,13 +102,12 @@ class TestBench:
     def test_a_probe_shows_answers_with_their_texts_and_measures_nothing(
         self, project: Path, run: Command
     ) -> None:
-        probe = ("bench", "--retriever", "own.yaml", "--dataset", "data")
-        assert run(*probe, "--probe", "2") == 0
+        probe = "bench --retriever own.yaml --dataset data"
+        assert run(f"{probe} --probe 2") == 0
         assert "q1: red apples" in run.out
         assert "red apples and pears" in run.out
         assert nothing_written(project)
-        assert run(*probe, "--probe", "4", "--format", "json", "--set", "fail_on=whales") == 0
-        found = json.loads(run.out)["queries"]
+        found = run.json(f"{probe} --probe 4 --set fail_on=whales")["queries"]
         assert [query["query_id"] for query in found] == ["q1", "q2", "q3", "질문"]
         assert found[0]["hits"][0] == {
             "doc_id": "d1",
@@ -135,20 +118,17 @@ class TestBench:
         }
         assert found[1]["status"] == "RuntimeError: cannot answer q2"
         assert found[1]["hits"] == []
-        assert run(*probe, "--probe", "1", "--set", "fail_on=red") == 4
+        assert run(f"{probe} --probe 1 --set fail_on=red") == 4
         assert "FAILED: RuntimeError" in run.out
-        assert run(*probe, "--probe", "0") == 2
+        assert run(f"{probe} --probe 0") == 2
 
     def test_a_dry_run_asks_a_service_once_unless_calls_cost(
         self, project: Path, run: Command
     ) -> None:
-        plan = (
-            *("bench", "--retriever", "callable", "--dataset", "data", "--dry-run"),
-            *("--set", "function=own:answer"),
-        )
-        assert run(*plan) == 0
+        plan = "bench --retriever callable --dataset data --dry-run --set function=own:answer"
+        assert run(plan) == 0
         assert "callable answered the first query: 2 hits." in run.out
-        assert run(*plan, "--no-calls") == 0
+        assert run(f"{plan} --no-calls") == 0
         assert "Not checked: callable was built, not asked: whether it answers." in run.out
 
     def test_max_calls_is_kept(self, project: Path, run: Command) -> None:
@@ -157,18 +137,14 @@ class TestBench:
             encoding="utf-8",
         )
         code = run(
-            *("bench", "--retriever", "callable", "--dataset", "data", "--max-calls", "30"),
-            *("--set", "function=counting:count", "--format", "json"),
+            "bench --retriever callable --dataset data --max-calls 30 --set "
+            "function=counting:count --format json"
         )
         assert code == 0
         assert len(sys.modules["counting"].calls) == 30
 
     def test_a_failing_query_is_told_and_counts_zero(self, project: Path, run: Command) -> None:
-        code = run(
-            *("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK),
-            *("--set", "fail_on=whales"),
-        )
-        assert code == 0
+        assert run("bench --retriever own.yaml --dataset data --set fail_on=whales", *QUICK) == 0
         assert "Search FAILED on 1 query: each evaluated one counts 0" in run.out
         assert "RuntimeError: cannot answer q2" in run.out
         summary = json.loads((only_run(project) / "summary.json").read_text(encoding="utf-8"))
@@ -179,10 +155,8 @@ class TestBench:
 
     @pytest.mark.slow
     def test_when_every_query_fails_nothing_was_judged(self, project: Path, run: Command) -> None:
-        code = run(
-            *("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK),
-            *("--set", "fail_on=''", "boost=.nan"),
-        )
+        words = ("--set", "fail_on=''", "boost=.nan")
+        code = run("bench --retriever own.yaml --dataset data", *QUICK, *words)
         assert code == 2  # not a failed query but a broken contract: scores are NaN
         (project / "own.py").write_text(
             (project / "own.py")
@@ -192,23 +166,21 @@ class TestBench:
         )
         for name in [n for n in sys.modules if n.startswith("_harness_file_")]:
             del sys.modules[name]
-        assert run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK) == 4
+        assert run("bench --retriever own.yaml --dataset data", *QUICK) == 4
         assert "nothing could be judged" in run.err
 
 
 class TestCompare:
     def test_retrievers_side_by_side(self, project: Path, run: Command) -> None:
-        code = run("compare", "--retrievers", "bm25", "own.yaml", "--dataset", "data", *QUICK)
-        assert code == 0
+        assert run("compare --retrievers bm25 own.yaml --dataset data", *QUICK) == 0
         assert "data: 4 queries, 4 documents, top 10; times interleaved, 1 client" in run.out
         assert len(run.out.splitlines()) <= 30
         assert len(list((project / "results" / "runs").glob("[!.]*"))) == 2
 
     def test_saved_runs_and_the_json_document(self, project: Path, run: Command) -> None:
         for out in ("one", "two"):
-            run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", out)
-        assert run("compare", "one", "two", "--format", "json") == 0
-        document = json.loads(run.out)
+            run(f"bench --retriever own.yaml --dataset data --out {out}", *QUICK)
+        document = run.json("compare one two")
         assert [system["name"] for system in document["systems"]] == ["own", "own#2"]
         row = document["comparisons"][0]
         assert set(row) == {
@@ -220,24 +192,23 @@ class TestCompare:
 
     @pytest.mark.slow
     def test_runs_on_different_data_are_not_comparable(self, project: Path, run: Command) -> None:
-        run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", "one")
+        run("bench --retriever own.yaml --dataset data --out one", *QUICK)
         with (project / "data/corpus.jsonl").open("a", encoding="utf-8") as file:
             file.write('{"_id": "d9", "text": "new"}\n')
-        run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", "two")
-        assert run("compare", "one", "two") == 4
+        run("bench --retriever own.yaml --dataset data --out two", *QUICK)
+        assert run("compare one two") == 4
         assert "Not comparable: different dataset fingerprint." in run.unwrapped
-        assert run("compare", "one", "two", "-v") == 4
+        assert run("compare one two -v") == 4
         says = "! These runs cannot be compared: they are on 2 datasets or splits"
         assert says in run.unwrapped
-        assert run("compare", "one", "two", "--format", "json") == 4
-        rows = json.loads(run.out)["comparisons"]
+        rows = run.json("compare one two", code=4)["comparisons"]
         assert {row["verdict"] for row in rows} == {"not comparable"}
         assert rows[0]["reason"] == "different dataset fingerprint"
 
     def test_neither_runs_nor_retrievers(self, project: Path, run: Command) -> None:
         assert run("compare") == 2
         assert "compare A B --dataset D" in run.err
-        assert run("compare", "--retrievers", "own.yaml", "--dataset", "data") == 2
+        assert run("compare --retrievers own.yaml --dataset data") == 2
 
 
 class TestBadInput:
@@ -278,19 +249,18 @@ class TestBadInput:
         assert nothing_written(project)
 
     def test_several_problems_come_in_one_message(self, project: Path, run: Command) -> None:
-        code = run("bench", "--retriever", "bm52", "--dataset", "nowhere", "--metrics", "nDGC")
-        assert code == 2
+        assert run("bench --retriever bm52 --dataset nowhere --metrics nDGC") == 2
         assert "3 problems" in run.err
 
     @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
     def test_an_empty_corpus_or_no_queries(self, project: Path, run: Command, name: str) -> None:
         (project / "data" / name).write_text("", encoding="utf-8")
-        assert run("bench", "--retriever", "own.yaml", "--dataset", "data") == 2
+        assert run("bench --retriever own.yaml --dataset data") == 2
         assert nothing_written(project)
 
     def test_a_misspelt_config_key(self, project: Path, run: Command) -> None:
         (project / "own.yaml").write_text("target: own.py:Overlap\nparam: {}\n", encoding="utf-8")
-        assert run("bench", "--retriever", "own.yaml", "--dataset", "data") == 2
+        assert run("bench --retriever own.yaml --dataset data") == 2
         assert "unknown key 'param'" in run.err
         assert "own.yaml" in run.err
 
@@ -304,7 +274,7 @@ class TestBadInput:
 
     def test_a_results_folder_that_cannot_be_written(self, project: Path, run: Command) -> None:
         (project / "results").write_text("not a folder", encoding="utf-8")
-        assert run("bench", "--retriever", "own.yaml", "--dataset", "data") == 2
+        assert run("bench --retriever own.yaml --dataset data") == 2
         assert "cannot write the run" in run.err
 
     @pytest.mark.slow
@@ -315,10 +285,10 @@ class TestBadInput:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("numpy.savez_compressed", full)
-        assert run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK) == 2
+        assert run("bench --retriever own.yaml --dataset data", *QUICK) == 2
         assert "cannot write the run: No space left on device" in run.err
         assert "nDCG@10" in run.out
-        assert run("compare", "--retrievers", "own.yaml", "bm25", "--dataset", "data", *QUICK) == 2
+        assert run("compare --retrievers own.yaml bm25 --dataset data", *QUICK) == 2
         assert "against own" in run.out
         assert re.search(r"^  bm25 +1\.000 ", run.out, re.M)
         assert nothing_written(project)
@@ -327,18 +297,7 @@ class TestBadInput:
         self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("ENGINE_KEY", raising=False)
-        assert (
-            run(
-                "bench",
-                "--retriever",
-                "own.yaml",
-                "--dataset",
-                "data",
-                "--set",
-                "boost=${ENGINE_KEY}",
-            )
-            == 2
-        )
+        assert run("bench --retriever own.yaml --dataset data --set 'boost=${ENGINE_KEY}'") == 2
         assert "environment variable not set: ENGINE_KEY" in run.err
 
     def test_no_secret_is_printed_or_written(
@@ -364,18 +323,18 @@ class TestBadInput:
         (project / "leaky.yaml").write_text(
             "target: leaky:Search\nparams: {key: '${ENGINE_KEY}'}\n", encoding="utf-8"
         )
-        assert run("bench", "--retriever", "leaky.yaml", "--dataset", "data", *QUICK) == 0
+        assert run("bench --retriever leaky.yaml --dataset data", *QUICK) == 0
         assert "401 for key ${ENGINE_KEY}" in run.out
         assert "hunter2" not in run.out + run.err
         for path in only_run(project).iterdir():
             assert b"hunter2" not in path.read_bytes(), path.name
 
     def test_unknown_options_and_commands(self, project: Path, run: Command) -> None:
-        assert run("bench", "--retriver", "bm25") == 2
+        assert run("bench --retriver bm25") == 2
         assert "did you mean --retriever" in run.err
         assert run("benhc") == 2
         assert "no command 'benhc'; did you mean bench?" in run.err
-        assert run("score", "adit") == 2
+        assert run("score adit") == 2
         assert run("bench") == 2
         assert "no retriever" in run.err
 
@@ -504,14 +463,14 @@ def test_an_unexpected_error_is_no_regression(
         raise RuntimeError("with hunter2-hunter2 inside")
 
     monkeypatch.setattr("retrieval_bench.reports.tables.share.catalog.entries", broken)
-    assert run("data", "list") == 70
+    assert run("data list") == 70
     assert "this is a bug of retrieval-bench" in run.err
     assert "RuntimeError: with ${MY_KEY} inside" in run.err
 
 
 def test_metrics_that_look_deeper_than_k_are_one_error(project: Path, run: Command) -> None:
     deep = [f"P@{cut}" for cut in range(11, 60)]
-    assert run("bench", "own.yaml", "--dry-run", "--metrics", "P@10", *deep) == 2
+    assert run("bench own.yaml --dry-run --metrics P@10", *deep) == 2
     assert "metric P@11 and 48 more with k = 10" in run.err
     assert "raise --k to 59" in run.err
     assert run.err.count("P@") == 1
@@ -524,7 +483,7 @@ def test_too_little_memory_is_no_bug(
         raise MemoryError
 
     monkeypatch.setattr("retrieval_bench.reports.tables.share.catalog.entries", large)
-    assert run("data", "list") == 4
+    assert run("data list") == 4
     assert "not enough memory" in run.err
     assert "Traceback" not in run.err
 
@@ -533,7 +492,7 @@ def test_debug_shows_the_traceback_without_secrets(
     project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(secrets, "_filled", {"MY_KEY": "hunter2-hunter2"})
-    assert run("bench", "--retriever", "hunter2-hunter2", "--dataset", "data", "--debug") == 2
+    assert run("bench --retriever hunter2-hunter2 --dataset data --debug") == 2
     assert "Traceback" in run.err
     assert "hunter2" not in run.err
 
@@ -560,7 +519,7 @@ def test_a_pipe_that_breaks_elsewhere_is_no_success(
         raise BrokenPipeError("of a service")
 
     monkeypatch.setattr("retrieval_bench.cli.share.list._list", broken)
-    assert run("data", "list") == 70
+    assert run("data list") == 70
     assert "BrokenPipeError: of a service" in run.err
 
 
@@ -579,10 +538,10 @@ def test_a_result_that_cannot_be_printed_is_told(project: Path) -> None:
 @pytest.mark.slow
 def test_options_that_cannot_apply_are_refused(project: Path, run: Command) -> None:
     for out in ("one", "two"):
-        run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", out)
-    assert run("compare", "one", "two", "--k", "3") == 2
+        run(f"bench --retriever own.yaml --dataset data --out {out}", *QUICK)
+    assert run("compare one two --k 3") == 2
     assert "--k for saved runs" in run.err
-    assert run("compare", "one", "two", "--retrievers", "bm25") == 2
+    assert run("compare one two --retrievers bm25") == 2
 
 
 def test_ids_that_are_not_in_the_corpus_judge_nothing(project: Path, run: Command) -> None:
@@ -596,7 +555,7 @@ def test_ids_that_are_not_in_the_corpus_judge_nothing(project: Path, run: Comman
             f"target: callable\nparams: {{function: 'ext.py:{name}', external: true}}\n",
             encoding="utf-8",
         )
-        assert run("bench", f"{name}.yaml", "--dataset", "data", *QUICK) == code
+        assert run(f"bench {name}.yaml --dataset data", *QUICK) == code
         assert ("is in the corpus ('D1' beside 'd1')" in run.out) == (code == 4)
         assert ("no id is in the corpus" in run.err) == (code == 4)
 
@@ -605,12 +564,12 @@ def test_queries_that_none_can_judge_are_not_green(project: Path, run: Command) 
     (project / "data/qrels/test.tsv").write_text(
         "query-id\tcorpus-id\tscore\nq1\td1\t0\n", encoding="utf-8"
     )
-    assert run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK) == 0
+    assert run("bench --retriever own.yaml --dataset data", *QUICK) == 0
     assert "1 evaluated query has no relevant document" in run.out
 
 
 def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) -> None:
-    assert run("data", "list") == 0
+    assert run("data list") == 0
     for shown in (
         "bm25",
         "hybrid-convex",
@@ -620,7 +579,7 @@ def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) ->
         "huggingface",
     ):
         assert shown in run.out
-    assert run("data", "list", "--format", "json") == 0
+    assert run("data list --format json") == 0
     kinds = {"retrievers", "targets", "readers", "datasets", "metrics", "conventions"}
     assert kinds == set(json.loads(run.out)) - {"schema_version"}
 
@@ -681,8 +640,8 @@ def test_an_interrupted_comparison_says_so_also_when_nothing_can_be_compared(
 ) -> None:
     (project / "behind.py").write_text(BEHIND, encoding="utf-8")
     code = run(
-        *("compare", "--retrievers", "behind:Counting", "behind:Stopping", "--dataset", "data"),
-        *("--max-calls", "4", "--format", "json"),
+        "compare --retrievers behind:Counting behind:Stopping --dataset data "
+        "--max-calls 4 --format json"
     )
     assert code == 130
     assert "marked as partial" in run.err
@@ -767,22 +726,12 @@ def test_a_project_with_folders_of_our_names_is_no_obstacle(project: Path) -> No
 
 @pytest.mark.slow
 def test_a_saved_run_has_pictures_unless_they_are_declined(project: Path, run: Command) -> None:
-    arguments = (
-        "bench",
-        "--retriever",
-        "own.yaml",
-        "--dataset",
-        "data",
-        "--rounds",
-        "1",
-        "--warm-up",
-        "0",
-    )
-    assert run(*arguments, "--out", "drawn") == 0
+    arguments = "bench --retriever own.yaml --dataset data --rounds 1 --warm-up 0"
+    assert run(f"{arguments} --out drawn") == 0
     assert {"latency.svg", "queries.svg"} <= {
         p.name for p in (project / "drawn/pictures").iterdir()
     }
-    assert run(*arguments, "--out", "bare", "--no-pictures") == 0
+    assert run(f"{arguments} --out bare --no-pictures") == 0
     assert not (project / "bare/pictures").exists()
 
 
@@ -793,18 +742,8 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
         raise MissingDependencyError("no vl-convert-python", fix="pip install it")
 
     monkeypatch.setattr("retrieval_bench.reports.pictures.svg", missing)
-    arguments = (
-        "bench",
-        "--retriever",
-        "own.yaml",
-        "--dataset",
-        "data",
-        "--rounds",
-        "1",
-        "--warm-up",
-        "0",
-    )
-    assert run(*arguments, "--out", "drawn", "-v") == 0
+    arguments = "bench --retriever own.yaml --dataset data --rounds 1 --warm-up 0"
+    assert run(f"{arguments} --out drawn -v") == 0
     assert "no pictures: no vl-convert-python" in run.err
     assert "nDCG@10" in run.out
 
@@ -812,8 +751,8 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="launches need POSIX")
 def test_launches_share_the_calls_and_are_told(project: Path, run: Command) -> None:
-    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--no-pictures")
-    assert run(*arguments, "--launches", "2", "--rounds", "3", "--out", "launched", "-v") == 0
+    arguments = "bench --retriever own.yaml --dataset data --no-pictures"
+    assert run(f"{arguments} --launches 2 --rounds 3 --out launched -v") == 0
     assert "2 launches of 3 rounds" in run.out
     summary = json.loads((project / "launched/summary.json").read_text(encoding="utf-8"))
     n_queries = summary["dataset"]["n_queries"] + summary["dataset"]["n_unanswerable"]
@@ -822,14 +761,13 @@ def test_launches_share_the_calls_and_are_told(project: Path, run: Command) -> N
     manifest = json.loads((project / "launched/manifest.json").read_text(encoding="utf-8"))
     assert [launch["status"] for launch in manifest["launches"]] == ["complete", "complete"]
     shutil.copytree(project / "launched", project / "copied")
-    assert run("compare", "launched", "copied", "--format", "json") == 0
+    assert run("compare launched copied --format json") == 0
 
 
 @pytest.mark.slow
 def test_a_start_from_cold_is_shown_and_kept(project: Path, run: Command) -> None:
     arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--cold", "1")
-    assert run(*arguments, "--out", "cold", "--format", "json") == 0
-    shown = json.loads(run.out)["cold"]
+    shown = run.json(*arguments, "--out", "cold")["cold"]
     assert shown == json.loads((project / "cold/cold.json").read_text(encoding="utf-8"))
     assert shown["processes"] == 1
 
@@ -850,10 +788,10 @@ def test_a_k_beyond_the_corpus_is_told(project: Path, run: Command) -> None:
 
 
 def test_options_that_would_do_nothing_are_refused(project: Path, run: Command) -> None:
-    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data")
-    assert run(*arguments, "--protocol", "tutorial", "--rounds", "2", "--out", "x") == 2
+    arguments = "bench --retriever own.yaml --dataset data"
+    assert run(f"{arguments} --protocol tutorial --rounds 2 --out x") == 2
     assert "--out, --rounds with --protocol tutorial" in run.err
-    assert run(*arguments, "--cold", "1", "--max-calls", "100") == 2
+    assert run(f"{arguments} --cold 1 --max-calls 100") == 2
     assert "--cold with --max-calls" in run.err
     assert not (project / "results").exists()
 
@@ -861,8 +799,8 @@ def test_options_that_would_do_nothing_are_refused(project: Path, run: Command) 
 def test_a_partial_or_failing_run_says_so_when_it_is_scored(project: Path, run: Command) -> None:
     arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK)
     assert run(*arguments, "--set", "fail_on=사과", "--out", "failing") == 0
-    scored = ("score", "run", "--run", "failing", "--dataset", "data", "--format", "json")
-    assert run(*scored) == 0
+    scored = "score run --run failing --dataset data --format json"
+    assert run(scored) == 0
     document = json.loads(run.out)
     texts = [warning["text"] for warning in document["warnings"]]
     assert any("failed, taken as not in the run" in text for text in texts)
@@ -870,11 +808,10 @@ def test_a_partial_or_failing_run_says_so_when_it_is_scored(project: Path, run: 
 
 
 def test_with_json_an_error_is_a_document_too(project: Path, run: Command) -> None:
-    assert run("bench", "bm52", "--format", "json") == 2
-    found = json.loads(run.out)
+    found = run.json("bench bm52", code=2)
     assert found["code"] == 2
     assert found["error"]["what"] == "unknown retriever 'bm52'"
     assert "bm25" in found["error"]["accepted"]
     assert "unknown retriever 'bm52'" in run.err
-    assert run("bench", "bm52") == 2
+    assert run("bench bm52") == 2
     assert run.out == ""

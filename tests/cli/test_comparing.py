@@ -11,21 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.project import Command, make_project
+from tests.cli.project import Command
 
 QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
 BOTH = ("--retrievers", "own.yaml", "bm25")
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return make_project(tmp_path)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 @pytest.fixture
@@ -52,7 +41,7 @@ class TestVerdicts:
     def test_the_answer_comes_first_and_the_family_is_stated(
         self, project: Path, run: Command
     ) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", *QUICK, "-v") == 0
+        assert run("compare --dataset data", *BOTH, *QUICK, "-v") == 0
         assert "Holm-corrected over 1 pair of this metric and dataset" in run.unwrapped
         assert "Paired differences in nDCG@10 on data" in run.out
         # Both find the same; whether one is shown to be faster is the machine's.
@@ -63,9 +52,9 @@ class TestVerdicts:
         self, project: Path, run: Command
     ) -> None:
         code = run(
-            *("compare", "--retrievers", "bm25", "own.yaml", "bm25s", "--dataset", "data", *QUICK),
-            *("--baseline", "own", "--margin", "0.2", "--tests", "t", "wilcoxon"),
-            *("--format", "json"),
+            "compare --retrievers bm25 own.yaml bm25s --dataset data "
+            "--baseline own --margin 0.2 --tests t wilcoxon --format json",
+            *QUICK,
         )
         assert code == 0
         found = document(run)
@@ -92,7 +81,7 @@ class TestVerdicts:
     def test_bad_input_is_told_before_anything_is_measured(
         self, project: Path, run: Command, given: tuple[str, ...], says: str
     ) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", *QUICK, *given) == 2
+        assert run("compare --dataset data", *BOTH, *QUICK, *given) == 2
         assert says in run.err
         assert not (project / "results").exists()
 
@@ -103,7 +92,7 @@ class TestSeveralDatasets:
     def test_each_has_its_tables_and_all_have_a_board(
         self, project: Path, second: Path, run: Command
     ) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", "more", *QUICK) == 0
+        assert run("compare --dataset data more", *BOTH, *QUICK) == 0
         for said in (
             "data: 4 queries, 4 documents, top 10; times interleaved, 1 client",
             "more: 3 queries, 4 documents, top 10; times interleaved, 1 client",
@@ -117,7 +106,7 @@ class TestSeveralDatasets:
     def test_saved_runs_are_sorted_by_their_dataset(
         self, project: Path, second: Path, run: Command
     ) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", "more", *QUICK) == 0
+        assert run("compare --dataset data more", *BOTH, *QUICK) == 0
         folders = [str(path) for path in sorted((project / "results" / "runs").glob("[!.]*"))]
         assert run("compare", *folders, "--format", "json") == 0
         found = document(run)
@@ -125,14 +114,13 @@ class TestSeveralDatasets:
         assert next(board["datasets"] for board in found["boards"]) == ["data", "more"]
 
     def test_faults_of_all_of_them_come_at_once(self, project: Path, run: Command) -> None:
-        assert run("compare", *BOTH, "--dataset", "none", "gone", *QUICK) == 2
+        assert run("compare --dataset none gone", *BOTH, *QUICK) == 2
         assert "2 problems" in run.err
         assert "none" in run.err
         assert "gone" in run.err
 
     def test_a_dry_run_plans_each(self, project: Path, second: Path, run: Command) -> None:
-        code = run("compare", *BOTH, "--dataset", "data", "more", "--dry-run", "--format", "json")
-        assert code == 0
+        assert run("compare --dataset data more --dry-run --format json", *BOTH) == 0
         plans = document(run)["experiments"]
         assert [plan["dataset"] for plan in plans] == ["data", "more"]
         assert not (project / "results").exists()
@@ -142,17 +130,17 @@ class TestTwice:
     def test_a_run_or_a_dataset_that_is_given_twice_is_refused(
         self, project: Path, run: Command
     ) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", "./data", *QUICK) == 2
+        assert run("compare --dataset data ./data", *BOTH, *QUICK) == 2
         assert "is given twice" in run.err
-        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
+        assert run("compare --dataset data", *BOTH, *QUICK) == 0
         one = str(next((project / "results" / "runs").glob("[!.]*")))
-        assert run("compare", one, one) == 2
+        assert run(f"compare {one} {one}") == 2
         assert "is given twice" in run.err
 
     def test_a_table_for_programs_has_a_row_for_each_pair(
         self, project: Path, run: Command
     ) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", *QUICK, "--format", "csv") == 0
+        assert run("compare --dataset data", *BOTH, *QUICK, "--format", "csv") == 0
         rows = list(csv.DictReader(io.StringIO(run.out)))
         pairs = [row for row in rows if row["against"]]
         assert {(row["system"], row["against"]) for row in pairs} == {("bm25", "own")}
@@ -166,7 +154,7 @@ class TestTwice:
 class TestSlices:
     @pytest.mark.slow
     def test_slices_of_saved_runs_find_the_dataset_again(self, project: Path, run: Command) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
+        assert run("compare --dataset data", *BOTH, *QUICK) == 0
         folders = [str(path) for path in sorted((project / "results" / "runs").glob("[!.]*"))]
         assert run("compare", *folders, "--slices", "relevant", "--format", "json") == 0
         (found,) = document(run)["slices"]
@@ -179,7 +167,7 @@ class TestSlices:
     def test_a_dataset_without_slices_does_nothing_for_saved_runs(
         self, project: Path, run: Command
     ) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
+        assert run("compare --dataset data", *BOTH, *QUICK) == 0
         folders = [str(path) for path in sorted((project / "results" / "runs").glob("[!.]*"))]
         assert run("compare", *folders, "--dataset", "data") == 2
         assert "--dataset for saved runs" in run.err
@@ -189,36 +177,36 @@ class TestFusion:
     def test_saved_runs_are_fused_and_the_fusion_is_saved(
         self, project: Path, run: Command
     ) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
-        assert run("compare", "@last", "--fuse", "rrf", "tuned-convex", "--format", "json") == 2
+        assert run("compare --dataset data", *BOTH, *QUICK) == 0
+        assert run("compare @last --fuse rrf tuned-convex --format json") == 2
         assert "accepted: at least one for each of 5 folds" in run.err
-        assert run("compare", "@last", "--fuse", "--format", "json") == 0
+        assert run("compare @last --fuse --format json") == 0
         names = [system["name"] for system in document(run)["systems"]]
         assert names == ["own", "bm25", "rrf of own + bm25"]
-        assert run("explain", "@last", "--format", "json") == 0
+        assert run("explain @last --format json") == 0
 
     def test_what_cannot_be_fused_is_refused(self, project: Path, run: Command) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
-        assert run("compare", "@last", "--fuse", "borda") == 2
+        assert run("compare --dataset data", *BOTH, *QUICK) == 0
+        assert run("compare @last --fuse borda") == 2
         assert "accepted: convex, rrf, tuned-convex, tuned-rrf" in run.err
 
     def test_tune_takes_saved_runs_or_a_retriever(self, project: Path, run: Command) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
-        assert run("tune", "own@latest", "bm25@latest", "--folds", "2", "--format", "json") == 0
+        assert run("compare --dataset data", *BOTH, *QUICK) == 0
+        assert run("tune own@latest bm25@latest --folds 2 --format json") == 0
         found = document(run)
         assert found["retriever"] == "fusion of own + bm25"
         assert set(found["grid"]) == {"fusion.k", "fusion.weights"}
-        assert run("tune", "own@latest", "hybrid") == 2
+        assert run("tune own@latest hybrid") == 2
         assert "one retriever, or saved runs to fuse" in run.err
-        assert run("tune", "own@latest", "bm25@latest", "--split", "dev") == 2
+        assert run("tune own@latest bm25@latest --split dev") == 2
 
 
 def test_the_test_of_equivalence_is_named(project: Path, run: Command) -> None:
-    assert run("compare", *BOTH, "--dataset", "data", *QUICK, "--format", "json") == 0
+    assert run("compare --dataset data", *BOTH, *QUICK, "--format", "json") == 0
     assert document(run)["equivalence"] == "bound"
-    assert run("compare", "@last", "--equivalence", "tost", "--format", "json") == 0
+    assert run("compare @last --equivalence tost --format json") == 0
     assert document(run)["equivalence"] == "tost"
-    assert run("compare", "@last", "--equivalence", "nhst") == 2
+    assert run("compare @last --equivalence nhst") == 2
 
 
 class TestUntilDecided:
@@ -241,9 +229,9 @@ class TestUntilDecided:
         assert saved["calls"] + saved["calls_saved"] == 2 * saved["queries"]
         assert found["comparisons"][0]["interval"] == "anytime-valid, betting"
         assert found["latency"] == []
-        assert run("compare", "@last", "--format", "json") == 0
+        assert run("compare @last --format json") == 0
         assert document(run)["until_decided"] == found["until_decided"]
-        assert run("report", "@last", "--methods") == 0
+        assert run("report @last --methods") == 0
         assert "betting confidence sequences" in Path("results/report.tex").read_text("utf-8")
 
     @pytest.mark.parametrize(
@@ -258,12 +246,12 @@ class TestUntilDecided:
     def test_what_does_not_go_with_it_is_refused(
         self, project: Path, run: Command, more: tuple[str, ...], said: str
     ) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", *more) == 2
+        assert run("compare --dataset data", *BOTH, *more) == 2
         assert said in run.err
 
     def test_saved_runs_were_asked_already(self, project: Path, run: Command) -> None:
-        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
-        assert run("compare", "@last", "--until-decided") == 2
+        assert run("compare --dataset data", *BOTH, *QUICK) == 0
+        assert run("compare @last --until-decided") == 2
         assert "--until-decided for saved runs" in run.err
 
 
@@ -297,7 +285,7 @@ class TestFusing:
     def test_a_name_that_is_no_fusion_is_refused_before_anything_is_measured(
         self, run: Command, project: Path
     ) -> None:
-        assert run("compare", "one.run", "two.trec", "--dataset", "data", "--fuse", "borda") == 2
+        assert run("compare one.run two.trec --dataset data --fuse borda") == 2
         assert "fusion 'borda'" in run.err
         assert not (project / "results").exists()
 
@@ -307,5 +295,5 @@ class TestFusing:
         assert "--fuse with --until-decided" in run.err
 
     def test_a_file_of_code_is_no_run(self, run: Command) -> None:
-        assert run("compare", "one.run", "own.py", "--dataset", "data") == 2
+        assert run("compare one.run own.py --dataset data") == 2
         assert "unknown retriever 'own.py'" in run.err

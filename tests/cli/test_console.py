@@ -12,7 +12,7 @@ import pytest
 from retrieval_bench.cli.console import reporter, show
 from retrieval_bench.core.progress import Phase, Silent, Step
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
-from tests.cli.project import Command, make_project
+from tests.cli.project import Command
 
 QUICK = ("--dataset", "data", "--rounds", "1", "--no-pictures", "--warm-up", "0")
 
@@ -32,16 +32,6 @@ BRIEF = Table(
     lead=[result("a part of it"), warning("mind this")],
 )
 FULL = [Table("All.", ("", "x"), [("row", "1"), ("other", "2")], notes=[LONG])]
-
-
-@pytest.fixture
-def project(here: Path) -> Path:
-    return make_project(here)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 def options(format_: str = "table", **loud: bool) -> argparse.Namespace:
@@ -138,43 +128,43 @@ class TestReporter:
 
 class TestCommands:
     def test_bench_is_short_quiet_or_whole(self, project: Path, run: Command) -> None:
-        assert run("bench", "own.yaml", *QUICK) == 0
+        assert run("bench own.yaml", *QUICK) == 0
         usual = run.out
         assert "Machine: " not in usual
         assert "saved: results/runs/" in usual.replace("\\", "/")
-        assert run("bench", "own.yaml", *QUICK, "-q") == 0
+        assert run("bench own.yaml -q", *QUICK) == 0
         assert run.err == ""
         first, *rest = run.out.splitlines()
         assert first.startswith("own on data: nDCG@10 1.000")
         assert all(line.startswith(("  !  ", "     ")) for line in rest)
-        assert run("bench", "own.yaml", *QUICK, "-v") == 0
+        assert run("bench own.yaml -v", *QUICK) == 0
         for told in ("own on data (test), k = 10", "Machine: ", "Convention: ", "p99 ms"):
             assert told in run.out
         assert len(run.out.splitlines()) > len(usual.splitlines())
 
     @pytest.mark.slow
     def test_compare_is_short_quiet_or_whole(self, project: Path, run: Command) -> None:
-        assert run("compare", "own.yaml,bm25", *QUICK) == 0
+        assert run("compare own.yaml,bm25", *QUICK) == 0
         usual = run.out
         assert re.search("against (own|bm25)", usual)
         assert "Time and cost" not in usual
-        assert run("compare", "own.yaml", "bm25", *QUICK, "-q") == 0
+        assert run("compare own.yaml bm25 -q", *QUICK) == 0
         assert run.err == ""
         assert run.out.startswith("data: 4 queries, 4 documents, top 10")
         # Both find the same; whether one is shown to be faster is the machine's.
         assert re.search(r"interleaved, 1 client (own and bm25 have the same|Use )", run.unwrapped)
         assert "p50 ms" not in run.out
-        assert run("compare", "own.yaml", "bm25", *QUICK, "-v") == 0
+        assert run("compare own.yaml bm25 -v", *QUICK) == 0
         for told in ("Time and cost on data", "Paired differences in nDCG@10", "Machine: "):
             assert told in run.out
 
     def test_quiet_and_verbose_do_not_go_together(self, project: Path, run: Command) -> None:
-        assert run("bench", "own.yaml", *QUICK, "-q", "-v") == 2
+        assert run("bench own.yaml -q -v", *QUICK) == 2
         assert "not allowed with" in run.err
 
     def test_summary_txt_holds_what_verbose_shows(self, project: Path, run: Command) -> None:
         """The tables of the run, whole and plain; where the run was saved is known there."""
-        assert run("bench", "own.yaml", *QUICK, "-v") == 0
+        assert run("bench own.yaml -v", *QUICK) == 0
         (folder,) = (project / "results" / "runs").glob("[!.]*")
         text = (folder / "summary.txt").read_text(encoding="utf-8")
         assert text == run.out
@@ -209,21 +199,20 @@ class TestCommands:
     ) -> None:
         """In the short output, with -v, in JSON, and in summary.txt."""
         (project / "mixed.yaml").write_text(MIXED, encoding="utf-8")
-        assert run("bench", "mixed.yaml", *QUICK) == 0
+        assert run("bench mixed.yaml", *QUICK) == 0
         assert ", its best leg, alone" in run.unwrapped
         assert "next:  retrieval-bench explain @last" in run.out
-        assert run("explain", "@last") == 0
+        assert run("explain @last") == 0
         assert "mixed and its legs on data" in run.out
-        assert run("bench", "mixed.yaml", *QUICK, "--format", "json") == 0
-        assert json.loads(run.out)["best_leg"]["a"] == "mixed"
-        assert run("bench", "mixed.yaml", *QUICK, "-v", "--out", "here") == 0
+        assert run.json("bench mixed.yaml", *QUICK)["best_leg"]["a"] == "mixed"
+        assert run("bench mixed.yaml -v --out here", *QUICK) == 0
         assert ", its best leg, alone" in run.unwrapped
         assert (project / "here" / "summary.txt").read_text(encoding="utf-8") == run.out
 
     def test_each_run_of_a_comparison_has_its_summary_txt(
         self, project: Path, run: Command
     ) -> None:
-        assert run("compare", "own.yaml", "bm25", *QUICK) == 0
+        assert run("compare own.yaml bm25", *QUICK) == 0
         titles = [
             path.read_text(encoding="utf-8").splitlines()[0]
             for path in (project / "results" / "runs").glob("*/summary.txt")
@@ -231,14 +220,16 @@ class TestCommands:
         assert sorted(titles) == ["bm25 on data (test), k = 10", "own on data (test), k = 10"]
 
     def test_the_last_run_is_found_again(self, project: Path, run: Command) -> None:
-        assert run("bench", "bm25", *QUICK) == 0
-        assert run("bench", "own.yaml", *QUICK) == 0
-        assert run("compare", "bm25@latest", "@last", "--format", "json") == 0
-        assert [system["name"] for system in json.loads(run.out)["systems"]] == ["bm25", "own"]
-        assert run("compare", "@last", "splade@latest") == 2
+        assert run("bench bm25", *QUICK) == 0
+        assert run("bench own.yaml", *QUICK) == 0
+        assert [system["name"] for system in run.json("compare bm25@latest @last")["systems"]] == [
+            "bm25",
+            "own",
+        ]
+        assert run("compare @last splade@latest") == 2
         assert "no saved run of 'splade'" in run.err
 
     def test_saved_runs_and_retrievers_do_not_mix(self, project: Path, run: Command) -> None:
-        assert run("bench", "own.yaml", *QUICK) == 0
-        assert run("compare", "@last", "bm25") == 2
+        assert run("bench own.yaml", *QUICK) == 0
+        assert run("compare @last bm25") == 2
         assert "saved runs beside a retriever: bm25" in run.err

@@ -171,7 +171,7 @@ def test_a_gate_measures_what_its_baseline_did(setting: str, run: Command, here:
     assert run(*ASKING["baseline"]) == 0
     shutil.copy(here / "spy.log", here / "before.log")
     (here / "spy.log").unlink()
-    assert run("regress", "spy.yaml", "--dataset", "data", "--duet", "never") in (0, 3, 4)
+    assert run("regress spy.yaml --dataset data --duet never") in (0, 3, 4)
     what = {"language": "language", "filter": "filter"}.get(setting, "k")
     assert heard(here, what) == {"language": {"fr"}, "filter": {True}}.get(what, heard(here, "k"))
     assert what != "k" or min(heard(here, "k")) == 11
@@ -272,18 +272,16 @@ def test_what_is_read_is_read_as_the_dataset_says(
 def test_the_pool_of_a_file_is_one_of_what_is_judged(run: Command, here: Path) -> None:
     write_dataset(here / "data", "unit_key")
     pool = ("label", "pool", "made.run", "--dataset", "data", "--labels", "a.labels")
-    assert run(*pool, "--format", "json") == 0, run.err
-    assert json.loads(run.out)["progress"]["pairs"] == N  # a page for each query
+    assert run.json(*pool)["progress"]["pairs"] == N  # a page for each query
     write_dataset(here / "own" / "data", "self_hits")
     pool = ("label", "pool", "own/made.run", "--dataset", "own/data", "--labels", "b.labels")
-    assert run(*pool, "--format", "json") == 0, run.err
-    assert json.loads(run.out)["progress"]["pairs"] == 3 * N  # all but the query itself
+    assert run.json(*pool)["progress"]["pairs"] == 3 * N  # all but the query itself
 
 
 def test_who_judged_is_exported(run: Command, here: Path) -> None:
     write_dataset(here / "data", "drawn_from")
     with (here / "data/dataset.yaml").open("a") as file:
         file.write("judges: {anna: {kind: person, judgements: 10}}\n")
-    assert run("data", "export", "data", "--to", "trec", "--out", "out") == 0
+    assert run("data export data --to trec --out out") == 0
     assert load_dataset("out").judges == {"anna": "person"}
     assert load_dataset("out").drawn_from == 90

@@ -36,11 +36,6 @@ def sides(project: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSides:
     return fake
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def test_equal_sides_pass_and_are_recorded(sides: FakeSides, run: Command) -> None:
     assert run(*A_AND_B) == 0
     assert "PASS: b = b beside a = a" in run.out
@@ -50,8 +45,7 @@ def test_equal_sides_pass_and_are_recorded(sides: FakeSides, run: Command) -> No
 
 def test_a_slower_side_ends_with_one(sides: FakeSides, run: Command) -> None:
     sides.slower["b"] = lambda launch, query: 1.2
-    assert run(*A_AND_B, "--format", "json", "--out", "here") == 1
-    document = json.loads(run.out)
+    document = run.json(*A_AND_B, "--out", "here", code=1)
     assert document["verdict"] == "FAIL"
     assert document["folder"] == str(Path("here").absolute())
     assert json.loads(Path("here/duet.json").read_text(encoding="utf-8"))["verdict"] == "FAIL"
@@ -131,8 +125,7 @@ def test_an_empty_folder_is_taken_for_the_record(sides: FakeSides, run: Command)
 
 
 def test_only_the_limits_that_were_asked_for_are_judged(sides: FakeSides, run: Command) -> None:
-    assert run(*A_AND_B, "--limit", "p50=3%", "--format", "json") == 0
-    gates = json.loads(run.out)["gates"]
+    gates = run.json(*A_AND_B, "--limit", "p50=3%")["gates"]
     assert [(gate["gate"], gate["limit"]) for gate in gates] == [("p50", 0.03)]
 
 
@@ -167,37 +160,37 @@ def test_bad_input_is_named(
 
 
 def test_a_side_without_a_retriever_is_named(sides: FakeSides, run: Command) -> None:
-    assert run("duet", "--a", "bm25", "--dataset", "data") == 2
+    assert run("duet --a bm25 --dataset data") == 2
     assert "no retriever for side b" in run.err
-    assert run("duet", "--dataset", "data") == 2
+    assert run("duet --dataset data") == 2
     assert "no retriever for side a and side b" in run.err
 
 
 def test_settings_of_one_retriever_are_two_sides(sides: FakeSides, run: Command) -> None:
-    words = ("duet", "--retriever", "own", "--dataset", "data", "--seconds", "1e-9")
-    assert run(*words, "--set-a", "boost=1", "--set-b", "boost=2") == 0
+    words = "duet --retriever own --dataset data --seconds 1e-9"
+    assert run(f"{words} --set-a boost=1 --set-b boost=2") == 0
     assert "b = own boost=2 beside a = own boost=1" in run.out
 
 
 def test_a_revision_outside_of_a_repository_is_told(sides: FakeSides, run: Command) -> None:
-    assert run("duet", "--retriever", "own", "--rev-a", "main", "--dataset", "data") == 2
+    assert run("duet --retriever own --rev-a main --dataset data") == 2
     assert "repository" in run.err
 
 
 @pytest.mark.slow
 def test_real_processes_of_the_users_own_retriever(project: Path, run: Command) -> None:
     words = ("--dataset", "data", "--seconds", "0.01", "--limit", "p50=5000%")
-    assert run("duet", "--a", "own.yaml", "--b", "own.py:Foreign", *words) == 4
+    assert run("duet --a own.yaml --b own.py:Foreign", *words) == 4
     assert "takes 10 queries, here 4" in run.out
 
 
 @pytest.mark.slow
 def test_a_side_that_cannot_be_built_shows_where_on_demand(project: Path, run: Command) -> None:
-    words = ("duet", "--a", "own.yaml", "--b", "own.py:Broken", "--dataset", "data")
-    assert run(*words) == 2
+    words = "duet --a own.yaml --b own.py:Broken --dataset data"
+    assert run(words) == 2
     assert "side b cannot be built: ConnectionError: no route to the engine" in run.err
     assert "Traceback" not in run.err
-    assert run(*words, "--debug") == 2
+    assert run(f"{words} --debug") == 2
     assert "in index" in run.err
 
 
@@ -221,8 +214,7 @@ def slowed(sides: FakeSides) -> FakeSides:
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick", "slowed")
 def test_selftest_counts_verdicts(run: Command) -> None:
-    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1", "--format", "json") == 0
-    document = json.loads(run.out)
+    document = run.json("lab selftest --dataset data --time 0.1")
     assert document["false_alarms"] == document["missed"] == 0
     duets = {kind["name"]: kind["duets"] for kind in document["kinds"]}
     assert duets["equal sides"] == duets["+5 %"] == 1
@@ -233,7 +225,7 @@ def test_selftest_counts_verdicts(run: Command) -> None:
 @pytest.mark.usefixtures("quick")
 def test_selftest_without_a_pass_is_not_green(sides: FakeSides, run: Command) -> None:
     sides.layout = 0.5  # nothing can be seen in this
-    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1") == 3
+    assert run("lab selftest --dataset data --time 0.1") == 3
     assert "too busy to judge" in run.err
     assert "more than +50 %" in run.out
 
@@ -244,7 +236,7 @@ def test_selftest_with_a_false_alarm_is_red(
     sides: FakeSides, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("retrieval_bench.duets.controller.overall", lambda gates: Verdict.WORSE)
-    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1") == 3
+    assert run("lab selftest --dataset data --time 0.1") == 3
     assert re.search(
         r"False alarms: (\d+) of \1\b", run.out
     )  # as many as a tenth of a second holds
@@ -252,13 +244,13 @@ def test_selftest_with_a_false_alarm_is_red(
 
 
 def test_selftest_refuses_no_time(run: Command) -> None:
-    assert run("lab", "selftest", "--time", "0") == 2
+    assert run("lab selftest --time 0") == 2
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_selftest_that_finds_nothing_is_red(sides: FakeSides, run: Command) -> None:
-    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1") == 3
+    assert run("lab selftest --dataset data --time 0.1") == 3
     assert re.search(r"Missed: (\d+) of \1 duets with extra work beyond the limit", run.out)
 
 
@@ -269,7 +261,7 @@ def test_selftest_that_decides_nothing_with_extra_work_is_not_green(
 ) -> None:
     name = str(extra_work(None, KINDS[1]).retriever)
     slowed.lost[name] = set(range(100))
-    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1") == 3
+    assert run("lab selftest --dataset data --time 0.1") == 3
     assert "no duet with extra work was decided" in run.err
 
 
@@ -280,13 +272,13 @@ def test_selftest_whose_processes_die_again_and_again_judges_nothing(
 ) -> None:
     for kind in KINDS:
         slowed.lost[str(extra_work(None, kind).retriever)] = set(range(1, 100))
-    assert run("lab", "selftest", "--dataset", "data", "--time", "1") == 3
+    assert run("lab selftest --dataset data --time 1") == 3
     assert "no duet of equal sides passed" in run.err
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick", "slowed")
 def test_selftest_shows_a_table(run: Command) -> None:
-    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1") == 0
+    assert run("lab selftest --dataset data --time 0.1") == 0
     assert re.search(r"False alarms: 0 of \d+ duets of equal sides failed", run.out)
     assert "Smallest slow-down that 90 % of duets find" in run.out

@@ -76,7 +76,7 @@ def document(run: Command, *arguments: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_hybrid_against_its_legs(project: Path, run: Command) -> None:
-    assert run("explain", "mixed") == 0
+    assert run("explain mixed") == 0
     for told in ("mixed and its legs on data (test), k = 2", "leg words", "perfect fusion",
                  "won by leg words", "lost by fusion", "query q1: "):  # fmt: skip
         assert told in run.out
@@ -97,9 +97,7 @@ def test_two_runs_and_what_stands_in_json_for_all_queries(project: Path, run: Co
 
 
 def test_the_last_two_that_were_measured_together(project: Path, run: Command) -> None:
-    assert (
-        run("compare", "own.yaml", "letters.yaml", "--dataset", "data", "--profile", "smoke") == 0
-    )
+    assert run("compare own.yaml letters.yaml --dataset data --profile smoke") == 0
     found = document(run, "@last")
     assert [system["name"] for system in found["systems"]] == ["own", "letters"]
 
@@ -121,7 +119,7 @@ def test_no_text_leaves_texts_out(project: Path, run: Command) -> None:
     found = document(run, "mixed", "--no-text", "--queries", "all")
     assert len(found["queries"]) == 4
     assert not any("text" in query for query in found["queries"])
-    assert run("explain", "mixed", "--no-text") == 0
+    assert run("explain mixed --no-text") == 0
     assert "whales" not in run.out
     assert "d2" in run.out
 
@@ -147,12 +145,12 @@ def test_a_group_and_an_order_choose_the_queries(project: Path, run: Command) ->
 
 
 def test_no_query_is_shown_when_none_is_wanted(project: Path, run: Command) -> None:
-    assert run("explain", "mixed", "--queries", "0") == 0
+    assert run("explain mixed --queries 0") == 0
     assert "query q" not in run.out
 
 
 def test_markdown_is_a_format_too(project: Path, run: Command) -> None:
-    assert run("explain", "mixed", "--format", "markdown", "--queries", "1") == 0
+    assert run("explain mixed --format markdown --queries 1") == 0
     assert "| lost by fusion |" in run.out
 
 
@@ -187,7 +185,7 @@ def test_runs_on_two_datasets_are_refused(project: Path, run: Command) -> None:
     qrels.write_text(qrels.read_text(encoding="utf-8") + "q2\td1\t1\n", encoding="utf-8")
     arguments = ["--retriever", "own.yaml", "--dataset", "data", "--k", "2", "--out", "later"]
     assert run("bench", *arguments, "--profile", "smoke", "--no-pictures", "--metrics", "RR@2") == 0
-    assert run("explain", "own", "later") == 2
+    assert run("explain own later") == 2
     assert "2 datasets" in run.err
 
 
@@ -197,6 +195,6 @@ def test_a_dataset_that_moved_is_found_where_the_option_says(project: Path, run:
     moved["dataset"]["source"] = "gone"
     manifest.write_text(json.dumps(moved), encoding="utf-8")
     (project / "mixed" / SUMS).unlink()
-    assert run("explain", "mixed") == 2
+    assert run("explain mixed") == 2
     assert "--dataset" in run.err
-    assert run("explain", "mixed", "--dataset", "data") == 0
+    assert run("explain mixed --dataset data") == 0

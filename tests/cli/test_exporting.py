@@ -22,7 +22,7 @@ def run(
 
 
 def test_it_says_what_was_written_how_to_read_it_and_what_is_lost(run: Command) -> None:
-    assert run("data", "export", "data", "--to", "quepid", "--out", "out") == 0
+    assert run("data export data --to quepid --out out") == 0
     shown = " ".join(run.out.split())
     assert "as quepid: " in shown
     assert "out/test.csv out/dataset.yaml" in shown
@@ -34,8 +34,7 @@ def test_it_says_what_was_written_how_to_read_it_and_what_is_lost(run: Command) 
 
 def test_the_document_has_it_all(run: Command) -> None:
     words = ("--to", "rank_eval", "--out", "o/x", "--set", "index=articles", "metric.dcg.k=5")
-    assert run("data", "export", "data", *words, "--format", "json") == 0
-    document = json.loads(run.out)
+    document = run.json("data export data", *words)
     assert document["files"] == ["test.json", "dataset.yaml"]
     assert document["format"] == "rank_eval"
     assert document["n_judgements"] == sum(map(len, load_dataset("data").qrels.values()))
@@ -56,19 +55,19 @@ def test_the_document_has_it_all(run: Command) -> None:
 def test_bad_input_has_one_clear_message(
     run: Command, words: tuple[str, ...], message: str
 ) -> None:
-    assert run("data", "export", *words, "--out", "out") == 2
+    assert run("data export", *words, "--out", "out") == 2
     assert message in run.err
     assert run.out == ""
     assert not Path("out").exists()
 
 
 def test_a_folder_that_holds_something_is_left_alone(run: Command) -> None:
-    assert run("data", "export", "data", "--to", "beir", "--out", "data") == 2
+    assert run("data export data --to beir --out data") == 2
     assert "nothing is written over it" in run.err
 
 
 def test_the_help_names_every_target(run: Command) -> None:
-    assert run("data", "export", "--help") == 0
+    assert run("data export --help") == 0
     assert all(name in run.out for name in TARGETS)
 
 

@@ -39,7 +39,7 @@ QUICK = ("--dataset", "data", "--profile", "smoke", "--warm-up", "0")
 
 
 def test_a_built_in_leaks_nothing_and_says_so(run: Command) -> None:
-    assert run("bench", "bm25", *QUICK, "--no-leaks", "-v") == 0
+    assert run("bench bm25 --no-leaks -v", *QUICK) == 0
     assert "4 queries with a filter, no hit outside of it" in run.unwrapped
 
 
@@ -51,11 +51,11 @@ def test_leaks_are_a_warning_and_a_failure_where_they_must_not_be(run: Command) 
     assert "6 hits of 4 queries leaked" in run.unwrapped
     assert run(*own, "--no-leaks") == 1
     assert "leaky leaked 6 hits: --no-leaks" in run.err
-    assert run("bench", "bm25", "--no-leaks", "--profile", "smoke") == 4
+    assert run("bench bm25 --no-leaks --profile smoke") == 4
     assert "--no-leaks shows nothing of bm25: no query has a filter" in run.err
 
 
 @pytest.mark.slow
 def test_slices_show_where_filters_cost(run: Command) -> None:
-    assert run("compare", "bm25", "bm25", *QUICK, "--slices", "filter", "selectivity") == 0
+    assert run("compare bm25 bm25 --slices filter selectivity", *QUICK) == 0
     assert "up to 50%" in run.out

@@ -32,11 +32,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def _without_times(text: str) -> list[str]:
     lines = (TIMES.sub("", line).strip() for line in text.splitlines())
     return [line for line in lines if line]
@@ -50,7 +45,7 @@ def test_python_prints_what_the_command_prints(
     assert "its best leg, alone" in printed
     assert "next:  retrieval-bench explain @last" in printed
     capsys.readouterr()
-    assert run("bench", "mix.yaml", "--rounds", "1", "--warm-up", "0", "--no-pictures") == 0
+    assert run("bench mix.yaml --rounds 1 --warm-up 0 --no-pictures") == 0
     assert _without_times(printed) == _without_times(run.out)
 
 
@@ -73,5 +68,5 @@ def test_the_ledger_is_worked_out_once(run: Command, monkeypatch: pytest.MonkeyP
         return true(*given, **options)
 
     monkeypatch.setattr(ledger, "ledger", counting)
-    assert run("bench", "mix.yaml", "--rounds", "1", "--warm-up", "0", "--no-pictures") == 0
+    assert run("bench mix.yaml --rounds 1 --warm-up 0 --no-pictures") == 0
     assert len(asked) == 1

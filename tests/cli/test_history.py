@@ -16,11 +16,6 @@ PICTURE = Path("results") / "history.svg"
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for day in range(4):
@@ -37,22 +32,22 @@ def test_real_runs_are_listed_and_drawn(
     monkeypatch.chdir(tmp_path)
     make_project(tmp_path)
     for _ in range(2):
-        bench = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--profile", "smoke")
-        assert run(*bench, "--no-pictures") == 0
-    assert run("data", "history", "--retriever", "own", "--dataset", "data", "--no-pictures") == 0
+        bench = "bench --retriever own.yaml --dataset data --profile smoke"
+        assert run(f"{bench} --no-pictures") == 0
+    assert run("data history --retriever own --dataset data --no-pictures") == 0
     assert run.out.startswith("own on data: 2 runs")
     assert not PICTURE.exists()
-    assert run("data", "history", "--retriever", "own.yaml", "--metric", "R@10", "MRR") == 2
+    assert run("data history --retriever own.yaml --metric R@10 MRR") == 2
     assert "'RR', which no saved run has" in run.err
-    assert run("data", "history", "--retriever", str(tmp_path / "own.yaml"), "--no-pictures") == 0
+    assert run("data history --retriever", str(tmp_path / "own.yaml"), "--no-pictures") == 0
     assert run.out.startswith("own on data: 2 runs")
-    assert run("data", "history", "--retriever", "own.yaml", "--metric", "R@10", "RR@10") == 0
+    assert run("data history --retriever own.yaml --metric R@10 RR@10") == 0
     assert re.search(r"^  .* recall@10  .* MRR@10", run.out, re.M)
     assert "mean RR@10" in PICTURE.read_text(encoding="utf-8")
 
 
 def test_one_subject_is_shown_with_the_command_that_decides(project: Path, run: Command) -> None:
-    assert run("data", "history", "--retriever", "bm25", "--no-pictures") == 0
+    assert run("data history --retriever bm25 --no-pictures") == 0
     assert run.err == ""
     assert "bm25 on tiny: 4 runs" in run.out
     assert "bm25 on tiny: 1 duet" in run.out
@@ -64,8 +59,8 @@ def test_times_beside_another_retriever_stay_apart_when_one_is_asked_for(
 ) -> None:
     save_run(Path("results/runs"), 10, commit=2, beside=["dense"])
     save_run(Path("results/runs"), 11, beside=["bm25"], retriever="dense")
-    asked = ("data", "history", "--retriever", "bm25", "--dataset", "tiny", "--format", "json")
-    assert run(*asked) == 0
+    asked = "data history --retriever bm25 --dataset tiny --format json"
+    assert run(asked) == 0
     (subject,) = json.loads(run.out)["subjects"]
     assert [line["same"]["beside"] for line in subject["latency_lines"]] == [[], ["dense"]]
 
@@ -83,23 +78,23 @@ def test_a_retriever_is_found_by_its_file_and_its_duets_by_the_name_in_it(
     save_run(Path("results/runs"), 6, retriever="mine", source="/another/mine.yaml")
     save_duet(Path("results/duets"), 2, retriever="mine")
     for given in (file, f"./{file}", str(project / file)):
-        assert run("data", "history", "--retriever", given, "--no-pictures") == 0
+        assert run(f"data history --retriever {given} --no-pictures") == 0
         assert "mine on tiny: 1 run\n" in run.out
         assert "mine on tiny: 1 duet\n" in run.out
-    assert run("data", "history", "--retriever", "mine", "--no-pictures") == 0
+    assert run("data history --retriever mine --no-pictures") == 0
     assert "mine on tiny: 2 runs" in run.out
-    assert run("data", "history", "--retriever", "elsewhere/other.yaml", "--no-pictures") == 4
+    assert run("data history --retriever elsewhere/other.yaml --no-pictures") == 4
 
 
 @pytest.mark.parametrize("given", ["my/tiny", "./my/../my/tiny", "tiny"])
 def test_a_dataset_is_found_by_its_folder(project: Path, run: Command, given: str) -> None:
     for day in (5, 6):
         save_run(Path("results/runs"), day, commit=day, data=str(project / "my" / "tiny"), p50=day)
-    assert run("data", "history", "--dataset", given, "--no-pictures") == 0
+    assert run(f"data history --dataset {given} --no-pictures") == 0
     assert f"bm25 on tiny: {6 if given == 'tiny' else 2} runs" in run.out
     assert "bm25 on tiny: 1 duet" in run.out
     assert "duet bm25 --dataset my/tiny --rev-a" in run.out
-    assert run("data", "history", "--dataset", "my/other", "--no-pictures") == 4
+    assert run("data history --dataset my/other --no-pictures") == 4
 
 
 def test_duets_alone_are_found_by_the_folder_of_their_dataset(project: Path, run: Command) -> None:
@@ -107,21 +102,20 @@ def test_duets_alone_are_found_by_the_folder_of_their_dataset(project: Path, run
     folder.mkdir(parents=True)
     (folder / "dataset.yaml").write_text("name: tiny\nformat: beir\n", encoding="utf-8")
     for given in ("my/data", "my/data/dataset.yaml"):
-        assert run("data", "history", "--dataset", given, "--no-pictures") == 0
+        assert run(f"data history --dataset {given} --no-pictures") == 0
         assert "bm25 on tiny: 1 duet" in run.out
 
 
 def test_several_subjects_are_an_overview_without_a_picture(project: Path, run: Command) -> None:
-    assert run("data", "history") == 0
+    assert run("data history") == 0
     assert "Saved runs of 2 retrievers" in run.out
     assert not PICTURE.exists()
-    assert run("data", "history", "--out", "h.svg") == 2
+    assert run("data history --out h.svg") == 2
     assert "--out for 2 retrievers or datasets" in run.err
 
 
 def test_json_is_one_document(project: Path, run: Command) -> None:
-    assert run("data", "history", "--retriever", "bm25", "--last", "2", "--format", "json") == 0
-    document = json.loads(run.out)
+    document = run.json("data history --retriever bm25 --last 2")
     (subject,) = document["subjects"]
     assert [one["run_id"] for one in subject["runs"]] == ["run-002", "run-003"]
     assert (subject["n_runs"], subject["n_duets"]) == (4, 1)
@@ -131,7 +125,7 @@ def test_json_is_one_document(project: Path, run: Command) -> None:
 
 @pytest.mark.parametrize("form", ["markdown", "csv", "latex"])
 def test_other_formats_have_the_same_rows(project: Path, run: Command, form: str) -> None:
-    assert run("data", "history", "--retriever", "bm25", "--format", form, "--no-pictures") == 0
+    assert run(f"data history --retriever bm25 --format {form} --no-pictures") == 0
     assert len(re.findall(r"^[| ]*2026-01-01", run.out, re.M)) == 4
 
 
@@ -140,18 +134,16 @@ def test_a_summary_has_the_newest_runs_unless_all_are_asked_for(
 ) -> None:
     for day in range(10, 60):
         save_run(Path("results/runs"), day)
-    assert (
-        run("data", "history", "--retriever", "bm25", "--format", "markdown", "--no-pictures") == 0
-    )
+    assert run("data history --retriever bm25 --format markdown --no-pictures") == 0
     assert run.out.count("| 2026-01-") == 30
     assert "the newest 30 of 54 runs" in run.out
-    assert run("data", "history", "--retriever", "bm25", "--last", "all", "--no-pictures") == 0
+    assert run("data history --retriever bm25 --last all --no-pictures") == 0
     assert run.out.count(" 2026-01-") == 54
 
 
 def test_the_action_gets_a_file_for_each_direction(project: Path, run: Command) -> None:
-    form = ("data", "history", "--format", "github-action-benchmark", "--what")
-    assert run(*form, "latency") == 0
+    form = "data history --format github-action-benchmark --what"
+    assert run(f"{form} latency") == 0
     entries = json.loads(run.out)
     assert [entry["name"].split(" [")[0] for entry in entries] == [
         "bm25 on tiny: p50",
@@ -161,7 +153,7 @@ def test_the_action_gets_a_file_for_each_direction(project: Path, run: Command) 
         assert set(entry) <= {"name", "unit", "value", "range", "extra"}
         assert isinstance(entry["value"], float)
     assert "bm25 on tiny: run-003, revision 2222222" in run.err
-    assert run(*form, "quality", "--metric", "R@10") == 0
+    assert run(f"{form} quality --metric R@10") == 0
     assert [entry["value"] for entry in json.loads(run.out)] == [0.25, 0.25]
     assert not PICTURE.exists()
 
@@ -184,22 +176,21 @@ def test_the_action_gets_a_file_for_each_direction(project: Path, run: Command) 
 def test_what_cannot_be_done_is_bad_input(
     project: Path, run: Command, options: tuple[str, ...], told: str
 ) -> None:
-    assert run("data", "history", *options) == 2
+    assert run("data history", *options) == 2
     assert run.out == ""
     assert told in run.err
 
 
 def test_nothing_to_show_is_told_with_the_command_that_helps(project: Path, run: Command) -> None:
     (Path("results/runs") / "odd").mkdir()
-    assert run("data", "history", "--retriever", "bm52", "--dataset", "tiny") == 4
+    assert run("data history --retriever bm52 --dataset tiny") == 4
     assert run.out == ""
     assert "no saved run of retriever 'bm52' and dataset 'tiny'" in run.err
     assert "there are: bm25 on tiny, 검색 on 다른" in run.err
     assert "retrieval-bench bench bm52 --dataset tiny" in run.err
     assert f"left out: {Path('results/runs/odd')}" in run.err
-    assert run("data", "history", "--retriever", "bm52", "--format", "json") == 4
-    assert json.loads(run.out)["subjects"] == []
-    assert run("data", "history", "--retriever", "my own", "--dataset", "two words") == 4
+    assert run.json("data history --retriever bm52", code=4)["subjects"] == []
+    assert run("data history --retriever 'my own' --dataset 'two words'") == 4
     assert "bench 'my own' --dataset 'two words'" in run.err
 
 
@@ -210,23 +201,23 @@ def test_a_file_of_the_action_without_entries_is_no_success(
     monkeypatch.chdir(tmp_path)
     save_run(Path("results/runs"), 1, **other)
     form = ("--format", "github-action-benchmark", "--what", "latency")
-    assert run("data", "history", *form) == 4
+    assert run("data history", *form) == 4
     assert json.loads(run.out) == []
     assert run.err
 
 
 def test_a_picture_that_nobody_asked_for_costs_no_table(project: Path, run: Command) -> None:
     PICTURE.mkdir(parents=True)
-    assert run("data", "history", "--retriever", "bm25") == 0
+    assert run("data history --retriever bm25") == 0
     assert "bm25 on tiny: 4 runs" in run.out
     assert f"no picture: the picture would replace a folder ({PICTURE})" in run.out
-    assert run("data", "history", "--retriever", "bm25", "--out", str(PICTURE)) == 2
+    assert run(f"data history --retriever bm25 --out {PICTURE}") == 2
 
 
 def test_without_vl_convert_there_is_a_table_and_a_word(
     project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    assert run("data", "history", "--retriever", "bm25") == 0
+    assert run("data history --retriever bm25") == 0
     assert "no picture: the package vl-convert-python is not installed" in run.out
-    assert run("data", "history", "--retriever", "bm25", "--out", "x.svg") == 2
+    assert run("data history --retriever bm25 --out x.svg") == 2

@@ -23,11 +23,6 @@ FILE = Path("results") / "labels" / "sample.sqlite"
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def store(here: Path) -> Store:
     return make_store(FILE)
 
@@ -41,7 +36,7 @@ class TestTheTerminal:
         self, run: Command, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         type_(monkeypatch, "2", "n why", "s", "q")
-        assert run("label", "start", "--terminal", "--who", "anna") == 0
+        assert run("label start --terminal --who anna") == 0
         assert [(one.who, one.grade, one.note) for one in store.labels()] == [
             ("anna", 2, ""),
             ("anna", None, "why"),
@@ -53,7 +48,7 @@ class TestTheTerminal:
     ) -> None:
         monkeypatch.setattr("getpass.getuser", lambda: "carl")
         type_(monkeypatch, "1")
-        assert run("label", "start", "--terminal") == 0
+        assert run("label start --terminal") == 0
         assert [one.who for one in store.labels()] == ["carl"]
 
     def test_without_a_login_name_one_is_asked_for(
@@ -63,7 +58,7 @@ class TestTheTerminal:
             raise KeyError
 
         monkeypatch.setattr("getpass.getuser", nobody)
-        assert run("label", "start", "--terminal") == 2
+        assert run("label start --terminal") == 2
         assert "no name" in run.err
 
     def test_ctrl_c_is_an_interruption_and_says_what_is_kept(
@@ -73,50 +68,48 @@ class TestTheTerminal:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(judging, "_typed", interrupted)
-        assert run("label", "start", "--terminal", "--who", "anna") == 130
+        assert run("label start --terminal --who anna") == 130
         assert "0 answers of this session are kept." in run.err
 
 
 class TestTheFile:
     def test_it_is_written_for_whoever_opens_it(self, run: Command, store: Store) -> None:
-        assert run("label", "start", "--offline", "out/all.html") == 0
+        assert run("label start --offline out/all.html") == 0
         assert run.out.startswith("out/all.html holds the page for whoever opens it.")
         assert "label import FILE" in run.out
         assert '"who": ""' in Path("out/all.html").read_text(encoding="utf-8")
 
     def test_it_is_written_for_somebody(self, run: Command, store: Store) -> None:
-        assert run("label", "start", "--offline", "ben.html", "--who", "ben",
-                   "--format", "json") == 0  # fmt: skip
-        assert json.loads(run.out)["who"] == "ben"
+        assert run.json("label start --offline ben.html --who ben")["who"] == "ben"
         assert '"who": "ben"' in Path("ben.html").read_text(encoding="utf-8")
 
     def test_a_folder_is_not_replaced(self, run: Command, store: Store) -> None:
-        assert run("label", "start", "--offline", "results") == 2
+        assert run("label start --offline results") == 2
         assert "would replace a folder" in run.err
 
 
 class TestWhatIsRefused:
     def test_there_is_no_file_of_labels(self, run: Command, here: Path) -> None:
-        assert run("label", "start") == 2
+        assert run("label start") == 2
         assert "do: make one: retrieval-bench label pool @last" in run.err
 
     def test_there_is_no_pool_in_it(self, run: Command, here: Path) -> None:
         Store.create(Path("empty.sqlite"))
-        assert run("label", "start", "--labels", "empty.sqlite") == 2
+        assert run("label start --labels empty.sqlite") == 2
         assert "no pool in the file of labels" in run.err
 
     @pytest.mark.parametrize("who", ["", "a\nb", "x" * 81])
     def test_a_name_that_cannot_be_used(self, run: Command, store: Store, who: str) -> None:
-        assert run("label", "start", "--who", who) == 2
+        assert run("label start --who", who) == 2
         assert "name" in run.err
 
     @pytest.mark.parametrize("port", ["-1", "65536"])
     def test_a_port_that_cannot_be(self, run: Command, store: Store, port: str) -> None:
-        assert run("label", "start", f"--port={port}") == 2
+        assert run(f"label start --port={port}") == 2
         assert f"port {port} cannot be used" in run.err
 
     def test_a_page_and_a_terminal_at_once(self, run: Command, store: Store) -> None:
-        assert run("label", "start", "--terminal", "--offline", "x.html") == 2
+        assert run("label start --terminal --offline x.html") == 2
 
 
 @contextmanager

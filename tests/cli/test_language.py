@@ -30,11 +30,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 @pytest.mark.parametrize(
     ("words", "times"),
     [
@@ -79,14 +74,14 @@ def test_it_stands_above_the_card_and_leaves_the_data_as_they_are(
 
 @pytest.mark.parametrize("command", ["bench", "doctor", "tune"])
 def test_what_is_no_code_is_refused(project: Path, run: Command, command: str) -> None:
-    assert run(command, "bm25", "--dataset", "data", "--language", "French") == 2
+    assert run(f"{command} bm25 --dataset data --language French") == 2
     assert "language 'French'" in run.err
     assert "an ISO 639 code of two or three small letters" in run.err
 
 
 def test_saved_runs_have_theirs(project: Path, run: Command) -> None:
     for _ in range(2):
-        assert run("bench", "bm25", "--dataset", "data", *QUICK) == 0
+        assert run("bench bm25 --dataset data", *QUICK) == 0
     runs = sorted(map(str, Path("results/runs").glob("*-bm25-*")))
     for command in ("compare", "report", "tune"):
         assert run(command, *runs, "--language", "fr") == 2
@@ -94,5 +89,6 @@ def test_saved_runs_have_theirs(project: Path, run: Command) -> None:
 
 
 def test_doctor_hands_it_on(project: Path, run: Command) -> None:
-    assert run("doctor", "bm25", "--dataset", "data", "--language", "fr", "--format", "json") == 0
-    assert json.loads(run.out)["next"].endswith("--dataset data --language fr")
+    assert run.json("doctor bm25 --dataset data --language fr")["next"].endswith(
+        "--dataset data --language fr"
+    )

@@ -61,11 +61,6 @@ params:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = make_project(tmp_path / "project")
     with (folder / "own.py").open("a", encoding="utf-8") as file:
@@ -85,10 +80,7 @@ def parts_of(text: str) -> dict[str, dict[str, Any]]:
 
 
 def test_a_retriever_is_measured_and_asked_without_its_parts(run: Command, project: Path) -> None:
-    assert (
-        run("explain", "pipe.yaml", "--by", "stage", *SMOKE, "--rounds", "1", "--format", "json")
-        == 0
-    )
+    assert run("explain pipe.yaml --by stage --rounds 1 --format json", *SMOKE) == 0
     parts = parts_of(run.out)
     assert list(parts) == ["rewrite", "rerank"]
     assert {one["worth"] for one in parts.values()} <= {"undecided", "dead", "helps", "harmful"}
@@ -101,8 +93,8 @@ def test_a_retriever_is_measured_and_asked_without_its_parts(run: Command, proje
 def test_a_saved_run_says_what_its_lists_hold_and_how_to_ask_for_the_rest(
     run: Command, project: Path
 ) -> None:
-    assert run("bench", "shouted.yaml", *SMOKE, "--profile", "smoke", "--no-pictures") == 0
-    assert run("explain", "@last", "--by", "stage") == 0
+    assert run("bench shouted.yaml --profile smoke --no-pictures", *SMOKE) == 0
+    assert run("explain @last --by stage") == 0
     assert re.search(r"^  rewrite .* not asked", run.out, re.MULTILINE)
     assert "retrieval-bench explain shouted.yaml --by stage --dataset" in run.out
 
@@ -114,8 +106,7 @@ def test_bench_says_in_a_line_which_part_should_go(run: Command, project: Path) 
     assert "It runs after the cut at 2: it cannot change" in " ".join(run.out.split())
     used = "cost 2 for 1,000 queries; a query takes 1,000 tokens in, 500 tokens out"
     assert used in run.unwrapped
-    assert run(*given, "--format", "json") == 0
-    document = json.loads(run.out)
+    document = run.json(*given)
     assert [one["name"] for one in document["ledger"]["parts"]] == ["rewrite", "rerank"]
     assert document["usage"]["money_per_1000_queries"] == pytest.approx(2.0)
     assert document["usage"]["stages"]["step:rewrite"]["tokens_out"] == 500
@@ -123,8 +114,7 @@ def test_bench_says_in_a_line_which_part_should_go(run: Command, project: Path) 
 
 def test_max_cost_ends_in_time_and_keeps_what_was_finished(run: Command, project: Path) -> None:
     given = ["bench", "pipe.yaml", *SMOKE, "--no-pictures", "--max-cost", "0.03"]
-    assert run(*given, "--format", "json") == 0
-    document = json.loads(run.out)
+    document = run.json(*given)
     assert document["usage"]["spent"]["money"] <= 0.03
     assert any("--max-cost" in one["text"] for one in document["warnings"])
     assert document["status"] == "complete"
@@ -149,7 +139,7 @@ def test_what_asking_without_parts_might_cost_is_kept_to(run: Command, project: 
 
 
 def test_max_cost_of_what_tells_no_money_is_refused(run: Command, project: Path) -> None:
-    assert run("bench", "own.yaml", *SMOKE, "--no-pictures", "--max-cost", "1") == 2
+    assert run("bench own.yaml --no-pictures --max-cost 1", *SMOKE) == 2
     assert "20 answers of own say nothing of money" in run.err
 
 
@@ -157,34 +147,34 @@ def test_compare_and_the_report_show_money_parts_and_paths(run: Command, project
     given = ["compare", "pipe.yaml", "turned.yaml", *SMOKE, "--rounds", "10", "--warm-up", "0"]
     assert run(*given, "--no-pictures") == 0
     assert "money / 1,000" in run.out
-    assert run("report", "@last", "--out", "page.html") == 0
+    assert run("report @last --out page.html") == 0
     page = (project / "page.html").read_text("utf-8")
     assert "What each part buys" in page
     assert "Small rings and solid lines: a pipeline after each of its steps." in page
 
 
 def test_options_of_stages_without_stages_are_refused(run: Command, project: Path) -> None:
-    assert run("explain", "@last", "--k", "5", "--margin", "0.1") == 2
+    assert run("explain @last --k 5 --margin 0.1") == 2
     assert "--k, --margin without --by stage" in run.err
 
 
 def test_two_names_and_a_retriever_of_one_piece_are_refused(run: Command, project: Path) -> None:
-    assert run("explain", "pipe.yaml", "own.yaml", "--by", "stage", *SMOKE) == 2
+    assert run("explain pipe.yaml own.yaml --by stage", *SMOKE) == 2
     assert "2 names with --by stage" in run.err
-    assert run("explain", "own.yaml", "--by", "stage", *SMOKE, "--rounds", "1") == 2
+    assert run("explain own.yaml --by stage --rounds 1", *SMOKE) == 2
     assert "own does not say what it is made of" in run.err
 
 
 def test_explain_shows_what_steps_did_to_each_document(run: Command, project: Path) -> None:
     given = ["bench", "turned.yaml", *SMOKE, "--profile", "smoke", "--no-pictures"]
     assert run(*given) == 0
-    assert run("explain", "@last", "--queries", "1") == 0
+    assert run("explain @last --queries 1") == 0
     assert run.out.startswith("What follows retrieve loses ")
     assert "perfect reranking" in run.out
     assert re.search(r"document +reranking +grade +turned +retrieve", run.out)
 
 
 def test_explain_shows_the_texts_that_were_searched_for(run: Command, project: Path) -> None:
-    assert run("bench", "pipe.yaml", *SMOKE, "--profile", "smoke", "--no-pictures") == 0
-    assert run("explain", "@last", "--queries", "1") == 0
+    assert run("bench pipe.yaml --profile smoke --no-pictures", *SMOKE) == 0
+    assert run("explain @last --queries 1") == 0
     assert re.search(r"rewrite: .+ \| .+ rain", run.out)

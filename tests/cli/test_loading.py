@@ -43,7 +43,7 @@ def dsn(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_it_says_what_is_there_and_how_to_search_it(run: Command) -> None:
-    assert run("data", "load", "data", "--into", "memory://here", "--table", "t") == 0
+    assert run("data load data --into memory://here --table t") == 0
     n = len(load_dataset("data").documents or ())
     assert f"{n} documents of data are in table t of memory://here." in " ".join(run.out.split())
     assert "next:  retrieval-bench bench" in run.out
@@ -64,7 +64,7 @@ def test_it_says_what_is_there_and_how_to_search_it(run: Command) -> None:
 def test_bad_input_has_one_clear_message(
     run: Command, words: tuple[str, ...], message: str
 ) -> None:
-    assert run("data", "load", *words) == 2
+    assert run("data load", *words) == 2
     assert message in run.err
     assert "geheim" not in run.err
 
@@ -78,26 +78,26 @@ def test_what_is_to_be_loaded_does_not_show_its_address() -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_load_fills_a_table_once_and_refuses_another_content(run: Command, dsn: str) -> None:
-    words = ("data", "load", "data", "--into", "${DSN}", "--format", "json")
-    assert run(*words) == 0
+    words = "data load data --into '${DSN}' --format json"
+    assert run(words) == 0
     first = json.loads(run.out)
     assert (first["n_loaded"], first["n_there"]) == (first["n_documents"], 0)
-    assert run(*words) == 0
+    assert run(words) == 0
     again = json.loads(run.out)
     assert (again["n_loaded"], again["n_there"]) == (0, first["n_documents"])
-    assert run("data", "load", "science-ko-mini", "--into", "${DSN}") == 2
+    assert run("data load science-ko-mini --into '${DSN}'") == 2
     assert "was filled with another content" in run.err
-    assert run("data", "load", "data", "--into", "${DSN}", "--language", "ko") == 2
+    assert run("data load data --into '${DSN}' --language ko") == 2
     assert "was filled with another language: english, not simple" in run.err
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE mine (id text)")
-    assert run("data", "load", "data", "--into", "${DSN}", "--table", "mine") == 2
+    assert run("data load data --into '${DSN}' --table mine") == 2
     assert "there is a table mine that this command did not make" in run.err
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("DROP TABLE documents")
-    assert run(*words) == 0
+    assert run(words) == 0
     assert json.loads(run.out)["n_loaded"] == first["n_documents"]
-    assert run("bench", "postgres-text", "--dataset", "data", "--set", "dsn=${DSN}") == 0
+    assert run("bench postgres-text --dataset data --set 'dsn=${DSN}'") == 0
     assert dsn not in run.out + run.err
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -16,11 +15,6 @@ SMOKE = ("--by", "loss", "--dataset", "data", "--k", "2")
 OWN = "shrunk.py:Shrunk"
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = make_project(tmp_path / "project")
@@ -31,8 +25,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_each_step_is_measured_and_nothing_is_saved(run: Command, project: Path) -> None:
     given = ("explain", OWN, *SMOKE, "--set", "words=1", "--rounds", "1")
-    assert run(*given, "--format", "json") == 0
-    document = json.loads(run.out)
+    document = run.json(*given)
     assert [(one["name"], one["state"]) for one in document["steps"]] == [
         ("exact", "measured"),
         ("weights", "cannot be told apart"),
@@ -55,14 +48,14 @@ def test_each_step_is_measured_and_nothing_is_saved(run: Command, project: Path)
 
 def test_what_does_not_go_with_it_is_refused_in_words(run: Command) -> None:
     quick = ("--profile", "smoke", "--no-pictures")
-    assert run("bench", OWN, "--dataset", "data", *quick) == 0
-    assert run("explain", "@last", "--by", "loss") == 2
+    assert run(f"bench {OWN} --dataset data", *quick) == 0
+    assert run("explain @last --by loss") == 2
     assert "a saved run with --by loss" in run.err
-    assert run("explain", OWN, "own.py:Overlap", *SMOKE) == 2
+    assert run(f"explain {OWN} own.py:Overlap", *SMOKE) == 2
     assert "2 names with --by loss" in run.err
-    assert run("explain", OWN, *SMOKE, "--queries", "1", "--no-text") == 2
+    assert run(f"explain {OWN} --queries 1 --no-text", *SMOKE) == 2
     assert "--queries, --no-text with --by loss" in run.err
-    assert run("explain", "own.py:Overlap", *SMOKE) == 2
+    assert run("explain own.py:Overlap", *SMOKE) == 2
     assert "does not say what an exact form of it would be" in run.err
     assert "a hybrid with such a leg" in run.err
-    assert run("explain", OWN, *SMOKE, "--metric", "GMAP") == 2
+    assert run(f"explain {OWN} --metric GMAP", *SMOKE) == 2

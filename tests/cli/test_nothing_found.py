@@ -27,11 +27,6 @@ FOUND = "Nothing was found for"
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def project(here: Path) -> Path:
     """20 queries, each with a document of its own, and searches that find little."""
     save(here / "own.py", SEARCHES)
@@ -62,7 +57,7 @@ def write(folder: Path, *, filters: int = 0, relevant: int = 20) -> None:
 
 
 def bench(run: Command, name: str, *more: str) -> str:
-    run("bench", f"{name}.yaml", "--dataset", "ds", *ONCE, *more)
+    run(f"bench {name}.yaml --dataset ds", *ONCE, *more)
     return run.unwrapped
 
 
@@ -98,11 +93,11 @@ def test_the_document_has_a_code(run: Command) -> None:
 
 @pytest.mark.usefixtures("project")
 def test_compare_doctor_and_probe_say_so(run: Command) -> None:
-    run("compare", "first.yaml", "short.yaml", "--dataset", "ds", *ONCE)
+    run("compare first.yaml short.yaml --dataset ds", *ONCE)
     assert f"! first: {FOUND} 19 of 20 queries" in run.unwrapped
-    run("doctor", "first.yaml", "--dataset", "ds", "--ask", "20")
+    run("doctor first.yaml --dataset ds --ask 20")
     assert f"! {FOUND} 19 of 20 queries" in run.unwrapped
-    run("bench", "first.yaml", "--dataset", "ds", "--probe", "4")
+    run("bench first.yaml --dataset ds --probe 4")
     assert f"{FOUND} 3 of 4 queries" in run.unwrapped
 
 
@@ -129,7 +124,7 @@ def test_where_nothing_is_judged_it_is_told_too(project: Path, run: Command) -> 
 
 def test_of_a_run_file_no_index_can_be_looked_at(project: Path, run: Command) -> None:
     save(project / "own.run", "".join(f"q{i} Q0 d{i} 1 2.5 x\n" for i in range(4)))
-    run("bench", "trec_run", "--set", "path=own.run", "--dataset", "ds", *ONCE)
+    run("bench trec_run --set path=own.run --dataset ds", *ONCE)
     assert f"{FOUND} 16 of 20 queries with a relevant document: they count 0. " in run.unwrapped
     assert "Look at the index" not in run.unwrapped
 
@@ -139,12 +134,12 @@ def test_score_says_so_of_empty_lists_in_json_and_of_contexts_that_are_not_there
 ) -> None:
     lists = {f"q{i}": [f"d{i}"] if i < 5 else [] for i in range(20)}
     save(project / "run.json", json.dumps(lists))
-    assert run("score", "run", "run.json", "--dataset", "ds") == 0
+    assert run("score run run.json --dataset ds") == 0
     assert f"{FOUND} 15 of 20 queries with a relevant document: they count 0." in run.unwrapped
     save(project / "judged.json", json.dumps({f"q{i}": {f"d{i}": int(i < 6)} for i in range(20)}))
-    assert run("score", "run", "run.json", "--qrels", "judged.json") == 0
+    assert run("score run run.json --qrels judged.json") == 0
     assert f"{FOUND} 1 of 6 queries with a relevant document: it counts 0." in run.unwrapped
-    assert run("score", "audit", "run.json", "--dataset", "ds") == 0
+    assert run("score audit run.json --dataset ds") == 0
     assert f"{FOUND} 15 of 20" in run.unwrapped
     save(
         project / "rag" / "test.jsonl",
@@ -158,5 +153,5 @@ def test_score_says_so_of_empty_lists_in_json_and_of_contexts_that_are_not_there
             ]
         ),
     )
-    assert run("score", "run", "rag/test.jsonl", "--dataset", "rag") == 0
+    assert run("score run rag/test.jsonl --dataset rag") == 0
     assert f"{FOUND} 1 of 1 query" in run.unwrapped

@@ -64,24 +64,17 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def policy(folder: Path, text: str) -> None:
     (folder / "configs").mkdir(exist_ok=True)
     (folder / "configs" / "policy.yaml").write_text(text, encoding="utf-8")
 
 
 def baseline(run: Command, *more: str) -> int:
-    return run(
-        *("baseline", "--retriever", "mine.yaml", "--dataset", "data", "--min-calls", "32", *more)
-    )
+    return run("baseline --retriever mine.yaml --dataset data --min-calls 32", *more)
 
 
 def regress(run: Command, *more: str) -> int:
-    return run("regress", "--retriever", "mine.yaml", "--dataset", "data", *more)
+    return run("regress --retriever mine.yaml --dataset data", *more)
 
 
 def of_quality(folder: Path) -> Path:
@@ -535,8 +528,7 @@ def test_what_was_measured_is_in_the_history(project: Path, run: Command) -> Non
         policy(project, limits)
         regress(run, "--duet", "never", "--format", "json")
         folders.append(json.loads(run.out)["run"])
-    assert run("data", "history", "--no-pictures", "--format", "json") == 0
-    (subject,) = json.loads(run.out)["subjects"]
+    (subject,) = run.json("data history --no-pictures")["subjects"]
     assert {found["folder"] for found in subject["runs"]} == set(folders)
     by_folder = {found["folder"]: found for found in subject["runs"]}
     timed = [bool(by_folder[folder]["latency_ms"]) for folder in folders]
@@ -556,6 +548,6 @@ def test_a_run_that_cannot_be_kept_changes_no_verdict(project: Path, run: Comman
 
 def test_all_that_is_wrong_comes_at_once(project: Path, run: Command) -> None:
     policy(project, "limits: {p50: 0%}\n")
-    assert run("regress", "--retriever", "nothing", "--dataset", "nowhere") == 2
+    assert run("regress --retriever nothing --dataset nowhere") == 2
     for part in ("problems", "p50: '0%'", "unknown retriever 'nothing'", "nowhere"):
         assert part in run.err

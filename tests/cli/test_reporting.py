@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -26,15 +25,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def runs(project: Path, run: Command) -> list[str]:
     for name in ("own.yaml", "bm25"):
-        made = run("bench", "--retriever", name, "--dataset", "data", *QUICK, "--out", f"r-{name}")
-        assert made == 0
+        assert run(f"bench --retriever {name} --dataset data --out r-{name}", *QUICK) == 0
     return ["r-own.yaml", "r-bm25"]
 
 
@@ -74,8 +67,7 @@ def test_without_texts(project: Path, run: Command, runs: list[str]) -> None:
 def test_as_json_the_path_and_the_recommendation(
     project: Path, run: Command, runs: list[str]
 ) -> None:
-    assert run("report", *runs, "--format", "json") == 0
-    document = json.loads(run.out)
+    document = run.json("report", *runs)
     assert document["report"] == "results/report.html"
     assert document["bytes"] == (project / "results" / "report.html").stat().st_size
     [answer] = document["recommendations"]
@@ -111,7 +103,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(
 
 
 def test_a_dry_run_writes_nothing(project: Path, run: Command) -> None:
-    assert run("report", *BOTH, "--dry-run") == 0
+    assert run("report --dry-run", *BOTH) == 0
     assert not (project / "results").exists()
 
 
@@ -161,12 +153,11 @@ def test_a_dataset_that_is_not_that_of_the_runs_is_refused(
 def test_runs_that_cannot_be_compared_make_a_page_and_exit_4(
     project: Path, run: Command, runs: list[str]
 ) -> None:
-    assert run("bench", "--retriever", "bm25", "--dataset", "data", *QUICK, "--k", "1",
-               "--metrics", "nDCG@10", "--out", "other") in (0, 2)  # fmt: skip
+    bench = "bench --retriever bm25 --dataset data --out other"
+    assert run(f"{bench} --k 1 --metrics nDCG@10", *QUICK) in (0, 2)
     if not (project / "other").exists():
-        assert run("bench", "--retriever", "bm25", "--dataset", "data", *QUICK, "--k", "20",
-                   "--out", "other") == 0  # fmt: skip
-    assert run("report", "r-bm25", "other") == 4
+        assert run(f"{bench} --k 20", *QUICK) == 0
+    assert run("report r-bm25 other") == 4
     assert "none of these runs can be compared" in run.err
     page = (project / "results" / "report.html").read_text("utf-8")
     assert "Nothing here can be compared, so nothing is recommended." in page

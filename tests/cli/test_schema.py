@@ -21,10 +21,9 @@ def run(
 
 
 def test_it_prints_the_schema_that_a_document_fits(run: Command) -> None:
-    assert run("data", "schema", "plan") == 0
+    assert run("data schema plan") == 0
     made = json.loads(run.out)
-    assert run("bench", "bm25", "--dataset", "science-mini", "--dry-run", "--format", "json") == 0
-    document = json.loads(run.out)
+    document = run.json("bench bm25 --dataset science-mini --dry-run")
     jsonschema.validate(document, made)
     del document["calls_at_most"]
     with pytest.raises(jsonschema.ValidationError):
@@ -32,13 +31,12 @@ def test_it_prints_the_schema_that_a_document_fits(run: Command) -> None:
 
 
 def test_without_a_name_it_lists_all(run: Command) -> None:
-    assert run("data", "schema") == 0
+    assert run("data schema") == 0
     assert all(f"\n  {name} " in run.out for name in DOCUMENTS)
-    assert run("data", "schema", "--format", "json") == 0
-    listed = json.loads(run.out)["documents"]
+    listed = run.json("data schema")["documents"]
     assert {one["name"]: one["version"] for one in listed}["bench"] == 2
 
 
 def test_an_unknown_name_is_answered_with_those_there_are(run: Command) -> None:
-    assert run("data", "schema", "compair") == 2
+    assert run("data schema compair") == 2
     assert "did you mean compare" in run.err

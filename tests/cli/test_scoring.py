@@ -35,11 +35,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def trec_run() -> str:
     return "".join(
         f"{q} Q0 {d} {rank} {score} tag\n"
@@ -111,7 +106,7 @@ class TestAsTrecEval:
         (here / "run").write_text(self.RUN, encoding="utf-8")
 
     def lines(self, run: Command, *options: str) -> list[list[str]]:
-        code = run("score", "run", "run", "--qrels", "qrels", "--format", "trec", *options)
+        code = run("score run run --qrels qrels --format trec", *options)
         assert (code, run.err) == (0, "")
         return [line.split() for line in run.out.splitlines()]
 
@@ -175,12 +170,11 @@ class TestAsTrecEval:
         ]
 
     def test_the_table_and_the_json_name_the_modes(self, run: Command) -> None:
-        score = ("score", "run", "run", "--qrels", "qrels", "--metrics", "NumRet", "AP")
-        assert run(*score, "--depth", "3", "--missing", "left-out") == 0
+        score = "score run run --qrels qrels --metrics NumRet AP"
+        assert run(f"{score} --depth 3 --missing left-out") == 0
         assert "NumRet(depth=3) is 4 [2, 6] over 2 queries" in run.out
         assert "but queries missing from the run: left out" in " ".join(run.out.split())
-        assert run(*score, "--judged-only", "--format", "json") == 0
-        metrics = json.loads(run.out)["metrics"]
+        metrics = run.json(f"{score} --judged-only")["metrics"]
         assert metrics["NumRet(judged_only=True)"]["mean"] == 4
         assert list(metrics) == ["NumRet(judged_only=True)", "AP(judged_only=True)"]
 
@@ -194,20 +188,20 @@ class TestAsTrecEval:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(raw))
         files = {"run": "run", "qrels": "qrels", piped: "-"}
         options = ("--metrics", "map", "--format", "trec")
-        assert run("score", "run", files["run"], "--qrels", files["qrels"], *options) == 0
+        assert run("score run", files["run"], "--qrels", files["qrels"], *options) == 0
         assert run.out.split() == ["map", "all", f"{((1 / 4 + 2 / 5) / 2 + 1) / 3:.4f}"]
 
     def test_standard_input_cannot_be_both(self, run: Command) -> None:
-        assert run("score", "run", "-", "--qrels", "-") == 2
+        assert run("score run - --qrels -") == 2
         assert "the run and the judgements from standard input" in run.err
 
     def test_comments_are_told(self, run: Command) -> None:
-        assert run("score", "run", "run", "--qrels", "qrels") == 0
+        assert run("score run run --qrels qrels") == 0
         assert "comment lines, not read: 1 (run:3)" in " ".join(run.out.split())
 
     @pytest.mark.parametrize("option", ["--rel", "--depth"])
     def test_numbers_begin_with_1(self, run: Command, option: str) -> None:
-        assert run("score", "run", "run", "--qrels", "qrels", option, "0") == 2
+        assert run(f"score run run --qrels qrels {option} 0") == 2
         assert f"{option} 0" in run.err
 
 
@@ -219,14 +213,13 @@ class TestAuditOfATable:
             "system,metric,mean,n\na,nDCG@10,0.6,300\nb,NDCG@10,0.8,300\nc,nDCG@10,0.605,300\n",
             encoding="utf-8",
         )
-        assert run("score", "audit", "--table", "paper.csv") == 0
+        assert run("score audit --table paper.csv") == 0
         assert "2 of 3 differences could be shown." in run.out
-        assert run("score", "audit", "--table", "paper.csv", "--sd", "5", "--format", "json") == 0
-        pairs = json.loads(run.out)["pairs"]
+        pairs = run.json("score audit --table paper.csv --sd 5")["pairs"]
         assert [pair["possible"] for pair in pairs] == [False] * 3
         assert pairs[0]["sd"] == 5
-        assert run("score", "audit", "--table", "paper.csv", "--scorer", "x:y") == 2
-        assert run("score", "audit", "--table", "paper.csv", "--qrels", "q") == 2
+        assert run("score audit --table paper.csv --scorer x:y") == 2
+        assert run("score audit --table paper.csv --qrels q") == 2
         assert "--table with runs, judgements or another audit" in run.err
 
 
@@ -242,18 +235,17 @@ class TestAuditOfAScorer:
             "    return sum(hits) / len(run)\n",
             encoding="utf-8",
         )
-        assert run("score", "audit", "--scorer", "mine.py:rr") == 0
+        assert run("score audit --scorer mine.py:rr") == 0
         assert "mine.py:rr gets" in run.out
         assert "hello" not in run.out
         assert "rewards ties: with all scores equal it gives 1.0000 or 0.0000" in " ".join(
             run.out.split()
         )
-        assert run("score", "audit", "--scorer", "mine.py:rr", "--format", "json") == 0
-        document = json.loads(run.out)
+        document = run.json("score audit --scorer mine.py:rr")
         assert {one["verdict"] for one in document["cheats"]} == {"right", "wrong"}
 
     def test_it_stands_alone(self, run: Command, project: Path) -> None:
-        assert run("score", "audit", "run.trec", "--scorer", "mine.py:rr") == 2
+        assert run("score audit run.trec --scorer mine.py:rr") == 2
         assert "--scorer with runs, judgements or another audit" in run.err
 
     @pytest.mark.parametrize(
@@ -267,7 +259,7 @@ class TestAuditOfAScorer:
     def test_without_it_runs_and_judgements_are_needed(
         self, project: Path, run: Command, words: tuple[str, ...], lacking: str
     ) -> None:
-        assert run("score", "audit", *words) == 2
+        assert run("score audit", *words) == 2
         assert lacking in run.err
 
 
@@ -281,8 +273,7 @@ class TestEvaluate:
         content = RUN_FILES[name].encode()
         path.write_bytes(gzip.compress(content) if zipped else content)
         code = run(
-            *("score", "run", "--run", path.name, "--qrels", "qrels.txt", "--format", "json"),
-            *("--metrics", "AP", "--per-query"),
+            f"score run --run {path.name} --qrels qrels.txt --format json --metrics AP --per-query"
         )
         assert (code, run.err) == (0, "")
         assert json.loads(run.out)["per_query"] == {
@@ -297,48 +288,22 @@ class TestEvaluate:
         path = project / (name + ".gz" if zipped else name)
         content = TRUTH_FILES[name].encode()
         path.write_bytes(gzip.compress(content) if zipped else content)
-        code = run(
-            *("score", "run", "--run", "run.trec", "--qrels", path.name, "--format", "json"),
-            *("--metrics", "AP"),
-        )
-        assert code == 0
-        assert json.loads(run.out)["metrics"]["AP"]["mean"] == pytest.approx(MEAN)
+        assert run.json(f"score run --run run.trec --qrels {path.name} --metrics AP")["metrics"][
+            "AP"
+        ]["mean"] == pytest.approx(MEAN)
 
     @pytest.mark.slow
     def test_the_folder_of_a_run_and_a_dataset(self, project: Path, run: Command) -> None:
-        made = run(
-            *(
-                "bench",
-                "--retriever",
-                "own.yaml",
-                "--dataset",
-                "data",
-                "--rounds",
-                "1",
-                "--warm-up",
-                "0",
-            ),
-            *("--out", "saved", "--k", "3", "--format", "json"),
-        )
-        assert made == 0
-        measured = json.loads(run.out)["metrics"]
+        measured = run.json(
+            "bench --retriever own.yaml --dataset data --rounds 1 --warm-up 0 --out saved --k 3"
+        )["metrics"]
         names = list(measured)
-        code = run(
-            *("score", "run", "--run", "saved", "--dataset", "data", "--format", "json"),
-            *("--metrics", *names),
-        )
-        assert code == 0
-        document = json.loads(run.out)
+        document = run.json("score run --run saved --dataset data --metrics", *names)
         assert document["tie_rule"] == "as saved"
         assert document["metrics"] == measured
 
     def test_json_is_one_document_with_the_promised_keys(self, project: Path, run: Command) -> None:
-        code = run(
-            *("score", "run", "--run", "run.trec", "--qrels", "qrels.txt", "--format", "json"),
-            *("--metrics", "MAP", "ndcg_cut_10"),
-        )
-        assert code == 0
-        document = json.loads(run.out)
+        document = run.json("score run --run run.trec --qrels qrels.txt --metrics MAP ndcg_cut_10")
         assert {name: document[name] for name in ("convention", "tie_rule", "metrics_version")} == {
             "convention": "trec",
             "tie_rule": "score in single precision desc, id desc",
@@ -360,7 +325,7 @@ class TestEvaluate:
         assert "abstention" not in document
 
     def test_the_table_shows_what_the_figures_mean(self, project: Path, run: Command) -> None:
-        assert run("score", "run", "--run", "run.trec", "--qrels", "qrels.txt", "--per-query") == 0
+        assert run("score run --run run.trec --qrels qrels.txt --per-query") == 0
         for text in (
             "run.trec against qrels.txt",
             "nDCG@10",
@@ -382,35 +347,21 @@ class TestEvaluate:
     ) -> None:
         unanswerable(project)
         monkeypatch.setenv("COLUMNS", "80")
-        run("score", "run", "--run", "run.trec", "--dataset", "data", "--per-query")
+        run("score run --run run.trec --dataset data --per-query")
         rows = [line for line in run.out.splitlines() if line.startswith(" ")]
         assert max(map(len, rows)) <= 80
         assert all(f" {name} " in run.out for name in ("nDCG@10", "success@1", "threshold"))
 
     def test_markdown(self, project: Path, run: Command) -> None:
-        code = run(
-            *("score", "run", "--run", "run.trec", "--qrels", "qrels.txt", "--metrics", "AP"),
-            *("--format", "markdown"),
-        )
-        assert code == 0
+        assert run("score run --run run.trec --qrels qrels.txt --metrics AP --format markdown") == 0
         assert f"| MAP | {MEAN:.4f} [" in run.out
 
     @pytest.mark.parametrize("name", CONVENTIONS)
     def test_every_convention(self, project: Path, run: Command, name: str) -> None:
-        arguments = (
-            "score",
-            "run",
-            "--run",
-            "run.trec",
-            "--qrels",
-            "qrels.txt",
-            "--convention",
-            name,
-        )
-        assert run(*arguments) == 0
+        arguments = f"score run --run run.trec --qrels qrels.txt --convention {name}"
+        assert run(arguments) == 0
         assert f"Convention {name}: {CONVENTIONS[name].source}." in run.unwrapped
-        assert run(*arguments, "--format", "json") == 0
-        document = json.loads(run.out)
+        document = run.json(arguments)
         assert document["convention"] == name
         left_out = CONVENTIONS[name].missing == "left out"
         assert document["counts"]["evaluated"] == (3 if left_out else 4)
@@ -428,12 +379,11 @@ class TestEvaluate:
 
     def test_unanswerable_queries_are_reported_apart(self, project: Path, run: Command) -> None:
         unanswerable(project)
-        arguments = ("score", "run", "--run", "run.trec", "--dataset", "data")
-        assert run(*arguments) == 0
+        arguments = "score run --run run.trec --dataset data"
+        assert run(arguments) == 0
         assert "Abstention" in run.out
         assert "Queries: 8 evaluated, 1 missing from the run, 6 unanswerable," in run.unwrapped
-        assert run(*arguments, "--format", "json") == 0
-        document = json.loads(run.out)
+        document = run.json(arguments)
         assert document["counts"] == {
             "evaluated": 8,
             "missing": 1,
@@ -450,9 +400,8 @@ class TestEvaluate:
     ) -> None:
         unanswerable(project)
         (project / "dev.txt").write_text("\ufeffu1\r\nu2\r\n\r\na0 \na1\n", encoding="utf-8")
-        arguments = ("score", "run", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
-        assert run(*arguments, "--format", "json") == 0
-        threshold = json.loads(run.out)["abstention"]["threshold"]
+        arguments = "score run --run run.trec --dataset data --dev dev.txt"
+        threshold = run.json(arguments)["abstention"]["threshold"]
         assert (threshold["n_dev"], threshold["n_rest"]) == (4, 10)
         assert threshold["threshold"] == 1.5
 
@@ -469,7 +418,7 @@ class TestEvaluate:
     ) -> None:
         unanswerable(project)
         (project / "dev.txt").write_text(content, encoding="utf-8")
-        code = run("score", "run", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
+        code = run("score run --run run.trec --dataset data --dev dev.txt")
         assert says in run.unwrapped + run.err
         assert code == (0 if says in run.unwrapped else 2)
 
@@ -477,19 +426,19 @@ class TestEvaluate:
         self, project: Path, run: Command
     ) -> None:
         (project / "dev.txt").write_text("q1\n", encoding="utf-8")
-        code = run("score", "run", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
+        code = run("score run --run run.trec --dataset data --dev dev.txt")
         assert (code, run.out) == (2, "")
         assert "leave --dev out" in run.err
 
     def test_a_split_of_the_dataset(self, project: Path, run: Command) -> None:
         rows = "query-id\tcorpus-id\tscore\nq2\td1\t1\n"
         (project / "data/qrels/dev.tsv").write_text(rows, encoding="utf-8")
-        code = run(
-            *("score", "run", "--run", "run.trec", "--dataset", "data", "--split", "dev"),
-            *("--format", "json", "--metrics", "RR"),
+        assert (
+            run.json("score run --run run.trec --dataset data --split dev --metrics RR")["metrics"][
+                "RR"
+            ]["mean"]
+            == 0.5
         )
-        assert code == 0
-        assert json.loads(run.out)["metrics"]["RR"]["mean"] == 0.5
         assert json.loads(run.out)["counts"]["unjudged_queries"] == 3
 
     @pytest.mark.parametrize(
@@ -522,7 +471,7 @@ class TestEvaluate:
     def test_what_cannot_be_scored_exits_with_2_and_an_empty_stdout(
         self, project: Path, run: Command, arguments: tuple[str, ...], says: str
     ) -> None:
-        assert run("score", "run", *arguments) == 2
+        assert run("score run", *arguments) == 2
         assert says in run.err
         assert run.out == ""
         assert "Traceback" not in run.err
@@ -530,22 +479,25 @@ class TestEvaluate:
     def test_repeated_documents(self, project: Path, run: Command) -> None:
         text = "q1 Q0 d2 1 4 t\nq1 Q0 d1 2 3 t\nq1 Q0 d1 3 2 t\n"
         (project / "again.trec").write_text(text, encoding="utf-8")
-        arguments = ("score", "run", "--run", "again.trec", "--qrels", "qrels.txt")
-        assert run(*arguments) == 2
+        arguments = "score run --run again.trec --qrels qrels.txt"
+        assert run(arguments) == 2
         assert "a document stands more than once in the ranking of 1 query" in run.err
         assert "query 'q1': document 'd1'" in run.err
         assert "choose a convention that counts them again" in run.err
-        assert run(*arguments, "--convention", "mala2025", "--format", "json") == 0
-        mean = json.loads(run.out)["metrics"]["AP(norm=hits)@3"]["mean"]
+        mean = run.json(f"{arguments} --convention mala2025")["metrics"]["AP(norm=hits)@3"]["mean"]
         assert mean == pytest.approx((1 / 2 + 2 / 3) / 2)
 
     def test_nothing_to_judge_is_neither_right_nor_wrong(self, project: Path, run: Command) -> None:
         (project / "alien.trec").write_text("zz Q0 d1 1 1 t\n", encoding="utf-8")
-        arguments = ("score", "run", "--run", "alien.trec", "--qrels", "qrels.txt")
-        assert run(*arguments, "--convention", "mala2025", "--format", "json") == 4
-        assert json.loads(run.out)["metrics"]["AP(norm=hits)@3"]["mean"] is None
+        arguments = "score run --run alien.trec --qrels qrels.txt"
+        assert (
+            run.json(f"{arguments} --convention mala2025", code=4)["metrics"]["AP(norm=hits)@3"][
+                "mean"
+            ]
+            is None
+        )
         assert "nothing could be judged" in run.err
-        assert run(*arguments) == 4  # zeros that say nothing of the run
+        assert run(arguments) == 4  # zeros that say nothing of the run
 
     @pytest.mark.slow
     def test_the_same_command_prints_the_same_bytes_in_another_process(
@@ -573,7 +525,7 @@ class TestAudit:
         return project
 
     def test_one_table_and_the_reason_of_each_change(self, systems: Path, run: Command) -> None:
-        assert run("score", "audit", "late.json", "early.json", "--qrels", "qrels.txt") == 0
+        assert run("score audit late.json early.json --qrels qrels.txt") == 0
         assert run.out.count("The same rankings under each convention") == 1
         starts = [line.split()[:2] for line in run.out.splitlines()]
         assert ["AP(norm=hits)@3", "scienceqa"] in starts
@@ -586,12 +538,9 @@ class TestAudit:
         assert run.err == ""
 
     def test_json(self, systems: Path, run: Command) -> None:
-        code = run(
-            *("score", "audit", "late.json", "early.json", "--dataset", "data", "--format", "json"),
-            *("--conventions", "mala2025", "trec", "--k", "5"),
+        document = run.json(
+            "score audit late.json early.json --dataset data --conventions mala2025 trec --k 5"
         )
-        assert code == 0
-        document = json.loads(run.out)
         assert (document["systems"], document["base"]) == (["late", "early"], "mala2025")
         assert [row["metric"] for row in document["rows"]][:3] == [
             *("AP(norm=hits)@3", "AP@5", "nDCG(ideal=returned)@3"),
@@ -603,24 +552,12 @@ class TestAudit:
         ]
 
     def test_markdown(self, systems: Path, run: Command) -> None:
-        code = run(
-            *(
-                "score",
-                "audit",
-                "late.json",
-                "early.json",
-                "--qrels",
-                "qrels.txt",
-                "--format",
-                "markdown",
-            )
-        )
-        assert code == 0
+        assert run("score audit late.json early.json --qrels qrels.txt --format markdown") == 0
         assert "| metric | convention | late | early |" in run.out
         assert "\n- AP: late is 0.0208 ahead" in run.out
 
     def test_one_system(self, systems: Path, run: Command) -> None:
-        assert run("score", "audit", "late.json", "--qrels", "qrels.txt") == 0
+        assert run("score audit late.json --qrels qrels.txt") == 0
         assert "because" not in run.out
         assert "best of its row" not in run.out
 
@@ -630,7 +567,7 @@ class TestAudit:
     ) -> None:
         monkeypatch.setenv("COLUMNS", "80")
         runs = ["late.json", "early.json"] * 13 + ["run.trec"]
-        assert run("score", "audit", *runs, "--qrels", "qrels.txt") == 0
+        assert run("score audit", *runs, "--qrels", "qrels.txt") == 0
         assert run.out.count("The same rankings under each convention") == 1
         heads = [line.split()[2:] for line in run.out.splitlines() if "  convention  " in line]
         assert sorted(map(len, heads))[-1] < 27 == len({name for head in heads for name in head})
@@ -639,23 +576,24 @@ class TestAudit:
 
     def test_nothing_that_any_convention_can_judge(self, systems: Path, run: Command) -> None:
         (systems / "alien.json").write_text('{"zz": ["d1"]}', encoding="utf-8")
-        arguments = ("score", "audit", "alien.json", "--qrels", "qrels.txt")
-        assert run(*arguments, "--conventions", "mala2025", "scienceqa") == 4
+        arguments = "score audit alien.json --qrels qrels.txt"
+        assert run(f"{arguments} --conventions mala2025 scienceqa") == 4
         assert "nothing could be judged under any convention" in run.err
         assert "alien: 4 of 4 judged queries not in the run" in run.out
-        assert run(*arguments) == 0
+        assert run(arguments) == 0
 
     def test_queries_without_relevant_documents(self, systems: Path, run: Command) -> None:
         with (systems / "qrels.txt").open("a", encoding="utf-8") as file:
             file.write("q4 0 d1 0\n")
-        assert run("score", "audit", "late.json", "early.json", "--qrels", "qrels.txt") == 0
+        assert run("score audit late.json early.json --qrels qrels.txt") == 0
         said = "! late, early: not scored under piaf: 1 query without a relevant document"
         assert said in run.unwrapped
 
     def test_queries_of_a_dataset_that_nothing_answers(self, project: Path, run: Command) -> None:
         unanswerable(project)
-        assert run("score", "audit", "run.trec", "--dataset", "data", "--format", "json") == 0
-        rows = [row for row in json.loads(run.out)["rows"] if row["metric"]]
+        rows = [
+            row for row in run.json("score audit run.trec --dataset data")["rows"] if row["metric"]
+        ]
         n = {row["convention"]: row["n"]["run"] for row in rows}
         # Eight have an answer, q3 is not in the run; u0 of the other six is not, either.
         assert n == {
@@ -677,12 +615,12 @@ class TestAudit:
     def test_wrong_input_exits_with_2(
         self, systems: Path, run: Command, arguments: tuple[str, ...], says: str
     ) -> None:
-        assert run("score", "audit", *arguments, "--qrels", "qrels.txt") == 2
+        assert run("score audit", *arguments, "--qrels", "qrels.txt") == 2
         assert says in run.err
         assert run.out == ""
 
     def test_judgements_are_needed(self, systems: Path, run: Command) -> None:
-        assert run("score", "audit", "late.json") == 2
+        assert run("score audit late.json") == 2
         assert "--qrels FILE or --dataset NAME" in run.err
 
 
@@ -725,22 +663,20 @@ class TestReader:
         return project
 
     def test_texts(self, gold: Path, run: Command) -> None:
-        arguments = ("score", "reader", "--gold", "gold.json", "--predictions", "texts.json")
-        assert run(*arguments, "--format", "json") == 0
-        document = json.loads(run.out)
+        arguments = "score reader --gold gold.json --predictions texts.json"
+        document = run.json(arguments)
         assert document["metrics"]["exact"]["mean"] == pytest.approx(200 / 3)
         char_f1 = document["metrics"]["char_f1"]["mean"]
         assert char_f1 == pytest.approx(100 * (2 * 5 / (8 + 5) + 2 * 2 / (3 + 2) + 1) / 3)
         assert "reader_top1_accuracy" not in document["metrics"]
         assert document["warnings"] == []
-        assert run(*arguments) == 0
+        assert run(arguments) == 0
         assert "texts.json: texts of first answers on 3 questions, in percent" in run.out
         assert "no span metrics: the answers have no offsets" in run.out
 
     def test_spans(self, gold: Path, run: Command) -> None:
-        arguments = ("score", "reader", "--gold", "gold.json", "--predictions", "spans.jsonl")
-        assert run(*arguments, "--format", "json", "--per-question") == 0
-        document = json.loads(run.out)
+        arguments = "score reader --gold gold.json --predictions spans.jsonl"
+        document = run.json(f"{arguments} --per-question")
         means = {name: entry["mean"] for name, entry in document["metrics"].items()}
         assert means["exact"] == pytest.approx(100 / 3)
         assert means["reader_top1_accuracy"] == pytest.approx(2 / 3)
@@ -748,32 +684,30 @@ class TestReader:
         assert means["reader_topk_em_has_answer"] == 0.5
         assert means["reader_top1_no_answer_accuracy"] == 1.0
         assert set(document["per_question"]) == {"capital", "수도", "none"}
-        assert run(*arguments, "--format", "markdown") == 0
+        assert run(f"{arguments} --format markdown") == 0
         assert "**spans.jsonl: answer spans on 3 questions, k = 2, fractions from 0 to 1**" in (
             run.out
         )
 
     def test_questions_whose_document_was_retrieved(self, gold: Path, run: Command) -> None:
         arguments = (
-            *("score", "reader", "--gold", "gold.json", "--predictions", "spans.jsonl"),
-            *("--denominator", "retrieved", "--run", "reader_run.json"),
+            "score reader --gold gold.json --predictions spans.jsonl --denominator "
+            "retrieved --run reader_run.json"
         )
-        assert run(*arguments, "--format", "json") == 0
-        document = json.loads(run.out)
+        document = run.json(arguments)
         assert document["denominator"] == "retrieved"
         assert document["metrics"]["reader_top1_accuracy"]["n"] == 2
         assert document["metrics"]["reader_top1_accuracy"]["mean"] == 0.5
-        assert run(*arguments) == 0
+        assert run(arguments) == 0
         assert "Denominator retrieved" in run.out
         assert "1 not retrieved" in run.out
 
     def test_warnings_are_shown(self, gold: Path, run: Command) -> None:
         (gold / "few.json").write_text('{"capital": "Seoul", "zz": "x"}', encoding="utf-8")
-        arguments = ("score", "reader", "--gold", "gold.json", "--predictions", "few.json")
-        assert run(*arguments) == 0
+        arguments = "score reader --gold gold.json --predictions few.json"
+        assert run(arguments) == 0
         assert "\n  !  " in run.out
-        assert run(*arguments, "--format", "json") == 0
-        assert len(json.loads(run.out)["warnings"]) == 2
+        assert len(run.json(arguments)["warnings"]) == 2
 
     def test_no_question_that_counts(self, gold: Path, run: Command) -> None:
         document = json.loads((gold / "gold.json").read_text(encoding="utf-8"))
@@ -781,8 +715,8 @@ class TestReader:
         (gold / "gold.json").write_text(json.dumps(document), encoding="utf-8")
         (gold / "nothing.json").write_text('{"capital": ["x"]}', encoding="utf-8")
         code = run(
-            *("score", "reader", "--gold", "gold.json", "--predictions", "spans.jsonl"),
-            *("--denominator", "retrieved", "--run", "nothing.json"),
+            "score reader --gold gold.json --predictions spans.jsonl "
+            "--denominator retrieved --run nothing.json"
         )
         assert code == 4
         assert "not defined: 0 questions" in run.out
@@ -814,7 +748,7 @@ class TestReader:
     def test_wrong_input_exits_with_2(
         self, gold: Path, run: Command, arguments: tuple[str, ...], says: str
     ) -> None:
-        assert run("score", "reader", *arguments) == 2
+        assert run("score reader", *arguments) == 2
         assert says in run.err
         assert run.out == ""
 

@@ -45,11 +45,6 @@ ONCE = ("--rounds", "1", "--warm-up", "0", "--no-pictures")
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def fruit(here: Path) -> Path:
     """Twelve fruits, of which one has two documents of equal text, and the first eight as queries;
     searches that put the right one first."""

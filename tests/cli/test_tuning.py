@@ -9,28 +9,17 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.tuning.search import Tunable
-from tests.cli.project import Command, make_project
+from tests.cli.project import Command
 
 OWN = ("tune", "--retriever", "own.py:Overlap", "--dataset", "data")
 QUICK = ("--folds", "2", "--repeats", "2")
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return make_project(tmp_path)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 @pytest.mark.slow
 def test_the_answer_stands_first_and_then_settings_and_parameters(
     project: Path, run: Command
 ) -> None:
-    assert run("tune", "--retriever", "bm25", "--dataset", "data", *QUICK) == 0
+    assert run("tune --retriever bm25 --dataset data", *QUICK) == 0
     assert run.err == "retrieval-bench: trying 49 settings ...\n"
     titles = [line for line in run.out.splitlines() if re.match(r"bm25 on data|Best of|By ", line)]
     assert [title.split()[0] for title in titles] == ["bm25", "Best", "By", "By"]
@@ -41,8 +30,7 @@ def test_the_answer_stands_first_and_then_settings_and_parameters(
 
 
 def test_json_is_one_document_with_every_choice(project: Path, run: Command) -> None:
-    assert run(*OWN, "--grid", "boost=[1, -1]", *QUICK, "--format", "json") == 0
-    document = json.loads(run.out)
+    document = run.json(*OWN, "--grid", "boost=[1, -1]", *QUICK)
     assert [s["values"] for s in document["settings"]] == [{}, {"boost": 1}, {"boost": -1}]
     assert document["method"] == "cross-validation"
     assert len(document["choices"]) == 4
@@ -58,16 +46,14 @@ def test_markdown_has_the_same_tables(project: Path, run: Command) -> None:
 @pytest.mark.slow
 def test_the_recommended_config_is_written_and_taken_by_bench(project: Path, run: Command) -> None:
     given = ("--grid", "k1=[0.5,2]", "b=[0]", *QUICK)
-    made = run("tune", "--retriever", "bm25", "--dataset", "data", *given, "--out", "tuned.yaml")
-    assert made == 0
+    assert run("tune --retriever bm25 --dataset data", *given, "--out", "tuned.yaml") == 0
     assert "best on the tuning queries is in tuned.yaml" in run.err
     best = re.search(r"Recommended: (.*)\.", run.out)
     assert best is not None
     assert best[1] in (project / "tuned.yaml").read_text(encoding="utf-8")
-    bench = ("bench", "--retriever", "tuned.yaml", "--dataset", "data", "--profile", "smoke")
-    assert run(*bench, "--format", "json") == 0
-    assert json.loads(run.out)["retriever"] == "bm25-tuned"
-    assert run("tune", "--retriever", "bm25", "--dataset", "data", "--out", "tuned.yaml") == 2
+    bench = "bench --retriever tuned.yaml --dataset data --profile smoke"
+    assert run.json(bench)["retriever"] == "bm25-tuned"
+    assert run("tune --retriever bm25 --dataset data --out tuned.yaml") == 2
     assert "not there yet" in run.err
 
 
@@ -76,8 +62,7 @@ def test_a_dev_split_is_chosen_on(project: Path, run: Command) -> None:
     lines = (qrels / "test.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
     (qrels / "train.tsv").write_text("".join(lines[:3]), encoding="utf-8")
     (qrels / "test.tsv").write_text(lines[0] + "".join(lines[3:]), encoding="utf-8")
-    assert run(*OWN, "--grid", "boost=1,2", "--dev-split", "train", "--format", "json") == 0
-    document = json.loads(run.out)
+    document = run.json(*OWN, "--grid", "boost=1,2", "--dev-split", "train")
     assert document["method"] == "dev split"
     assert (document["n_tuning"], document["n_held_out"]) == (1, 3)
     assert document["folds"] is None
@@ -93,8 +78,8 @@ def test_a_dev_split_and_folds_exclude_each_other(option: str, project: Path, ru
 
 def test_everything_that_is_wrong_is_told_at_once(project: Path, run: Command) -> None:
     code = run(
-        *("tune", "--retriever", "bm52", "--dataset", "nowhere", "--grid", "k1=[]", "--k", "0"),
-        *("--metric", "nDGC", "--sample", "0", "--folds", "1", "--out", "tuned.json"),
+        "tune --retriever bm52 --dataset nowhere --grid 'k1=[]' --k 0 --metric "
+        "nDGC --sample 0 --folds 1 --out tuned.json"
     )
     assert code == 2
     assert run.out == ""
@@ -105,7 +90,7 @@ def test_everything_that_is_wrong_is_told_at_once(project: Path, run: Command) -
 
 def test_a_faulty_value_hides_no_other_fault(project: Path, run: Command) -> None:
     grid = ("--grid", "k1=[-1,2]", "bb=[1]", "depth=", "--k", "0", "--metric", "x", "--folds", "2")
-    assert run("tune", "--retriever", "bm25", "--dataset", "data", *grid) == 2
+    assert run("tune --retriever bm25 --dataset data", *grid) == 2
     for part in ("4 problems", "k = 0", "metric 'x'", "'depth='", "unknown key 'bb'"):
         assert part in run.err, part
 
@@ -113,7 +98,7 @@ def test_a_faulty_value_hides_no_other_fault(project: Path, run: Command) -> Non
 def test_a_parameter_that_does_not_exist_is_told_with_those_that_do(
     project: Path, run: Command
 ) -> None:
-    assert run("tune", "--retriever", "bm25", "--dataset", "data", "--grid", "kk=[1,2]") == 2
+    assert run("tune --retriever bm25 --dataset data --grid 'kk=[1,2]'") == 2
     assert "unknown key 'kk'" in run.err
     assert "k1" in run.err
 
@@ -139,7 +124,7 @@ def test_a_retriever_that_names_no_parameters_needs_a_grid(project: Path, run: C
 
 def test_set_is_for_what_stays_the_same(project: Path, run: Command) -> None:
     grid = ("--grid", "b=[0,1]", "--set", "k1=2.5", *QUICK, "--format", "json")
-    assert run("tune", "--retriever", "bm25", "--dataset", "data", *grid) == 0
+    assert run("tune --retriever bm25 --dataset data", *grid) == 0
     assert json.loads(run.out)["recommended"]["params"]["k1"] == 2.5
 
 

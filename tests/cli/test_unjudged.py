@@ -54,13 +54,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def compared(project: Path, run: Command) -> Command:
-    assert run("compare", "own.yaml", "whole.yaml", *DATA, *QUICK) == 0
+    assert run("compare own.yaml whole.yaml", *DATA, *QUICK) == 0
     return run
 
 
@@ -72,7 +67,7 @@ class TestBench:
     def test_the_brief_counts_hits_and_says_what_to_do_next(
         self, project: Path, run: Command
     ) -> None:
-        assert run("bench", "own.yaml", *DATA, *QUICK) == 0
+        assert run("bench own.yaml", *DATA, *QUICK) == 0
         assert run.out.startswith("own on loose")
         assert "Nothing is judged yet: these figures say how much it finds" in run.unwrapped
         assert "hits a query 1.2 of 10 on average, over 4 queries; 4 got fewer, all at" in " ".join(
@@ -82,7 +77,7 @@ class TestBench:
         assert not [word for word in QUALITY if word in run.out]
 
     def test_all_tables_have_no_quality_and_say_why(self, project: Path, run: Command) -> None:
-        assert run("bench", "own.yaml", *DATA, *QUICK, "-v") == 0
+        assert run("bench own.yaml", *DATA, *QUICK, "-v") == 0
         assert "Nothing is judged yet" in run.out
         assert "4 queries, none of them judged" in run.unwrapped
         assert not [word for word in QUALITY if word in run.out]
@@ -90,8 +85,7 @@ class TestBench:
         assert "hits a query" in saved.read_text("utf-8")
 
     def test_means_are_null_and_hits_are_counted(self, project: Path, run: Command) -> None:
-        assert run("bench", "own.yaml", *DATA, *QUICK, "--format", "json") == 0
-        found = json.loads(run.out)
+        found = run.json("bench own.yaml", *DATA, *QUICK)
         assert found["dataset"]["n_queries"] == 0
         assert found["dataset"]["n_not_run"] == 0
         assert found["judged"] == {}
@@ -101,7 +95,7 @@ class TestBench:
 
     @pytest.mark.parametrize("form", ["csv", "markdown", "latex"])
     def test_every_format_leaves_quality_out(self, project: Path, run: Command, form: str) -> None:
-        assert run("bench", "own.yaml", *DATA, *QUICK, "--format", form) == 0
+        assert run("bench own.yaml", *DATA, *QUICK, "--format", form) == 0
         assert "hits" in run.out
         assert not [word for word in QUALITY if word in run.out]
 
@@ -109,13 +103,11 @@ class TestBench:
         path = project / "loose" / "queries.jsonl"
         line = {"_id": "none", "text": "apples", "metadata": {"answerable": False}}
         path.write_text(path.read_text("utf-8") + json.dumps(line) + "\n", encoding="utf-8")
-        assert run("bench", "own.yaml", *DATA, *QUICK, "--format", "json") == 0
-        found = json.loads(run.out)
+        found = run.json("bench own.yaml", *DATA, *QUICK)
         assert (found["hits"]["n"], found["unanswerable"]["n"]) == (5, 1)
 
     def test_failed_queries_are_told_once(self, project: Path, run: Command) -> None:
-        code = run("bench", "own.yaml", *DATA, *QUICK, "--set", "fail_on=whales")
-        assert code == 0
+        assert run("bench own.yaml", *DATA, *QUICK, "--set", "fail_on=whales") == 0
         assert "over 3 queries" in run.unwrapped
         assert run.out.count("failed") == 1
         assert "counts 0" not in run.out
@@ -123,19 +115,19 @@ class TestBench:
     def test_where_no_query_is_answered_nothing_was_measured(
         self, project: Path, run: Command
     ) -> None:
-        assert run("bench", "silent.yaml", *DATA, *QUICK) == 4
+        assert run("bench silent.yaml", *DATA, *QUICK) == 4
         assert "nothing could be measured of silent: no query was answered" in run.err
         assert "no query was answered" in run.out
 
     def test_a_plan_and_a_probe_need_no_judgements(self, project: Path, run: Command) -> None:
-        assert run("bench", "own.yaml", *DATA, "--dry-run") == 0
+        assert run("bench own.yaml --dry-run", *DATA) == 0
         assert "nothing is judged yet" in run.unwrapped
-        assert run("bench", "own.yaml", *DATA, "--probe", "1") == 0
+        assert run("bench own.yaml --probe 1", *DATA) == 0
         assert "A grade stands only where there is a judgement" in run.unwrapped
 
     @pytest.mark.slow
     def test_a_cold_start_needs_no_judgements(self, project: Path, run: Command) -> None:
-        assert run("bench", "bm25", *DATA, *QUICK, "--cold", "1") == 0
+        assert run("bench bm25", *DATA, *QUICK, "--cold", "1") == 0
         assert "until first answer" in run.out
 
 
@@ -154,27 +146,26 @@ class TestCompare:
 
     def test_saved_runs_are_told_in_full(self, compared: Command) -> None:
         run = compared
-        assert run("compare", "@last", "-v") == 0
+        assert run("compare @last -v") == 0
         assert "What the systems on loose find" in run.out
         assert "How alike the systems on loose answer" in run.out
         assert "Time and cost on loose" in run.out
         assert not [word for word in QUALITY if word in run.out]
-        assert run("compare", "@last") == 0
+        assert run("compare @last") == 0
         assert lines(run)[-1].startswith(f"next:  {POOL} results/runs/")
 
     def test_without_the_dataset_ids_are_shown(self, compared: Command, project: Path) -> None:
         run = compared
         (project / "loose").rename(project / "moved")
-        assert run("compare", "@last") == 0
+        assert run("compare @last") == 0
         assert "Ids only: the dataset 'loose' of the run was not found again" in run.unwrapped
         assert "blue whales" not in run.out
-        assert run("compare", "@last", "--dataset", "moved") == 2  # a setting of measuring
-        assert run("report", "@last", "--dataset", "moved") == 0
+        assert run("compare @last --dataset moved") == 2  # a setting of measuring
+        assert run("report @last --dataset moved") == 0
 
     def test_the_document(self, compared: Command) -> None:
         run = compared
-        assert run("compare", "@last", "--format", "json") == 0
-        found: dict[str, Any] = json.loads(run.out)
+        found: dict[str, Any] = run.json("compare @last")
         (alike,) = found["likeness"]
         assert found["comparisons"] == []
         assert (alike["dataset"], alike["k"], alike["p"]) == ("loose", 10, 0.9)
@@ -186,7 +177,7 @@ class TestCompare:
 
     def test_columns(self, compared: Command) -> None:
         run = compared
-        assert run("compare", "@last", "--format", "csv") == 0
+        assert run("compare @last --format csv") == 0
         rows = [row for row in csv.DictReader(io.StringIO(run.out)) if row["against"]]
         assert [(row["metric"], row["mean"]) for row in rows] == [
             ("overlap@10", "0.75"),
@@ -201,9 +192,7 @@ class TestCompare:
     def test_judged_and_unjudged_datasets_stand_beside_each_other(
         self, project: Path, run: Command
     ) -> None:
-        code = run(
-            "compare", "own.yaml", "whole.yaml", "--dataset", "loose", "data", *QUICK
-        )  # fmt: skip
+        code = run("compare own.yaml whole.yaml --dataset loose data", *QUICK)  # fmt: skip
         assert code == 0
         assert "loose: 4 queries, none judged" in run.out
         assert "data: 4 queries, 4 documents" in run.out
@@ -214,12 +203,12 @@ class TestCompare:
 
     def test_equal_answers_are_told(self, project: Path, run: Command) -> None:
         (project / "twin.yaml").write_text("name: twin\ntarget: own.py:Overlap\n", "utf-8")
-        assert run("compare", "own.yaml", "twin.yaml", *DATA, *QUICK) == 0
+        assert run("compare own.yaml twin.yaml", *DATA, *QUICK) == 0
         assert "own and twin answer all 4 queries the same." in run.unwrapped
         assert "differ most" not in run.out
 
     def test_a_system_that_fails_throughout_is_an_error(self, project: Path, run: Command) -> None:
-        assert run("compare", "own.yaml", "silent.yaml", *DATA, *QUICK) == 4
+        assert run("compare own.yaml silent.yaml", *DATA, *QUICK) == 4
         assert "No query was answered by two systems." in run.unwrapped
         assert "nothing could be measured of silent" in run.err
 
@@ -233,7 +222,7 @@ class TestReport:
         self, compared: Command, project: Path
     ) -> None:
         run = compared
-        assert run("report", "@last") == 0
+        assert run("report @last") == 0
         page = (project / "results" / "report.html").read_text("utf-8")
         assert "Nothing is judged here, so the page leaves out quality" in page
         assert "How alike the systems answer" in page
@@ -242,7 +231,7 @@ class TestReport:
         for part in ("d1-front", "d1-differences", "d1-slices", "d1-queries"):
             assert f'id="{part}"' not in page
             assert f'href="#{part}"' not in page
-        assert run("report", "--verify", "results/report.html") == 0
+        assert run("report --verify results/report.html") == 0
 
     def test_no_text_leaves_no_text(self, compared: Command, project: Path) -> None:
         assert compared("report", "@last", "--no-text") == 0

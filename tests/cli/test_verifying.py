@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -39,16 +38,11 @@ def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return copy
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 PAGE = "results/report.html"
 
 
 def test_a_page_as_it_was_made_holds(project: Path, run: Command) -> None:
-    assert run("report", "--verify", PAGE) == 0, run.out
+    assert run(f"report --verify {PAGE}") == 0, run.out
     assert f"{PAGE}: all " in run.out
     assert "figures are those of its runs." in run.out
 
@@ -58,8 +52,7 @@ def test_a_figure_that_was_changed_is_found_in_its_section(project: Path, run: C
     text = page.read_text("utf-8")
     assert '<td class="n">1.0000' in text
     page.write_text(text.replace('<td class="n">1.0000', '<td class="n">0.9999', 1), "utf-8")
-    assert run("report", "--verify", PAGE, "--format", "json") == 1
-    found = json.loads(run.out)
+    found = run.json(f"report --verify {PAGE}", code=1)
     assert not found["holds"]
     assert found["differences"] == [
         {"where": "section d1-systems", "says": "0.9999", "recomputed": "1.0000"}
@@ -70,7 +63,7 @@ def test_a_run_that_changed_is_not_taken_for_the_same(project: Path, run: Comman
     (folder,) = (project / "results" / "runs").glob("*-own-*")
     values = folder / "per_query.csv"
     values.write_text(values.read_text("utf-8").replace("1.0", "0.5", 1), "utf-8")
-    assert run("report", "--verify", PAGE) == 4
+    assert run(f"report --verify {PAGE}") == 4
     assert f"{folder.relative_to(project)} is not the run that the page was made from" in (
         run.unwrapped
     )
@@ -78,18 +71,18 @@ def test_a_run_that_changed_is_not_taken_for_the_same(project: Path, run: Comman
 
 def test_runs_that_moved_are_named_behind_the_file(project: Path, run: Command) -> None:
     (project / "results" / "runs").rename(project / "elsewhere")
-    assert run("report", "--verify", PAGE) == 4
+    assert run(f"report --verify {PAGE}") == 4
     assert "is not there: say where it is" in run.unwrapped
     moved = [str(folder) for folder in (project / "elsewhere").iterdir() if folder.is_dir()]
-    assert run("report", "--verify", PAGE, *moved) == 0, run.out
+    assert run(f"report --verify {PAGE}", *moved) == 0, run.out
 
 
 def test_without_the_dataset_the_rest_is_checked(made: Path, project: Path, run: Command) -> None:
     (made / "data").rename(made / "gone")  # where the runs found it
     try:
-        assert run("report", "--verify", PAGE) == 0, run.out
+        assert run(f"report --verify {PAGE}") == 0, run.out
         assert "Not checked:" in run.out
-        assert run("report", "--verify", PAGE, "--dataset", "data") == 0
+        assert run(f"report --verify {PAGE} --dataset data") == 0
         assert "Not checked:" not in run.out
     finally:
         (made / "gone").rename(made / "data")
@@ -107,14 +100,14 @@ def test_a_value_that_the_rankings_do_not_give_is_found(project: Path, run: Comm
     runs = [str(one) for one in (project / "results" / "runs").iterdir() if one.is_dir()]
     made = run("report", *runs, "--out", "again.html")
     assert made == 0, run.err
-    assert run("report", "--verify", "again.html") == 1
+    assert run("report --verify again.html") == 1
     assert "nDCG@10 of " in run.unwrapped
 
 
 @pytest.mark.parametrize("text", ["<html></html>", '<script type="application/json" id="source">'])
 def test_a_file_that_is_no_report_is_refused(project: Path, run: Command, text: str) -> None:
     (project / "page.html").write_text(text, "utf-8")
-    assert run("report", "--verify", "page.html") == 2
+    assert run("report --verify page.html") == 2
     assert "does not name the runs that it was made from" in run.err
 
 
