@@ -17,6 +17,8 @@ from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import MissingDependencyError
 from tests.cli.project import Command, make_project
 
+pytestmark = pytest.mark.usefixtures("project")
+
 QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
 
 
@@ -67,10 +69,6 @@ class TestBench:
         assert summary["latency_ms"]["p99"]["value"] is None
         assert "more" in summary["latency_ms"]["p99"]["reason"]
 
-    def test_markdown_is_a_table(self, project: Path, run: Command) -> None:
-        run("bench --retriever own.yaml --dataset data --format markdown", *QUICK)
-        assert "| MRR@10 | 1.000 [0.395, 1.000] |" in run.out
-
     def test_metrics_k_split_and_overrides_are_taken(self, project: Path, run: Command) -> None:
         (project / "data/qrels/dev.tsv").write_text(
             "query-id\tcorpus-id\tscore\nq2\td2\t1\n", encoding="utf-8"
@@ -92,7 +90,7 @@ class TestBench:
         assert document["not_checked"] == ["where the run would be saved"]
         assert nothing_written(project)
 
-    def test_a_dry_run_that_gets_no_answer_says_why(self, project: Path, run: Command) -> None:
+    def test_a_dry_run_that_gets_no_answer_says_why(self, run: Command) -> None:
         plan = "bench --retriever own.yaml --dataset data --dry-run"
         assert run(f"{plan} --set fail_on=red") == 2
         assert "error: the first call failed: RuntimeError: cannot answer q1" in run.err
@@ -122,9 +120,7 @@ class TestBench:
         assert "FAILED: RuntimeError" in run.out
         assert run(f"{probe} --probe 0") == 2
 
-    def test_a_dry_run_asks_a_service_once_unless_calls_cost(
-        self, project: Path, run: Command
-    ) -> None:
+    def test_a_dry_run_asks_a_service_once_unless_calls_cost(self, run: Command) -> None:
         plan = "bench --retriever callable --dataset data --dry-run --set function=own:answer"
         assert run(plan) == 0
         assert "callable answered the first query: 2 hits." in run.out
@@ -177,7 +173,7 @@ class TestCompare:
         assert len(run.out.splitlines()) <= 30
         assert len(list((project / "results" / "runs").glob("[!.]*"))) == 2
 
-    def test_saved_runs_and_the_json_document(self, project: Path, run: Command) -> None:
+    def test_saved_runs_and_the_json_document(self, run: Command) -> None:
         for out in ("one", "two"):
             run(f"bench --retriever own.yaml --dataset data --out {out}", *QUICK)
         document = run.json("compare one two")
@@ -205,7 +201,7 @@ class TestCompare:
         assert {row["verdict"] for row in rows} == {"not comparable"}
         assert rows[0]["reason"] == "different dataset fingerprint"
 
-    def test_neither_runs_nor_retrievers(self, project: Path, run: Command) -> None:
+    def test_neither_runs_nor_retrievers(self, run: Command) -> None:
         assert run("compare") == 2
         assert "compare A B --dataset D" in run.err
         assert run("compare --retrievers own.yaml --dataset data") == 2
@@ -248,7 +244,7 @@ class TestBadInput:
         assert "Traceback" not in run.err
         assert nothing_written(project)
 
-    def test_several_problems_come_in_one_message(self, project: Path, run: Command) -> None:
+    def test_several_problems_come_in_one_message(self, run: Command) -> None:
         assert run("bench --retriever bm52 --dataset nowhere --metrics nDGC") == 2
         assert "3 problems" in run.err
 
@@ -293,9 +289,7 @@ class TestBadInput:
         assert re.search(r"^  bm25 +1\.000 ", run.out, re.M)
         assert nothing_written(project)
 
-    def test_a_name_that_is_not_set(
-        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_name_that_is_not_set(self, run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("ENGINE_KEY", raising=False)
         assert run("bench --retriever own.yaml --dataset data --set 'boost=${ENGINE_KEY}'") == 2
         assert "environment variable not set: ENGINE_KEY" in run.err
@@ -329,7 +323,7 @@ class TestBadInput:
         for path in only_run(project).iterdir():
             assert b"hunter2" not in path.read_bytes(), path.name
 
-    def test_unknown_options_and_commands(self, project: Path, run: Command) -> None:
+    def test_unknown_options_and_commands(self, run: Command) -> None:
         assert run("bench --retriver bm25") == 2
         assert "did you mean --retriever" in run.err
         assert run("benhc") == 2
@@ -338,7 +332,7 @@ class TestBadInput:
         assert run("bench") == 2
         assert "no retriever" in run.err
 
-    def test_the_bare_command_shows_its_help_in_24_lines(self, project: Path, run: Command) -> None:
+    def test_the_bare_command_shows_its_help_in_24_lines(self, run: Command) -> None:
         assert run() == 0
         assert len(run.out.splitlines()) <= 24
         shown = run.out
@@ -421,7 +415,7 @@ class TestRetrieversThatMisbehave:
         return process.returncode, out, err
 
     @pytest.mark.slow
-    def test_what_it_prints_does_not_spoil_the_json(self, project: Path) -> None:
+    def test_what_it_prints_does_not_spoil_the_json(self) -> None:
         code, out, err = self.bench("Noisy", "--format", "json")
         assert code == 0
         assert json.loads(out)["retriever"] == "Noisy"
@@ -429,7 +423,7 @@ class TestRetrieversThatMisbehave:
             assert text in err
 
     @pytest.mark.slow
-    def test_one_that_leaves_the_process_does_not_decide_the_exit_code(self, project: Path) -> None:
+    def test_one_that_leaves_the_process_does_not_decide_the_exit_code(self) -> None:
         code, _, err = self.bench("Leaving")
         assert code == 4
         assert "nothing could be judged" in err
@@ -455,7 +449,7 @@ class TestRetrieversThatMisbehave:
 
 
 def test_an_unexpected_error_is_no_regression(
-    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(secrets, "_filled", {"MY_KEY": "hunter2-hunter2"})
 
@@ -468,7 +462,7 @@ def test_an_unexpected_error_is_no_regression(
     assert "RuntimeError: with ${MY_KEY} inside" in run.err
 
 
-def test_metrics_that_look_deeper_than_k_are_one_error(project: Path, run: Command) -> None:
+def test_metrics_that_look_deeper_than_k_are_one_error(run: Command) -> None:
     deep = [f"P@{cut}" for cut in range(11, 60)]
     assert run("bench own.yaml --dry-run --metrics P@10", *deep) == 2
     assert "metric P@11 and 48 more with k = 10" in run.err
@@ -476,9 +470,7 @@ def test_metrics_that_look_deeper_than_k_are_one_error(project: Path, run: Comma
     assert run.err.count("P@") == 1
 
 
-def test_too_little_memory_is_no_bug(
-    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_little_memory_is_no_bug(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def large(*_: Any) -> None:
         raise MemoryError
 
@@ -489,7 +481,7 @@ def test_too_little_memory_is_no_bug(
 
 
 def test_debug_shows_the_traceback_without_secrets(
-    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(secrets, "_filled", {"MY_KEY": "hunter2-hunter2"})
     assert run("bench --retriever hunter2-hunter2 --dataset data --debug") == 2
@@ -502,7 +494,7 @@ def test_debug_shows_the_traceback_without_secrets(
     "format_",
     ["table", *(pytest.param(name, marks=pytest.mark.slow) for name in ("json", "markdown"))],
 )
-def test_a_reader_that_goes_away_is_no_error(project: Path, format_: str) -> None:
+def test_a_reader_that_goes_away_is_no_error(format_: str) -> None:
     done = subprocess.run(
         ["bash", "-c", (f"{sys.executable} -m retrieval_bench data list --format {format_} "
          "| head -1; echo ${PIPESTATUS[0]}")],
@@ -513,7 +505,7 @@ def test_a_reader_that_goes_away_is_no_error(project: Path, format_: str) -> Non
 
 
 def test_a_pipe_that_breaks_elsewhere_is_no_success(
-    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(options: Any) -> int:
         raise BrokenPipeError("of a service")
@@ -525,7 +517,7 @@ def test_a_pipe_that_breaks_elsewhere_is_no_success(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_result_that_cannot_be_printed_is_told(project: Path) -> None:
+def test_a_result_that_cannot_be_printed_is_told() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run(
             [sys.executable, "-m", "retrieval_bench", "data", "list"], stdout=full,
@@ -536,7 +528,7 @@ def test_a_result_that_cannot_be_printed_is_told(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_options_that_cannot_apply_are_refused(project: Path, run: Command) -> None:
+def test_options_that_cannot_apply_are_refused(run: Command) -> None:
     for out in ("one", "two"):
         run(f"bench --retriever own.yaml --dataset data --out {out}", *QUICK)
     assert run("compare one two --k 3") == 2
@@ -568,7 +560,7 @@ def test_queries_that_none_can_judge_are_not_green(project: Path, run: Command) 
     assert "1 evaluated query has no relevant document" in run.out
 
 
-def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) -> None:
+def test_list_shows_names_and_what_fails_to_load(run: Command) -> None:
     assert run("data list") == 0
     for shown in (
         "bm25",
@@ -690,7 +682,7 @@ def test_ctrl_c_in_the_warm_up_saves_nothing(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_terminal_that_is_not_utf8_still_prints(project: Path) -> None:
+def test_a_terminal_that_is_not_utf8_still_prints() -> None:
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     process = command(
         *("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--set", "fail_on=사과"),
@@ -736,7 +728,7 @@ def test_a_saved_run_has_pictures_unless_they_are_declined(project: Path, run: C
 
 
 def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
-    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(*_: object, **__: object) -> str:
         raise MissingDependencyError("no vl-convert-python", fix="pip install it")
@@ -781,7 +773,7 @@ def test_no_process_to_start_from_cold_is_told_before_anything_is_measured(
     assert not list(project.glob("results/runs/*"))
 
 
-def test_a_k_beyond_the_corpus_is_told(project: Path, run: Command) -> None:
+def test_a_k_beyond_the_corpus_is_told(run: Command) -> None:
     arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK)
     assert run(*arguments, "--k", "1000") == 0
     assert "k = 1,000 is more than the" in run.out
@@ -796,7 +788,7 @@ def test_options_that_would_do_nothing_are_refused(project: Path, run: Command) 
     assert not (project / "results").exists()
 
 
-def test_a_partial_or_failing_run_says_so_when_it_is_scored(project: Path, run: Command) -> None:
+def test_a_partial_or_failing_run_says_so_when_it_is_scored(run: Command) -> None:
     arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK)
     assert run(*arguments, "--set", "fail_on=사과", "--out", "failing") == 0
     scored = "score run --run failing --dataset data --format json"
@@ -807,7 +799,7 @@ def test_a_partial_or_failing_run_says_so_when_it_is_scored(project: Path, run: 
     assert document["counts"]["missing"] >= 1
 
 
-def test_with_json_an_error_is_a_document_too(project: Path, run: Command) -> None:
+def test_with_json_an_error_is_a_document_too(run: Command) -> None:
     found = run.json("bench bm52", code=2)
     assert found["code"] == 2
     assert found["error"]["what"] == "unknown retriever 'bm52'"

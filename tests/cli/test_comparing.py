@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli.project import Command
 
+pytestmark = pytest.mark.usefixtures("project")
+
 QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
 BOTH = ("--retrievers", "own.yaml", "bm25")
 
@@ -38,9 +40,7 @@ def document(run: Command) -> dict[str, Any]:
 
 
 class TestVerdicts:
-    def test_the_answer_comes_first_and_the_family_is_stated(
-        self, project: Path, run: Command
-    ) -> None:
+    def test_the_answer_comes_first_and_the_family_is_stated(self, run: Command) -> None:
         assert run("compare --dataset data", *BOTH, *QUICK, "-v") == 0
         assert "Holm-corrected over 1 pair of this metric and dataset" in run.unwrapped
         assert "Paired differences in nDCG@10 on data" in run.out
@@ -48,9 +48,7 @@ class TestVerdicts:
         assert run.out.startswith(("own and bm25 have the same, highest nDCG@10", "Use "))
 
     @pytest.mark.slow
-    def test_baseline_margin_and_further_tests_reach_the_document(
-        self, project: Path, run: Command
-    ) -> None:
+    def test_baseline_margin_and_further_tests_reach_the_document(self, run: Command) -> None:
         code = run(
             "compare --retrievers bm25 own.yaml bm25s --dataset data "
             "--baseline own --margin 0.2 --tests t wilcoxon --format json",
@@ -113,7 +111,7 @@ class TestSeveralDatasets:
         assert [row["dataset"] for row in found["comparisons"][:1]] == ["data"]
         assert next(board["datasets"] for board in found["boards"]) == ["data", "more"]
 
-    def test_faults_of_all_of_them_come_at_once(self, project: Path, run: Command) -> None:
+    def test_faults_of_all_of_them_come_at_once(self, run: Command) -> None:
         assert run("compare --dataset none gone", *BOTH, *QUICK) == 2
         assert "2 problems" in run.err
         assert "none" in run.err
@@ -137,9 +135,7 @@ class TestTwice:
         assert run(f"compare {one} {one}") == 2
         assert "is given twice" in run.err
 
-    def test_a_table_for_programs_has_a_row_for_each_pair(
-        self, project: Path, run: Command
-    ) -> None:
+    def test_a_table_for_programs_has_a_row_for_each_pair(self, run: Command) -> None:
         assert run("compare --dataset data", *BOTH, *QUICK, "--format", "csv") == 0
         rows = list(csv.DictReader(io.StringIO(run.out)))
         pairs = [row for row in rows if row["against"]]
@@ -174,9 +170,7 @@ class TestSlices:
 
 
 class TestFusion:
-    def test_saved_runs_are_fused_and_the_fusion_is_saved(
-        self, project: Path, run: Command
-    ) -> None:
+    def test_saved_runs_are_fused_and_the_fusion_is_saved(self, run: Command) -> None:
         assert run("compare --dataset data", *BOTH, *QUICK) == 0
         assert run("compare @last --fuse rrf tuned-convex --format json") == 2
         assert "accepted: at least one for each of 5 folds" in run.err
@@ -185,12 +179,12 @@ class TestFusion:
         assert names == ["own", "bm25", "rrf of own + bm25"]
         assert run("explain @last --format json") == 0
 
-    def test_what_cannot_be_fused_is_refused(self, project: Path, run: Command) -> None:
+    def test_what_cannot_be_fused_is_refused(self, run: Command) -> None:
         assert run("compare --dataset data", *BOTH, *QUICK) == 0
         assert run("compare @last --fuse borda") == 2
         assert "accepted: convex, rrf, tuned-convex, tuned-rrf" in run.err
 
-    def test_tune_takes_saved_runs_or_a_retriever(self, project: Path, run: Command) -> None:
+    def test_tune_takes_saved_runs_or_a_retriever(self, run: Command) -> None:
         assert run("compare --dataset data", *BOTH, *QUICK) == 0
         assert run("tune own@latest bm25@latest --folds 2 --format json") == 0
         found = document(run)
@@ -201,7 +195,7 @@ class TestFusion:
         assert run("tune own@latest bm25@latest --split dev") == 2
 
 
-def test_the_test_of_equivalence_is_named(project: Path, run: Command) -> None:
+def test_the_test_of_equivalence_is_named(run: Command) -> None:
     assert run("compare --dataset data", *BOTH, *QUICK, "--format", "json") == 0
     assert document(run)["equivalence"] == "bound"
     assert run("compare @last --equivalence tost --format json") == 0
@@ -212,9 +206,7 @@ def test_the_test_of_equivalence_is_named(project: Path, run: Command) -> None:
 class TestUntilDecided:
     """Retrievers that are asked no more than it takes."""
 
-    def test_the_answer_says_what_was_saved_and_which_interval_it_is(
-        self, project: Path, run: Command
-    ) -> None:
+    def test_the_answer_says_what_was_saved_and_which_interval_it_is(self, run: Command) -> None:
         asked = ("compare", *BOTH, "--dataset", "data", "--until-decided")
         assert run(*asked) == 0
         meant = "anytime-valid intervals by betting, of the mean of "
@@ -244,12 +236,12 @@ class TestUntilDecided:
         ],
     )
     def test_what_does_not_go_with_it_is_refused(
-        self, project: Path, run: Command, more: tuple[str, ...], said: str
+        self, run: Command, more: tuple[str, ...], said: str
     ) -> None:
         assert run("compare --dataset data", *BOTH, *more) == 2
         assert said in run.err
 
-    def test_saved_runs_were_asked_already(self, project: Path, run: Command) -> None:
+    def test_saved_runs_were_asked_already(self, run: Command) -> None:
         assert run("compare --dataset data", *BOTH, *QUICK) == 0
         assert run("compare @last --until-decided") == 2
         assert "--until-decided for saved runs" in run.err

@@ -12,6 +12,8 @@ import pytest
 from retrieval_bench.runs.checksums import SUMS
 from tests.cli.project import Command, make_project
 
+pytestmark = pytest.mark.usefixtures("project")
+
 HYBRID = """\
 name: mixed
 target: hybrid
@@ -75,7 +77,7 @@ def document(run: Command, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_hybrid_against_its_legs(project: Path, run: Command) -> None:
+def test_a_hybrid_against_its_legs(run: Command) -> None:
     assert run("explain mixed") == 0
     for told in ("mixed and its legs on data (test), k = 2", "leg words", "perfect fusion",
                  "won by leg words", "lost by fusion", "query q1: "):  # fmt: skip
@@ -83,7 +85,7 @@ def test_a_hybrid_against_its_legs(project: Path, run: Command) -> None:
     assert run.err == ""
 
 
-def test_two_runs_and_what_stands_in_json_for_all_queries(project: Path, run: Command) -> None:
+def test_two_runs_and_what_stands_in_json_for_all_queries(run: Command) -> None:
     found = document(run, "letters", "own", "--queries", "1")
     assert found["difference"] == "own - letters"
     assert [system["name"] for system in found["systems"]] == ["letters", "own"]
@@ -96,15 +98,13 @@ def test_two_runs_and_what_stands_in_json_for_all_queries(project: Path, run: Co
         assert mean == pytest.approx(sum(values) / 4)
 
 
-def test_the_last_two_that_were_measured_together(project: Path, run: Command) -> None:
+def test_the_last_two_that_were_measured_together(run: Command) -> None:
     assert run("compare own.yaml letters.yaml --dataset data --profile smoke") == 0
     found = document(run, "@last")
     assert [system["name"] for system in found["systems"]] == ["own", "letters"]
 
 
-def test_a_document_of_a_query_has_its_ranks_and_what_fusion_did(
-    project: Path, run: Command
-) -> None:
+def test_a_document_of_a_query_has_its_ranks_and_what_fusion_did(run: Command) -> None:
     found = document(run, "mixed", "--query", "q2")
     (query,) = found["queries"]
     assert (query["id"], query["text"]) == ("q2", "whales")
@@ -115,7 +115,7 @@ def test_a_document_of_a_query_has_its_ranks_and_what_fusion_did(
     assert set(found["ceilings"][0]["metrics"]) == {"RR@2", "R@2"}
 
 
-def test_no_text_leaves_texts_out(project: Path, run: Command) -> None:
+def test_no_text_leaves_texts_out(run: Command) -> None:
     found = document(run, "mixed", "--no-text", "--queries", "all")
     assert len(found["queries"]) == 4
     assert not any("text" in query for query in found["queries"])
@@ -124,13 +124,13 @@ def test_no_text_leaves_texts_out(project: Path, run: Command) -> None:
     assert "d2" in run.out
 
 
-def test_a_metric_that_the_runs_do_not_have_is_computed(project: Path, run: Command) -> None:
+def test_a_metric_that_the_runs_do_not_have_is_computed(run: Command) -> None:
     found = document(run, "mixed", "--metric", "nDCG@1")
     assert found["metric"] == "nDCG@1"
     assert list(found["ceilings"][0]["metrics"]) == ["nDCG@1", "RR@2", "R@2"]
 
 
-def test_a_group_and_an_order_choose_the_queries(project: Path, run: Command) -> None:
+def test_a_group_and_an_order_choose_the_queries(run: Command) -> None:
     everything = document(run, "letters", "mixed", "--queries", "all")
     by_group = {q: entry["groups"][0] for q, entry in everything["values"].items()}
     found = document(run, "letters", "mixed", "--group", "Won-by-MIXED")
@@ -144,14 +144,9 @@ def test_a_group_and_an_order_choose_the_queries(project: Path, run: Command) ->
     assert [q["difference"] for q in down["queries"]] == sorted(differences)
 
 
-def test_no_query_is_shown_when_none_is_wanted(project: Path, run: Command) -> None:
+def test_no_query_is_shown_when_none_is_wanted(run: Command) -> None:
     assert run("explain mixed --queries 0") == 0
     assert "query q" not in run.out
-
-
-def test_markdown_is_a_format_too(project: Path, run: Command) -> None:
-    assert run("explain mixed --format markdown --queries 1") == 0
-    assert "| lost by fusion |" in run.out
 
 
 @pytest.mark.slow
@@ -172,9 +167,7 @@ def test_markdown_is_a_format_too(project: Path, run: Command) -> None:
         (("mixed", "--dataset", "no-such-folder"), "no-such-folder"),
     ],
 )
-def test_what_cannot_be_done_is_told(
-    project: Path, run: Command, arguments: tuple[str, ...], says: str
-) -> None:
+def test_what_cannot_be_done_is_told(run: Command, arguments: tuple[str, ...], says: str) -> None:
     assert run("explain", *arguments) == 2
     assert says in run.err
     assert run.out == ""

@@ -10,15 +10,9 @@ import pytest
 from retrieval_bench.cli.commands import parsed
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.export import TARGETS
-from tests.cli.project import Command, make_project
+from tests.cli.project import Command
 
-
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    monkeypatch.chdir(make_project(tmp_path))
-    return Command(capsys)
+pytestmark = pytest.mark.usefixtures("project")
 
 
 def test_it_says_what_was_written_how_to_read_it_and_what_is_lost(run: Command) -> None:

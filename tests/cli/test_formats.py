@@ -7,12 +7,11 @@ import io
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from retrieval_bench.cli.options import FORMATS
-from tests.cli.project import Command, make_project
+from tests.cli.project import Command
 
 QUICK = ("--dataset", "data", "--rounds", "1", "--no-pictures", "--warm-up", "0")
 COMMANDS = {
@@ -54,15 +53,8 @@ LOOKS_LIKE: dict[str, Callable[[str], bool]] = {
 @pytest.mark.parametrize(
     "command", ["list", pytest.param("bench", marks=pytest.mark.slow), "compare"]
 )
-def test_every_command_speaks_every_format(
-    command: str,
-    format_: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(make_project(tmp_path))
-    run = Command(capsys)
+@pytest.mark.usefixtures("project")
+def test_every_command_speaks_every_format(command: str, format_: str, run: Command) -> None:
     assert run(*COMMANDS[command], "--format", format_) == 0
     assert LOOKS_LIKE[format_](run.out)
     if format_ != "json":

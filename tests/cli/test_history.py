@@ -12,6 +12,8 @@ import pytest
 from tests.builders.history_sample import save_duet, save_run
 from tests.cli.project import Command, make_project
 
+pytestmark = pytest.mark.usefixtures("project")
+
 PICTURE = Path("results") / "history.svg"
 
 
@@ -46,7 +48,7 @@ def test_real_runs_are_listed_and_drawn(
     assert "mean RR@10" in PICTURE.read_text(encoding="utf-8")
 
 
-def test_one_subject_is_shown_with_the_command_that_decides(project: Path, run: Command) -> None:
+def test_one_subject_is_shown_with_the_command_that_decides(run: Command) -> None:
     assert run("data history --retriever bm25 --no-pictures") == 0
     assert run.err == ""
     assert "bm25 on tiny: 4 runs" in run.out
@@ -54,9 +56,7 @@ def test_one_subject_is_shown_with_the_command_that_decides(project: Path, run: 
     assert "  retrieval-bench duet bm25 --dataset tiny --rev-a" in run.out
 
 
-def test_times_beside_another_retriever_stay_apart_when_one_is_asked_for(
-    project: Path, run: Command
-) -> None:
+def test_times_beside_another_retriever_stay_apart_when_one_is_asked_for(run: Command) -> None:
     save_run(Path("results/runs"), 10, commit=2, beside=["dense"])
     save_run(Path("results/runs"), 11, beside=["bm25"], retriever="dense")
     asked = "data history --retriever bm25 --dataset tiny --format json"
@@ -106,7 +106,7 @@ def test_duets_alone_are_found_by_the_folder_of_their_dataset(project: Path, run
         assert "bm25 on tiny: 1 duet" in run.out
 
 
-def test_several_subjects_are_an_overview_without_a_picture(project: Path, run: Command) -> None:
+def test_several_subjects_are_an_overview_without_a_picture(run: Command) -> None:
     assert run("data history") == 0
     assert "Saved runs of 2 retrievers" in run.out
     assert not PICTURE.exists()
@@ -114,7 +114,7 @@ def test_several_subjects_are_an_overview_without_a_picture(project: Path, run: 
     assert "--out for 2 retrievers or datasets" in run.err
 
 
-def test_json_is_one_document(project: Path, run: Command) -> None:
+def test_json_is_one_document(run: Command) -> None:
     document = run.json("data history --retriever bm25 --last 2")
     (subject,) = document["subjects"]
     assert [one["run_id"] for one in subject["runs"]] == ["run-002", "run-003"]
@@ -124,14 +124,12 @@ def test_json_is_one_document(project: Path, run: Command) -> None:
 
 
 @pytest.mark.parametrize("form", ["markdown", "csv", "latex"])
-def test_other_formats_have_the_same_rows(project: Path, run: Command, form: str) -> None:
+def test_other_formats_have_the_same_rows(run: Command, form: str) -> None:
     assert run(f"data history --retriever bm25 --format {form} --no-pictures") == 0
     assert len(re.findall(r"^[| ]*2026-01-01", run.out, re.M)) == 4
 
 
-def test_a_summary_has_the_newest_runs_unless_all_are_asked_for(
-    project: Path, run: Command
-) -> None:
+def test_a_summary_has_the_newest_runs_unless_all_are_asked_for(run: Command) -> None:
     for day in range(10, 60):
         save_run(Path("results/runs"), day)
     assert run("data history --retriever bm25 --format markdown --no-pictures") == 0
@@ -141,7 +139,7 @@ def test_a_summary_has_the_newest_runs_unless_all_are_asked_for(
     assert run.out.count(" 2026-01-") == 54
 
 
-def test_the_action_gets_a_file_for_each_direction(project: Path, run: Command) -> None:
+def test_the_action_gets_a_file_for_each_direction(run: Command) -> None:
     form = "data history --format github-action-benchmark --what"
     assert run(f"{form} latency") == 0
     entries = json.loads(run.out)
@@ -174,14 +172,14 @@ def test_the_action_gets_a_file_for_each_direction(project: Path, run: Command) 
     ],
 )
 def test_what_cannot_be_done_is_bad_input(
-    project: Path, run: Command, options: tuple[str, ...], told: str
+    run: Command, options: tuple[str, ...], told: str
 ) -> None:
     assert run("data history", *options) == 2
     assert run.out == ""
     assert told in run.err
 
 
-def test_nothing_to_show_is_told_with_the_command_that_helps(project: Path, run: Command) -> None:
+def test_nothing_to_show_is_told_with_the_command_that_helps(run: Command) -> None:
     (Path("results/runs") / "odd").mkdir()
     assert run("data history --retriever bm52 --dataset tiny") == 4
     assert run.out == ""
@@ -198,7 +196,8 @@ def test_nothing_to_show_is_told_with_the_command_that_helps(project: Path, run:
 def test_a_file_of_the_action_without_entries_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Command, other: dict[str, str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     save_run(Path("results/runs"), 1, **other)
     form = ("--format", "github-action-benchmark", "--what", "latency")
     assert run("data history", *form) == 4
@@ -206,7 +205,7 @@ def test_a_file_of_the_action_without_entries_is_no_success(
     assert run.err
 
 
-def test_a_picture_that_nobody_asked_for_costs_no_table(project: Path, run: Command) -> None:
+def test_a_picture_that_nobody_asked_for_costs_no_table(run: Command) -> None:
     PICTURE.mkdir(parents=True)
     assert run("data history --retriever bm25") == 0
     assert "bm25 on tiny: 4 runs" in run.out
@@ -215,7 +214,7 @@ def test_a_picture_that_nobody_asked_for_costs_no_table(project: Path, run: Comm
 
 
 def test_without_vl_convert_there_is_a_table_and_a_word(
-    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert run("data history --retriever bm25") == 0

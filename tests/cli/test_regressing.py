@@ -21,6 +21,8 @@ from retrieval_bench.regression.files import Places, write
 from tests.builders.baselines import duet_result
 from tests.cli.project import Command, make_project
 
+pytestmark = pytest.mark.usefixtures("project")
+
 OWN = """
 from retrieval_bench import Ranking
 from own import Overlap
@@ -127,7 +129,7 @@ class TestBaseline:
         assert of_quality(project).read_bytes() == before
 
     @pytest.mark.slow
-    def test_force_replaces_it_and_says_what_changes(self, project: Path, run: Command) -> None:
+    def test_force_replaces_it_and_says_what_changes(self, run: Command) -> None:
         baseline(run)
         assert baseline(run, "--set", "turn=all", "--force") == 0
         assert re.search(r"nDCG@10 +1.0000 +0", run.out)
@@ -215,14 +217,14 @@ class TestBaseline:
 
 
 class TestQuality:
-    def test_identical_rankings_pass(self, project: Path, run: Command) -> None:
+    def test_identical_rankings_pass(self, run: Command) -> None:
         baseline(run)
         assert regress(run) == 0
         assert "\n  saved: results/runs/" in run.out
         assert run.out.startswith("PASS: mine on data (test), k = 10")
         assert "Quality: all rankings are identical (16 evaluated queries)." in run.out
 
-    def test_a_bug_fails_and_shows_the_queries(self, project: Path, run: Command) -> None:
+    def test_a_bug_fails_and_shows_the_queries(self, run: Command) -> None:
         baseline(run)
         assert regress(run, "--set", "turn=all") == 1
         assert run.out.startswith("FAIL: mine on data")
@@ -234,7 +236,7 @@ class TestQuality:
 
     @pytest.mark.parametrize("gone", ["stdout", "stderr"])
     def test_a_reader_that_goes_away_makes_no_failure_a_success(
-        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch, gone: str
+        self, run: Command, monkeypatch: pytest.MonkeyPatch, gone: str
     ) -> None:
         baseline(run)
         reading, writing = os.pipe()
@@ -244,7 +246,7 @@ class TestQuality:
             assert regress(run, "--set", "turn=all", "--format", "json") == 1
 
     @pytest.mark.slow
-    def test_one_changed_query_is_inconclusive(self, project: Path, run: Command) -> None:
+    def test_one_changed_query_is_inconclusive(self, run: Command) -> None:
         baseline(run)
         assert regress(run, "--set", "turn=n05") == 3
         assert run.out.startswith("INCONCLUSIVE: mine on data")
@@ -262,9 +264,7 @@ class TestQuality:
         assert regress(run, "--set", "turn=n05", "--policy", "own-policy.yaml") == code
         assert run.out.startswith("INCONCLUSIVE")
 
-    def test_no_baseline_is_told_before_anything_is_measured(
-        self, project: Path, run: Command
-    ) -> None:
+    def test_no_baseline_is_told_before_anything_is_measured(self, run: Command) -> None:
         assert regress(run, "--set", "turn=stop") == 4
         assert run.out.startswith("NOT MEASURED: mine on data")
         command = "retrieval-bench baseline mine.yaml --dataset data --set turn=stop"
@@ -308,7 +308,7 @@ class TestQuality:
         assert regress(run, "--k", "11") == 4
 
     @pytest.mark.slow
-    def test_failing_queries_are_no_pass(self, project: Path, run: Command) -> None:
+    def test_failing_queries_are_no_pass(self, run: Command) -> None:
         baseline(run)
         assert regress(run, "--set", "fail_on=apples") == 4
         assert "1.0000 -> 0.0000 (failed)" in run.out
@@ -325,7 +325,7 @@ class TestQuality:
         assert of_quality(project).read_bytes() == before
 
     @pytest.mark.slow
-    def test_json_is_one_document(self, project: Path, run: Command) -> None:
+    def test_json_is_one_document(self, run: Command) -> None:
         baseline(run)
         assert regress(run, "--set", "turn=all", "--format", "json") == 1
         document = json.loads(run.out)
@@ -334,28 +334,21 @@ class TestQuality:
         assert len(document["quality"]["changed"]) == 13
         assert document["baselines"]["quality"]["path"] == "results/baselines/mine-data.json"
 
-    @pytest.mark.slow
-    def test_markdown_is_for_a_summary(self, project: Path, run: Command) -> None:
-        baseline(run)
-        assert regress(run, "--format", "markdown") == 0
-        assert run.out.startswith("**PASS: mine on data (test), k = 10**")
-        assert "| nDCG@10 | 1.0000 | 1.0000 | 0.0000 | -0.01 | PASS |" in run.out
-
 
 class TestAccept:
     @pytest.mark.slow
-    def test_it_replaces_and_says_what_changes(self, project: Path, run: Command) -> None:
+    def test_it_replaces_and_says_what_changes(self, run: Command) -> None:
         baseline(run)
         assert regress(run, "--set", "turn=all", "--accept") == 0
         assert re.search(r"nDCG@10 +1.0000 +0", run.out)
         assert regress(run, "--set", "turn=all") == 0
 
     @pytest.mark.slow
-    def test_it_makes_the_first_one(self, project: Path, run: Command) -> None:
+    def test_it_makes_the_first_one(self, run: Command) -> None:
         assert regress(run, "--accept") == 0
         assert "written: results/baselines/mine-data.json" in run.out
 
-    def test_what_is_accepted_is_not_judged(self, project: Path, run: Command) -> None:
+    def test_what_is_accepted_is_not_judged(self, run: Command) -> None:
         assert regress(run, "--accept", "--duet", "always") == 2
         assert "--accept with --duet always" in run.err
 

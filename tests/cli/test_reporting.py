@@ -12,6 +12,8 @@ import pytest
 
 from tests.cli.project import DOCUMENTS, QUERIES, Command, make_project
 
+pytestmark = pytest.mark.usefixtures("project")
+
 QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
 BOTH = ("--retrievers", "own.yaml", "bm25", "--dataset", "data")
 
@@ -122,7 +124,7 @@ def test_metrics_of_saved_runs_are_chosen_among_those_they_have(
 
 @pytest.mark.slow
 def test_what_was_settled_when_runs_were_made_cannot_be_asked_for(
-    project: Path, run: Command, runs: list[str]
+    run: Command, runs: list[str]
 ) -> None:
     assert run("report", *runs, "--k", "3") == 2
     assert "--k for saved runs" in run.err
@@ -142,9 +144,7 @@ def test_a_dataset_that_moved_is_told_and_can_be_named(
 
 
 @pytest.mark.slow
-def test_a_dataset_that_is_not_that_of_the_runs_is_refused(
-    project: Path, run: Command, runs: list[str]
-) -> None:
+def test_a_dataset_that_is_not_that_of_the_runs_is_refused(run: Command, runs: list[str]) -> None:
     assert run("report", *runs, "--dataset", "science-mini") == 2
     assert "is not the one of the runs" in run.err
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -11,13 +10,7 @@ import pytest
 from retrieval_bench.cli.documents import DOCUMENTS
 from tests.cli.project import Command
 
-
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_it_prints_the_schema_that_a_document_fits(run: Command) -> None:

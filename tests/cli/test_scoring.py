@@ -342,20 +342,6 @@ class TestEvaluate:
             assert text in run.unwrapped
         assert run.out.index(" q3 ") < run.out.index(" q1 ")
 
-    def test_eighty_columns_are_enough(
-        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        unanswerable(project)
-        monkeypatch.setenv("COLUMNS", "80")
-        run("score run --run run.trec --dataset data --per-query")
-        rows = [line for line in run.out.splitlines() if line.startswith(" ")]
-        assert max(map(len, rows)) <= 80
-        assert all(f" {name} " in run.out for name in ("nDCG@10", "success@1", "threshold"))
-
-    def test_markdown(self, project: Path, run: Command) -> None:
-        assert run("score run --run run.trec --qrels qrels.txt --metrics AP --format markdown") == 0
-        assert f"| MAP | {MEAN:.4f} [" in run.out
-
     @pytest.mark.parametrize("name", CONVENTIONS)
     def test_every_convention(self, project: Path, run: Command, name: str) -> None:
         arguments = f"score run --run run.trec --qrels qrels.txt --convention {name}"
@@ -550,11 +536,6 @@ class TestAudit:
         assert first["causes"][0]["rules"] == [
             {"name": "definition", "mala2025": "AP(norm=hits)", "trec": "AP"}
         ]
-
-    def test_markdown(self, systems: Path, run: Command) -> None:
-        assert run("score audit late.json early.json --qrels qrels.txt --format markdown") == 0
-        assert "| metric | convention | late | early |" in run.out
-        assert "\n- AP: late is 0.0208 ahead" in run.out
 
     def test_one_system(self, systems: Path, run: Command) -> None:
         assert run("score audit late.json --qrels qrels.txt") == 0

@@ -11,6 +11,8 @@ import pytest
 from retrieval_bench.tuning.search import Tunable
 from tests.cli.project import Command
 
+pytestmark = pytest.mark.usefixtures("project")
+
 OWN = ("tune", "--retriever", "own.py:Overlap", "--dataset", "data")
 QUICK = ("--folds", "2", "--repeats", "2")
 
@@ -29,18 +31,13 @@ def test_the_answer_stands_first_and_then_settings_and_parameters(
     assert not list(project.glob("results/**/*"))
 
 
-def test_json_is_one_document_with_every_choice(project: Path, run: Command) -> None:
+def test_json_is_one_document_with_every_choice(run: Command) -> None:
     document = run.json(*OWN, "--grid", "boost=[1, -1]", *QUICK)
     assert [s["values"] for s in document["settings"]] == [{}, {"boost": 1}, {"boost": -1}]
     assert document["method"] == "cross-validation"
     assert len(document["choices"]) == 4
     assert [q["id"] for q in document["queries"]] == ["q1", "q2", "q3", "질문"]
     assert document["metric"] == "nDCG@10"
-
-
-def test_markdown_has_the_same_tables(project: Path, run: Command) -> None:
-    assert run(*OWN, "--grid", "boost=1,2", *QUICK, "--format", "markdown") == 0
-    assert "| tuned - default |" in run.out
 
 
 @pytest.mark.slow
@@ -71,12 +68,12 @@ def test_a_dev_split_is_chosen_on(project: Path, run: Command) -> None:
 
 
 @pytest.mark.parametrize("option", ["--folds", "--repeats"])
-def test_a_dev_split_and_folds_exclude_each_other(option: str, project: Path, run: Command) -> None:
+def test_a_dev_split_and_folds_exclude_each_other(option: str, run: Command) -> None:
     assert run(*OWN, "--grid", "boost=1", "--dev-split", "train", option, "3") == 2
     assert "--dev-split with --folds or --repeats" in run.err
 
 
-def test_everything_that_is_wrong_is_told_at_once(project: Path, run: Command) -> None:
+def test_everything_that_is_wrong_is_told_at_once(run: Command) -> None:
     code = run(
         "tune --retriever bm52 --dataset nowhere --grid 'k1=[]' --k 0 --metric "
         "nDGC --sample 0 --folds 1 --out tuned.json"
@@ -88,23 +85,21 @@ def test_everything_that_is_wrong_is_told_at_once(project: Path, run: Command) -
     assert "Traceback" not in run.err
 
 
-def test_a_faulty_value_hides_no_other_fault(project: Path, run: Command) -> None:
+def test_a_faulty_value_hides_no_other_fault(run: Command) -> None:
     grid = ("--grid", "k1=[-1,2]", "bb=[1]", "depth=", "--k", "0", "--metric", "x", "--folds", "2")
     assert run("tune --retriever bm25 --dataset data", *grid) == 2
     for part in ("4 problems", "k = 0", "metric 'x'", "'depth='", "unknown key 'bb'"):
         assert part in run.err, part
 
 
-def test_a_parameter_that_does_not_exist_is_told_with_those_that_do(
-    project: Path, run: Command
-) -> None:
+def test_a_parameter_that_does_not_exist_is_told_with_those_that_do(run: Command) -> None:
     assert run("tune --retriever bm25 --dataset data --grid 'kk=[1,2]'") == 2
     assert "unknown key 'kk'" in run.err
     assert "k1" in run.err
 
 
 @pytest.mark.slow
-def test_a_grid_that_is_too_large_is_sampled_on_request(project: Path, run: Command) -> None:
+def test_a_grid_that_is_too_large_is_sampled_on_request(run: Command) -> None:
     values = ",".join(map(str, range(2001)))
     assert run(*OWN, "--grid", f"boost=[{values}]", *QUICK) == 2
     assert "--sample 200" in run.err
@@ -117,12 +112,12 @@ def test_a_grid_that_is_too_large_is_sampled_on_request(project: Path, run: Comm
     assert json.loads(run.out) == first
 
 
-def test_a_retriever_that_names_no_parameters_needs_a_grid(project: Path, run: Command) -> None:
+def test_a_retriever_that_names_no_parameters_needs_a_grid(run: Command) -> None:
     assert run(*OWN) == 2
     assert "does not say what is worth tuning" in run.err
 
 
-def test_set_is_for_what_stays_the_same(project: Path, run: Command) -> None:
+def test_set_is_for_what_stays_the_same(run: Command) -> None:
     grid = ("--grid", "b=[0,1]", "--set", "k1=2.5", *QUICK, "--format", "json")
     assert run("tune --retriever bm25 --dataset data", *grid) == 0
     assert json.loads(run.out)["recommended"]["params"]["k1"] == 2.5

@@ -38,6 +38,7 @@ from tests.builders.service import (
     service,
 )
 
+Asking = Callable[..., HTTP]
 QUERY = Query("7", "물 & air?")
 BODY = {"text": "{text}", "k": "{k}"}
 READ: dict[str, Any] = {"hits": "hits", "id": "id", "score": "score"}
@@ -52,7 +53,7 @@ def served() -> Iterator[Service]:
 
 
 @pytest.fixture
-def asking(served: Service) -> Iterator[Callable[..., HTTP]]:
+def asking(served: Service) -> Iterator[Asking]:
     """Makes retrievers of the service, which are closed at the end."""
     made: list[HTTP] = []
 
@@ -70,7 +71,7 @@ def asking(served: Service) -> Iterator[Callable[..., HTTP]]:
 # --- what is sent
 
 
-def test_a_query_is_posted_as_json(served: Service, asking: Callable[..., HTTP]) -> None:
+def test_a_query_is_posted_as_json(served: Service, asking: Asking) -> None:
     ranking = checked_ranking(asking().search(QUERY, 2), 2)
     assert list(ranking) == [("a", 2.0), ("b", 1.5)]
     (request,) = served.requests
@@ -79,9 +80,7 @@ def test_a_query_is_posted_as_json(served: Service, asking: Callable[..., HTTP])
     assert request.headers["content-type"] == "application/json"
 
 
-def test_without_a_body_it_is_a_get_with_an_encoded_url(
-    served: Service, asking: Callable[..., HTTP]
-) -> None:
+def test_without_a_body_it_is_a_get_with_an_encoded_url(served: Service, asking: Asking) -> None:
     asking("/find?q={text}&n={k}", body=None).search(QUERY, 2)
     (request,) = served.requests
     assert request.method == "GET"
@@ -89,7 +88,7 @@ def test_without_a_body_it_is_a_get_with_an_encoded_url(
     assert request.content == b""
 
 
-def test_a_text_is_sent_as_it_is(served: Service, asking: Callable[..., HTTP]) -> None:
+def test_a_text_is_sent_as_it_is(served: Service, asking: Asking) -> None:
     asking(body="find {text} {x}", headers={"content-type": "text/plain"}, method="put").search(
         QUERY, 2
     )
@@ -98,23 +97,19 @@ def test_a_text_is_sent_as_it_is(served: Service, asking: Callable[..., HTTP]) -
     assert request.content.decode() == "find 물 & air? {x}"
 
 
-def test_quotes_of_a_query_do_not_leave_their_json(
-    served: Service, asking: Callable[..., HTTP]
-) -> None:
+def test_quotes_of_a_query_do_not_leave_their_json(served: Service, asking: Asking) -> None:
     text = 'say "no" \\ \n {k} \ud83d'
     asking(body={"q": "body: {text}"}).search(Query("q", text), 2)
     assert served.requests[0].body == {"q": f"body: {text[:-1]}\ufffd"}
 
 
-def test_raw_sends_the_same_for_every_query(served: Service, asking: Callable[..., HTTP]) -> None:
+def test_raw_sends_the_same_for_every_query(served: Service, asking: Asking) -> None:
     asking("/?q={{text}}", raw=True, body={"q": "{text}"}).search(QUERY, 2)
     assert served.requests[0].body == {"q": "{text}"}
     assert served.requests[0].path == "/?q={{text}}"
 
 
-def test_a_filter_is_put_where_its_values_belong(
-    served: Service, asking: Callable[..., HTTP]
-) -> None:
+def test_a_filter_is_put_where_its_values_belong(served: Service, asking: Asking) -> None:
     body = {**BODY, "where": {"tenant": "{filter.tenant}", "since": "{filter.since.gte}"}}
     headers = {"X-Tenant": "t {filter.tenant}"}
     retriever = asking("/?t={filter.tenant}", body=body, headers=headers, missing="drop")
@@ -133,7 +128,7 @@ def test_a_filter_is_put_where_its_values_belong(
 
 
 def test_a_query_without_the_value_is_an_error_unless_it_may_be_dropped(
-    asking: Callable[..., HTTP],
+    asking: Asking,
 ) -> None:
     with pytest.raises(ContractError, match=r"'7' has no value for \{filter.tenant\}") as caught:
         asking(body={**BODY, "t": "{filter.tenant}"}).search(QUERY, 2)
@@ -142,9 +137,7 @@ def test_a_query_without_the_value_is_an_error_unless_it_may_be_dropped(
         asking("/{filter.tenant}", missing="drop").search(QUERY, 2)
 
 
-def test_a_condition_without_a_place_is_an_error(
-    served: Service, asking: Callable[..., HTTP]
-) -> None:
+def test_a_condition_without_a_place_is_an_error(served: Service, asking: Asking) -> None:
     asked = parse_filter({"tenant": "b", "year": 2020})
     with pytest.raises(ContractError, match="has year, for which the request has no place"):
         asking(body={**BODY, "t": "{filter.tenant}"}).search(Query("q", "a", filter=asked), 2)
@@ -152,7 +145,7 @@ def test_a_condition_without_a_place_is_an_error(
 
 
 def test_the_embedding_is_made_within_the_call(
-    served: Service, asking: Callable[..., HTTP], monkeypatch: pytest.MonkeyPatch
+    served: Service, asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import numpy as np
 
@@ -212,7 +205,7 @@ def test_the_embedding_is_made_within_the_call(
     ],
 )
 def test_parameters_that_do_not_fit_are_told(
-    asking: Callable[..., HTTP], params: dict[str, Any], message: str
+    asking: Asking, params: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         asking(**params)
@@ -245,7 +238,7 @@ def test_what_came_from_the_environment_is_no_placeholder_in_a_leg_either(
 
 
 def test_parallel_lists_are_read_and_distances_become_scores(
-    served: Service, asking: Callable[..., HTTP]
+    served: Service, asking: Asking
 ) -> None:
     answer = {"ids": [["a", 7]], "distances": [[0.25, 0.5]]}
     served.answer = replies(Reply(answer))
@@ -255,25 +248,23 @@ def test_parallel_lists_are_read_and_distances_become_scores(
     assert asking(**{**lists, "scores": None}).search(QUERY, 1).scores is None
 
 
-def test_without_a_score_the_order_is_the_ranking(
-    served: Service, asking: Callable[..., HTTP]
-) -> None:
+def test_without_a_score_the_order_is_the_ranking(served: Service, asking: Asking) -> None:
     retriever = asking(score=None)
     assert not retriever.capabilities.has_scores
     assert retriever.search(QUERY, 2).doc_ids == ["a", "b"]
 
 
-def test_hits_beyond_k_are_cut_off(asking: Callable[..., HTTP]) -> None:
+def test_hits_beyond_k_are_cut_off(asking: Asking) -> None:
     assert asking().search(QUERY, 1).doc_ids == ["a"]
 
 
-def test_expressions_may_be_any_jmespath(served: Service, asking: Callable[..., HTTP]) -> None:
+def test_expressions_may_be_any_jmespath(served: Service, asking: Asking) -> None:
     served.answer = replies(Reply([{"doc": {"the id": 1}, "s": "0.5"}, {"doc": {"the id": 2.5}}]))
     read = {"hits": "[?s]", "id": 'doc."the id"', "score": "s"}
     assert list(asking(**read).search(QUERY, 2)) == [("1", 0.5)]
 
 
-def test_the_time_of_the_server_is_a_stage(served: Service, asking: Callable[..., HTTP]) -> None:
+def test_the_time_of_the_server_is_a_stage(served: Service, asking: Asking) -> None:
     served.answer = replies(hits(("a", 1.0), took=1.5, time=0.002))
     stages = asking(server_time="took").search(QUERY, 2).stages
     assert (set(stages), stages["server"]) == ({"request", "server", "wrapper"}, 1_500_000)
@@ -282,7 +273,7 @@ def test_the_time_of_the_server_is_a_stage(served: Service, asking: Callable[...
         asking(server_time="tok").search(QUERY, 2)
 
 
-def test_what_the_call_used_up_is_read(served: Service, asking: Callable[..., HTTP]) -> None:
+def test_what_the_call_used_up_is_read(served: Service, asking: Asking) -> None:
     served.answer = replies(hits(("a", 1.0), usage={"prompt_tokens": 7}, cost=0.25))
     how = {"tokens_in": "usage.prompt_tokens", "money": "cost", "tokens_out": "usage.nothing"}
     with collected() as reported:
@@ -295,7 +286,7 @@ def test_what_the_call_used_up_is_read(served: Service, asking: Callable[..., HT
         asking(usage={"money": "cost"}).search(QUERY, 2)
 
 
-def test_a_slow_body_is_in_the_request(served: Service, asking: Callable[..., HTTP]) -> None:
+def test_a_slow_body_is_in_the_request(served: Service, asking: Asking) -> None:
     served.answer = replies(Reply(TWO.body, pause_s=0.05))
     assert asking().search(QUERY, 2).stages["request"] >= 50_000_000
 
@@ -321,7 +312,7 @@ def test_a_slow_body_is_in_the_request(served: Service, asking: Callable[..., HT
 )
 def test_an_answer_that_the_expressions_do_not_fit_ends_the_run_with_its_keys(
     served: Service,
-    asking: Callable[..., HTTP],
+    asking: Asking,
     body: Any,
     params: dict[str, Any],
     messages: list[str],
@@ -333,9 +324,7 @@ def test_an_answer_that_the_expressions_do_not_fit_ends_the_run_with_its_keys(
         assert message in str(caught.value)
 
 
-def test_scores_out_of_order_are_told_with_the_remedy(
-    served: Service, asking: Callable[..., HTTP]
-) -> None:
+def test_scores_out_of_order_are_told_with_the_remedy(served: Service, asking: Asking) -> None:
     served.answer = replies(hits(("a", 0.25), ("b", 0.5)))
     with pytest.raises(ContractError, match=r"rises from 0.25 to 0.5 at rank 2") as caught:
         asking().search(QUERY, 2)
@@ -346,18 +335,14 @@ def test_scores_out_of_order_are_told_with_the_remedy(
     assert "`order: descending`" in str(caught.value)
 
 
-def test_an_error_within_an_answer_fails_the_query_alone(
-    served: Service, asking: Callable[..., HTTP]
-) -> None:
+def test_an_error_within_an_answer_fails_the_query_alone(served: Service, asking: Asking) -> None:
     served.answer = replies(Reply({"errors": [{"message": "no such class"}], "data": None}))
     with pytest.raises(CallError, match=r"answered an error: .*no such class"):
         asking().search(QUERY, 2)
 
 
 @pytest.mark.parametrize("content", [b"<html>busy</html>", b"", b'{"hits": ', b"\xff\xfe"])
-def test_what_is_no_json_fails_the_query(
-    served: Service, asking: Callable[..., HTTP], content: bytes
-) -> None:
+def test_what_is_no_json_fails_the_query(served: Service, asking: Asking, content: bytes) -> None:
     served.answer = replies(Reply(content))
     with pytest.raises(CallError, match="the answer is no JSON"):
         asking().search(QUERY, 2)
@@ -371,7 +356,7 @@ def test_what_is_no_json_fails_the_query(
     [(400, False), (404, False), (408, True), (429, True), (500, True), (503, True)],
 )
 def test_statuses_are_told_apart(
-    served: Service, asking: Callable[..., HTTP], status: int, transient: bool
+    served: Service, asking: Asking, status: int, transient: bool
 ) -> None:
     served.answer = replies(Reply(b"no\nindex " + b"x" * 300, status=status))
     with pytest.raises(CallError) as caught:
@@ -387,7 +372,7 @@ def test_statuses_are_told_apart(
     [("3", 3.0), ("0.5", 0.5), ("soon", None), (None, None), ("-1", 0.0), ("inf", None)],
 )
 def test_a_service_may_ask_to_wait(
-    served: Service, asking: Callable[..., HTTP], header: str | None, seconds: float | None
+    served: Service, asking: Asking, header: str | None, seconds: float | None
 ) -> None:
     headers = {} if header is None else {"Retry-After": header}
     served.answer = replies(Reply({}, status=429, headers=headers), TWO)
@@ -398,7 +383,7 @@ def test_a_service_may_ask_to_wait(
     assert len(retriever.search(QUERY, 2)) == 2
 
 
-def test_a_service_may_say_until_when(served: Service, asking: Callable[..., HTTP]) -> None:
+def test_a_service_may_say_until_when(served: Service, asking: Asking) -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
     served.answer = replies(Reply({}, status=503, headers={"Retry-After": later}))
     with pytest.raises(TransientError) as caught:
@@ -406,9 +391,7 @@ def test_a_service_may_say_until_when(served: Service, asking: Callable[..., HTT
     assert 3000 < (caught.value.retry_after or 0) <= 3600
 
 
-def test_a_dropped_connection_may_be_tried_again(
-    served: Service, asking: Callable[..., HTTP]
-) -> None:
+def test_a_dropped_connection_may_be_tried_again(served: Service, asking: Asking) -> None:
     served.answer = replies(Reply(drop=True), TWO)
     retriever = asking()
     with pytest.raises(TransientError, match=f"the connection to 127.0.0.1:{served.port} broke"):
@@ -416,7 +399,7 @@ def test_a_dropped_connection_may_be_tried_again(
     assert len(retriever.search(QUERY, 2)) == 2
 
 
-def test_a_service_that_hangs_is_given_up(served: Service, asking: Callable[..., HTTP]) -> None:
+def test_a_service_that_hangs_is_given_up(served: Service, asking: Asking) -> None:
     served.answer = replies(Reply(hang=True))
     with pytest.raises(TransientError, match="did not answer in time"):
         asking(timeout_s=0.05).search(QUERY, 2)
@@ -424,7 +407,7 @@ def test_a_service_that_hangs_is_given_up(served: Service, asking: Callable[...,
 
 @pytest.mark.skipif(not hasattr(__import__("signal"), "setitimer"), reason="needs a timer")
 def test_after_a_deadline_the_next_query_gets_its_own_answer(
-    served: Service, asking: Callable[..., HTTP]
+    served: Service, asking: Asking
 ) -> None:
     served.answer = replies(TWO, Reply(hang=True), hits(("c", 1.0)))
     retriever = asking()
@@ -438,7 +421,7 @@ def test_after_a_deadline_the_next_query_gets_its_own_answer(
 
 
 def test_whatever_interrupts_a_call_its_connection_is_not_used_again(
-    served: Service, asking: Callable[..., HTTP], monkeypatch: pytest.MonkeyPatch
+    served: Service, asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     retriever = asking()
     retriever.search(QUERY, 2)
@@ -475,9 +458,7 @@ def test_a_host_that_is_gone_later_may_come_back() -> None:
     retriever.close()
 
 
-def test_a_redirect_on_the_same_host_is_followed_and_told(
-    served: Service, asking: Callable[..., HTTP]
-) -> None:
+def test_a_redirect_on_the_same_host_is_followed_and_told(served: Service, asking: Asking) -> None:
     served.answer = replies(Reply({}, status=307, headers={"Location": "/new"}), TWO)
     retriever = asking()
     assert len(retriever.search(QUERY, 2)) == 2
@@ -495,7 +476,7 @@ def test_a_redirect_on_the_same_host_is_followed_and_told(
     ],
 )
 def test_a_redirect_to_another_host_is_refused(
-    served: Service, asking: Callable[..., HTTP], location: str, message: str
+    served: Service, asking: Asking, location: str, message: str
 ) -> None:
     served.answer = replies(Reply({}, status=307, headers={"Location": location}))
     with pytest.raises(CallError) as caught:
@@ -506,9 +487,7 @@ def test_a_redirect_to_another_host_is_refused(
     assert not isinstance(caught.value, TransientError)
 
 
-def test_a_redirect_that_would_lose_the_query_is_refused(
-    served: Service, asking: Callable[..., HTTP]
-) -> None:
+def test_a_redirect_that_would_lose_the_query_is_refused(served: Service, asking: Asking) -> None:
     served.answer = replies(Reply({}, status=302, headers={"Location": "/new"}), TWO)
     with pytest.raises(CallError, match="would turn POST into GET"):
         asking().search(QUERY, 2)
@@ -539,7 +518,7 @@ def test_a_downgrade_is_refused_and_an_upgrade_is_not() -> None:
 
 @pytest.mark.parametrize(("connections", "opened"), [("reused", 1), ("new", 3)])
 def test_connections_are_counted(
-    served: Service, asking: Callable[..., HTTP], connections: str, opened: int
+    served: Service, asking: Asking, connections: str, opened: int
 ) -> None:
     retriever = asking(connections=connections)
     for _ in range(3):
@@ -597,7 +576,7 @@ def test_no_secret_is_shown_anywhere(
 
 
 def test_a_header_that_cannot_be_sent_is_not_shown(
-    asking: Callable[..., HTTP], monkeypatch: pytest.MonkeyPatch
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     retriever = asking(headers={"X-Text": "{text}"})
     with pytest.raises(CallError) as caught:
@@ -610,7 +589,7 @@ def test_a_header_that_cannot_be_sent_is_not_shown(
 
 
 def test_health_says_when_fewer_hits_came_than_were_asked_for(
-    served: Service, asking: Callable[..., HTTP]
+    served: Service, asking: Asking
 ) -> None:
     retriever = asking()
     assert not retriever.health([QUERY])
@@ -626,7 +605,7 @@ def test_health_says_when_fewer_hits_came_than_were_asked_for(
     assert "found nothing" in line
 
 
-def test_the_declared_index_is_in_the_facts(asking: Callable[..., HTTP]) -> None:
+def test_the_declared_index_is_in_the_facts(asking: Asking) -> None:
     declared = {"index": "articles", "version": "3", "count": 10}
     retriever = asking(external=declared)
     assert retriever.describe()["external"] == declared
@@ -651,7 +630,7 @@ def _dataset(folder: Path) -> list[Document]:
 
 
 def test_filters_are_applied_by_the_service(
-    served: Service, asking: Callable[..., HTTP], tmp_path: Path
+    served: Service, asking: Asking, tmp_path: Path
 ) -> None:
     served.answer = searching(_dataset(tmp_path))
     retriever = asking(body={**BODY, "filter": "{filter}"}, missing="drop")

@@ -22,6 +22,7 @@ from retrieval_bench_retrievers.http.http import HTTP
 from retrieval_bench_retrievers.http.partial import SIGNS
 from tests.builders.service import Reply, Request, Service, replies, service
 
+Asking = Callable[..., HTTP]
 QUERY = Query("q", "stone")
 QUICK = Protocol(rounds=2, warm_up_s=0.0)
 NO_WAIT = {"times": 0}
@@ -163,7 +164,7 @@ def served() -> Iterator[Service]:
 
 
 @pytest.fixture
-def asking(served: Service) -> Iterator[Callable[..., HTTP]]:
+def asking(served: Service) -> Iterator[Asking]:
     """Makes retrievers that get one answer, whatever they ask."""
     made: list[HTTP] = []
 
@@ -181,7 +182,7 @@ def asking(served: Service) -> Iterator[Callable[..., HTTP]]:
 
 @pytest.mark.parametrize(("read", "answer", "says"), PARTIAL)
 def test_a_partial_answer_fails_in_the_words_of_its_engine(
-    asking: Callable[..., HTTP], read: dict[str, str], answer: Any, says: str
+    asking: Asking, read: dict[str, str], answer: Any, says: str
 ) -> None:
     retriever = asking(answer, **read)
     with pytest.raises(TransientError) as caught:
@@ -193,7 +194,7 @@ def test_a_partial_answer_fails_in_the_words_of_its_engine(
 
 @pytest.mark.parametrize(("read", "answer", "says"), PARTIAL)
 def test_or_is_accepted_told_and_counted(
-    asking: Callable[..., HTTP], read: dict[str, str], answer: Any, says: str
+    asking: Asking, read: dict[str, str], answer: Any, says: str
 ) -> None:
     retriever = asking(answer, partial="accept", **read)
     assert list(retriever.search(QUERY, 1).doc_ids) == ["d1"]
@@ -207,9 +208,7 @@ def test_or_is_accepted_told_and_counted(
 
 
 @pytest.mark.parametrize(("read", "answer"), WHOLE)
-def test_a_whole_answer_is_none(
-    asking: Callable[..., HTTP], read: dict[str, str], answer: Any
-) -> None:
+def test_a_whole_answer_is_none(asking: Asking, read: dict[str, str], answer: Any) -> None:
     retriever = asking(answer, **read)
     retriever.search(QUERY, 1)
     assert not [text for text in retriever.health([QUERY]) if "partial" in text]
@@ -222,7 +221,7 @@ def test_each_sign_has_an_answer_here() -> None:
 
 
 def test_a_vespa_without_hits_but_with_an_error_has_not_found_nothing(
-    asking: Callable[..., HTTP],
+    asking: Asking,
 ) -> None:
     answer = {"root": {"errors": [{"code": 12, "summary": "Timed out"}]}}
     with pytest.raises(TransientError, match="Timed out"):
@@ -250,9 +249,7 @@ def test_another_word_is_refused() -> None:
 
 
 @pytest.mark.parametrize("read", [LUCENE | {"score": "_score"}, {"ids": "a", "scores": "b"}])
-def test_a_score_that_is_null_may_be_left_out(
-    asking: Callable[..., HTTP], read: dict[str, str]
-) -> None:
+def test_a_score_that_is_null_may_be_left_out(asking: Asking, read: dict[str, str]) -> None:
     answer = lucene(hits={"hits": [{"_id": "d1", "_score": None}]}, a=["d1"], b=[None])
     with pytest.raises(Exception, match=r"found nothing at rank 1[\s\S]*or leave it out"):
         asking(answer, **read).search(QUERY, 1)
