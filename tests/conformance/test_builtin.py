@@ -19,6 +19,7 @@ from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.testing import RetrieverConformance, sample_documents
+from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.hybrid.dynamic.dynamic import HybridDynamic
 from retrieval_bench_retrievers.trec_run import TrecRun
 from tests.builders.reference import TermOverlap, words
@@ -32,6 +33,45 @@ def _one_thread() -> Iterator[None]:
     """Short texts are encoded faster by one thread than by several that wait for each other."""
     with search_threads(1):
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _models_are_read_once() -> Iterator[None]:
+    """Each check builds retrievers anew, over weights that were read before: nothing changes them,
+    and reading them takes longer than most checks."""
+    read, kept = Encoder._open, dict[str, Any]()
+
+    def once(encoder: Encoder, what: str, **options: Any) -> Any:
+        key = f"{encoder.library_class} {what} {options}"
+        if key not in kept:
+            kept[key] = read(encoder, what, **options)
+        return kept[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Encoder, "_open", once)
+        yield
+
+
+_vectors: dict[tuple[str, str], Any] = {}
+
+
+@pytest.fixture(autouse=True)
+def _queries_are_encoded_once(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others do with vectors is checked on those of before; TestDense and TestDenseLight
+    encode each query whenever it is asked."""
+    if request.cls not in (TestDenseHNSW, TestHybrid, TestHybridLight):
+        return
+    encode = Encoder.encode_query
+
+    def once(encoder: Encoder, text: str) -> Any:
+        key = (encoder.name, text)
+        if key not in _vectors:
+            _vectors[key] = encode(encoder, text)
+        return _vectors[key].copy()
+
+    monkeypatch.setattr(Encoder, "encode_query", once)
 
 
 class TestBM25(RetrieverConformance):
@@ -143,6 +183,8 @@ class TestSQLText(RetrieverConformance):
 @pytest.mark.dense
 @pytest.mark.slow
 class TestDense(RetrieverConformance):
+    """Encodes for each check; those below, which share its vectors, take them from the cache."""
+
     target = "dense"
     params: ClassVar[Mapping[str, Any]] = {"cache": False}
 
@@ -151,7 +193,7 @@ class TestDense(RetrieverConformance):
 @pytest.mark.slow
 class TestDenseHNSW(RetrieverConformance):
     target = "dense"
-    params: ClassVar[Mapping[str, Any]] = {"cache": False, "index": "hnsw"}
+    params: ClassVar[Mapping[str, Any]] = {"index": "hnsw"}
 
 
 @pytest.mark.dense
@@ -166,7 +208,7 @@ class TestDenseLight(RetrieverConformance):
 class TestHybridLight(RetrieverConformance):
     target = "hybrid"
     params: ClassVar[Mapping[str, Any]] = {
-        "legs": ["bm25", {"target": "dense", "params": TestDenseLight.params}],
+        "legs": ["bm25", {"target": "dense", "params": {"model": "all-MiniLM-L6-v2-int8"}}],
         "depth": 20,
     }
 
@@ -209,7 +251,7 @@ class TestLearnedSparse(RetrieverConformance):
 class TestHybrid(RetrieverConformance):
     target = "hybrid"
     params: ClassVar[Mapping[str, Any]] = {
-        "legs": ["bm25", {"target": "dense", "params": {"cache": False}}],
+        "legs": ["bm25", "dense"],
         "depth": 20,
     }
 
