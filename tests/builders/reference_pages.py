@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import retrieval_bench
 from retrieval_bench.cli import parser
 from retrieval_bench.cli.commands import GROUPS
 from retrieval_bench.cli.documents import DOCUMENTS, schema_of
-from retrieval_bench.core.docstrings import documented, unmarked
+from retrieval_bench.core.docstrings import documented
 from retrieval_bench.core.schemas import schema
 from retrieval_bench.regression.baseline import SCHEMA_VERSION, LatencyBaseline, QualityBaseline
 from tests.builders import api_records
@@ -46,18 +46,26 @@ retrieval-bench)"`. Exit codes are in [results.md](results.md).
 
 
 def options_page() -> str:
-    """Every command with its options; those that all of them have come last."""
+    """Every command with its own options; those that several have in common come last, once."""
     every = dict(commands())
     rows = Counter(_row(action) for one in every.values() for action in _actions(one))
-    of_all = {row for row, n in rows.items() if n >= len(every) - 1}  # one has a further format
+    shared: dict[str, tuple[str, str, str]] = {}
+    for row, n in rows.most_common():
+        if n > 1 and row[0].startswith("`-"):
+            shared.setdefault(row[0], row)
+    of_all = {row for row, n in rows.items() if n >= 0.8 * len(every)}
     lines = []
     for name, one in every.items():
-        usage = " ".join(one.format_help().partition("\n\n")[0].split()).removeprefix("usage: ")
-        lines += ["", f"## {name}", "", str(one.description).partition("\n")[0], "", f"`{usage}`"]
-        own = [action for action in _actions(one) if _row(action) not in of_all]
-        own.sort(key=lambda action: bool(action.option_strings))
-        lines += _table(("option", "default", "meaning"), map(_row, own)) if own else []
-    lines += ["", "## All commands", *_table(("option", "default", "meaning"), sorted(of_all))]
+        lines += ["", f"## {name}", "", str(one.description).partition("\n")[0]]
+        actions = sorted(_actions(one), key=lambda action: bool(action.option_strings))
+        listed = [row for row in map(_row, actions) if row not in of_all]
+        own = [row for row in listed if row != shared.get(row[0])]
+        also = [row[0].split()[0].strip("`,") for row in listed if row == shared.get(row[0])]
+        lines += _table(("option", "default", "meaning"), own) if own else []
+        lines += ["", f"Also: {', '.join(f'`{one}`' for one in also)}."] if also else []
+    named = ", ".join(sorted(row[0] for row in of_all))
+    lines += ["", "## Options of several commands", "", f"Nearly every command has {named}."]
+    lines += _table(("option", "default", "meaning"), sorted(shared.values()))
     return _page(_OPTIONS, lines)
 
 
@@ -110,12 +118,13 @@ _JSON = """
 What `--format json` prints. Each document says its `schema_version`. Within one version a key
 keeps its name, its place and its type; new keys may come. A change that breaks this gets a new
 version and an entry in the changelog, and files that older versions wrote are read for as long as
-it is possible. Fields are always there unless their type says *may be missing*. Formats of other
-programs (`--format github-action-benchmark`, `trec`) are theirs.
+it is possible. Formats of other programs (`--format github-action-benchmark`, `trec`) are theirs.
 
-`retrieval-bench data schema` lists the documents, `retrieval-bench data schema NAME` prints the
-JSON Schema of one. Both that and this page are made from the types that the commands print, which
-also `help()` shows. What a field holds that is an object of its own, stands behind the documents.
+Each document and each record is listed with its keys. `?` behind a key says that it may be missing.
+Brackets name the record that the key holds, or holds several of. The table at the end says what
+each key means; where it means different things in different records, what it means in most of them.
+`retrieval-bench data schema` lists the documents, and `retrieval-bench data schema NAME` prints the
+JSON Schema of one, with every type and every meaning.
 """
 
 FILES: Mapping[str, tuple[str, type]] = {
@@ -126,24 +135,27 @@ FILES: Mapping[str, tuple[str, type]] = {
 
 
 def json_page() -> str:
-    """Every document: its version, its fields, their types and what they mean."""
-    lines: list[str] = []
+    """Every document and record with its keys, and what each key means, once."""
     records: dict[str, Any] = {}
+    shapes: list[Any] = []
+    lines: list[str] = []
     for name, entry in DOCUMENTS.items():
-        lines += ["", f"## {name}", "", f"`{entry.command}`, `schema_version` {entry.version}"]
-        lines += _shown(schema_of(name), records, entry.command)
-    lines += ["", "## Files"]
+        made = _apart(schema_of(name), records, entry.command)
+        shapes += made
+        lines += ["", f"## {name}", "", f"`{entry.command}`, `schema_version` {entry.version}."]
+        lines += map(_listed, made)
     for name, (what, kind) in FILES.items():
-        lines += ["", f"### {name}", "", f"{what[0].upper()}{what[1:]}."]
-        lines += _shown(schema([kind], name, SCHEMA_VERSION), records, "a baseline")
-    lines += ["", "## Records"]
-    for name, made in sorted(records.items()):
-        lines += ["", f"### {name}", "", made["description"], *_fields(made)]
+        made = _apart(schema([kind], name, SCHEMA_VERSION), records, "a baseline")
+        shapes += made
+        lines += ["", f"## File {name}", "", f"{what[0].upper()}{what[1:]}.", *map(_listed, made)]
+    lines += ["", "## Records", ""]
+    lines += [f"* `{name}`: {_keys(made)}" for name, made in sorted(records.items())]
+    lines += ["", "## Keys", *_table(("key", "meaning"), _meanings([*shapes, *records.values()]))]
     return _page(_JSON, lines)
 
 
-def _shown(made: Any, records: dict[str, Any], where: str) -> list[str]:
-    """The fields of a document; what they hold is added to ``records``, with ``where`` it stands
+def _apart(made: Any, records: dict[str, Any], where: str) -> list[Any]:
+    """The forms of a document; what they hold is added to ``records``, with ``where`` it stands
     behind its name where another record has that name, too."""
     text = json.dumps(made)
     for name, one in made.get("$defs", {}).items():
@@ -152,44 +164,37 @@ def _shown(made: Any, records: dict[str, Any], where: str) -> list[str]:
             text = text.replace(f'"{name}": {{', f'"{name} of {where}": {{')
     made = json.loads(text)
     records |= made.get("$defs", {})
-    lines = []
-    for one in made.get("anyOf", [made]):
-        lines += ["", one["description"], *_fields(one)]
-    return lines
+    return list(made.get("anyOf", [made]))
 
 
-def _fields(made: Mapping[str, Any]) -> list[str]:
-    """Of an object: each with its type and meaning; those that share both stand in one row."""
-    rows: dict[tuple[str, str], list[str]] = {}
-    for key, field in made["properties"].items():
-        lacking = "" if key in made["required"] else "; may be missing"
-        rows.setdefault((f"{_type(field)}{lacking}", field.get("description", "")), []).append(key)
-    for pattern, field in made.get("patternProperties", {}).items():
-        rows[_type(field), "any number of such keys"] = [pattern]
-    shown = [(", ".join(f"`{key}`" for key in keys), *row) for row, keys in rows.items()]
-    return _table(("field", "type", "meaning"), shown)
+def _listed(made: Mapping[str, Any]) -> str:
+    return f"{re.split('(?<=[.;]) ', made['description'])[0]} {_keys(made)}"
 
 
-def _type(field: Mapping[str, Any]) -> str:
-    """A type in words."""
-    kinds = field.get("type", "anything")
-    found = kinds if isinstance(kinds, str) else " or ".join(kinds)
-    if "$ref" in field:
-        found = f"`{field['$ref'].rpartition('/')[2]}`"
-    elif "const" in field:
-        found = str(field["const"])
-    elif "enum" in field:
-        found = " or ".join(f'"{one}"' for one in field["enum"])
-    elif "anyOf" in field:
-        kinds_of = map(_type, field["anyOf"])
-        found = " or ".join(f"({one})" if " or " in one else one for one in kinds_of)
-    elif "prefixItems" in field:
-        found = f"[{', '.join(map(_type, field['prefixItems']))}]"
-    elif kinds == "array":
-        found = f"list of {_type(field['items'])}"
-    elif kinds == "object":
-        found = f"name: {_type(field['additionalProperties'])}"
-    return found
+def _keys(made: Mapping[str, Any]) -> str:
+    """The keys of an object, with the records that they hold."""
+    shown = []
+    for key, field in (made["properties"] | made.get("patternProperties", {})).items():
+        if key == "schema_version":
+            continue
+        missing = "" if key in made["required"] else "?"
+        held = sorted(set(re.findall(r"#/\$defs/([^\"]+)\"", json.dumps(field))))
+        behind = f" ({', '.join(f'`{name}`' for name in held)})" if held else ""
+        shown.append(f"`{key}`{missing}{behind}")
+    return f"{', '.join(shown)}."
+
+
+def _meanings(shapes: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Each key once, with the first clause of what it means in most of the records that have it."""
+    meanings: dict[str, Counter[str]] = {}
+    for made in shapes:
+        for key, field in made["properties"].items():
+            clause = re.split(r"(?<=\w)[;:.](?= |$)", field.get("description", ""))[0]
+            meanings.setdefault(key, Counter())[clause] += 1
+    keys: dict[str, list[str]] = {}
+    for key, counted in sorted(meanings.items()):
+        keys.setdefault(counted.most_common(1)[0][0], []).append(f"`{key}`")
+    return [(", ".join(names), text) for text, names in keys.items() if text]
 
 
 # -- Python --------------------------------------------------------------------------------------
@@ -199,60 +204,32 @@ _PYTHON = """
 
 {made}
 
-What `from retrieval_bench import ...` gives. Every result shows itself: `print(result)` as text, a
-notebook as a table, `result.details` with all there is; `help(result)` tells what it holds.
-Everything that is wrong with the input is a `retrieval_bench.core.errors.HarnessError`, in one
-message. The [notebook](../learn/which-retriever.ipynb) has examples.
+What `from retrieval_bench import ...` gives, a line a name; `help(NAME)` says the rest: arguments,
+attributes, methods, errors. Every result shows itself: `print(result)` as text, a notebook as a
+table, `result.details` with all there is, `result.to_frame(what=...)` as a frame of pandas and
+`result.plot(what=...)` as a picture; `help(result)` says what it holds. All that is wrong with the
+input comes as a `retrieval_bench.core.errors.HarnessError`, in one message. The
+[notebook](../learn/which-retriever.ipynb) has examples.
 """
 
 
 def python_page() -> str:
-    """The public functions, and every record that they give."""
-    lines = ["", "## Functions"]
-    for name, one in api_records.functions().items():
-        lines += ["", f"### {name}", "", f"`{name}{_signature(one)}`", *_documented(one)]
-    lines += [
-        "",
-        "## Records",
-        "",
-        "The public classes, what the functions give, and what that holds.",
-    ]
-    for kind in api_records.records():
-        where = f"`{kind.__module__}.{kind.__name__}`"
-        lines += ["", f"### {kind.__name__}", "", where, *_documented(kind), *_members(kind)]
+    """The public functions and classes, and every record that they lead to, a line each."""
+    functions = api_records.functions().items()
+    kinds = api_records.records()
+    public = [kind for kind in kinds if kind.__name__ in retrieval_bench.__all__]
+    lines = ["", "## Functions", *_table(("name", "what it does"), map(_line, functions))]
+    lines += ["", "## Classes", *_table(("name", "what it is"), map(_class_line, public))]
+    lines += ["", "## Records", "", "What results hold: `help(result.NAME)`."]
+    rest = [kind for kind in kinds if kind not in public]
+    lines += _table(("name", "what it is"), map(_class_line, rest))
     return _page(_PYTHON, lines)
 
 
-def _signature(one: Callable[..., Any]) -> str:
-    signature = inspect.signature(one)
-    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    gives = str(signature.return_annotation).partition("[")[0]
-    return f"{signature.replace(parameters=bare, return_annotation=signature.empty)} -> {gives}"
+def _line(named: tuple[str, Any]) -> tuple[str, str]:
+    """A name and the first sentence of its docstring."""
+    return f"`{named[0]}`", documented(named[1])[""][""].partition(". ")[0].removesuffix(".")
 
 
-def _documented(one: Any) -> list[str]:
-    lines = []
-    for title, entries in documented(one).items():
-        lines += ["", f"{title}:", ""] if title else [""]
-        lines += [f"* `{name}`: {text}" if name else text for name, text in entries.items()]
-    return lines
-
-
-def _members(kind: type) -> list[str]:
-    """Properties that ``Attributes`` does not tell, and methods, each with its first sentence."""
-    told = api_records.names_in(documented(kind).get("Attributes", {}))
-    above = [one for one in kind.__mro__[1:] if api_records.has_modes(one)]
-    ours = {
-        name
-        for one in kind.__mro__
-        if "retrieval_bench" in one.__module__ and one not in above
-        for name in vars(one)
-    }
-    lines = []
-    for name, member in inspect.getmembers(kind):
-        text = (inspect.getdoc(member) or "").partition("\n\n")[0]
-        call = "()" if inspect.isroutine(member) else ""
-        constant = type(member) in (str, bool, int, float)
-        if name in ours - told and not name.startswith(("_", "model_")) and text and not constant:
-            lines.append(f"* `{name}{call}`: {unmarked(text)}")
-    return ["", "Also:", "", *lines] if lines else []
+def _class_line(kind: type) -> tuple[str, str]:
+    return _line((kind.__name__, kind))

@@ -181,7 +181,7 @@ def _examples() -> list[tuple[dict[str, int], list[str], dict[str, str]]]:
 
 @pytest.mark.parametrize("name", plugins.BUILT_IN["retriever"])
 def test_every_built_in_retriever_has_a_section_with_its_parameters(name: str) -> None:
-    page = guide_page("retrievers.md")
+    page = guide_page("retrievers.md") + guide_page("frameworks.md")
     title = "## LangChain" if name == "langchain" else f"### {name}"
     _, found, section = page.partition(f"\n{title}\n")
     assert found, f"no section {title!r}"
@@ -191,7 +191,7 @@ def test_every_built_in_retriever_has_a_section_with_its_parameters(name: str) -
 
 
 def test_every_config_is_described() -> None:
-    in_guide = _quoted(guide_page("retrievers.md"))
+    in_guide = _quoted(guide_page("retrievers.md") + guide_page("services.md"))
     in_folder = _quoted(_text(ROOT / "configs" / "README.md"))
     for path in (ROOT / "configs" / "retrievers").glob("*.yaml"):
         assert path.stem in in_guide & in_folder
@@ -327,7 +327,7 @@ def test_every_field_of_a_comparison_is_in_the_guide(run_folder: Path) -> None:
 def test_every_field_of_evaluate_is_in_the_guide() -> None:
     qrels = {"a": {"d": 1}, "b": {"d": 1}, "none": {}, "nothing": {}}
     runs = ({q: {"d": float(i)} for i, q in enumerate(qrels)}, {"a": ["d"]})
-    explained = _quoted(guide_page("scoring.md"))
+    explained = _quoted(guide_page("scoring.md") + guide_page("json.md"))
     for run in runs:
         document = evaluate(run, qrels).as_dict(per_query=True)
         fields = _fields(document, names=frozenset({"metrics", "per_query", "undefined"}))
@@ -345,7 +345,7 @@ def test_every_field_of_an_audit_is_in_the_guide(tmp_path: Path) -> None:
     document = result.as_dict()
     ids = frozenset({"means", "n", "queries"})
     fields = _fields(document, names=ids) - {"one", "two", "q", *CONVENTIONS}
-    assert fields <= _quoted(guide_page("scoring.md"))
+    assert fields <= _quoted(guide_page("audit.md") + guide_page("json.md"))
 
 
 def test_every_metric_and_field_of_a_reader_is_in_the_guide() -> None:

@@ -1,10 +1,13 @@
-"""What people read stays short: the lines of the READMEs."""
+"""What people read stays short: the lines of the READMEs and the words of the guide."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+
+from tests.builders.guide import GUIDE, guide_pages
 
 ROOT = Path(__file__).parents[3]
 
@@ -12,9 +15,36 @@ WIDTH = 120
 LINES = {"README.md": 130, "README.ko.md": 140}
 """At most so many lines; the Korean one has a section more, on Korean data."""
 
+MADE = ("json.md", "options.md", "python.md")
+WORDS = {"made from the code": 12_000, "written by hand": 45_000}
+"""At most so many in the guide, without records of decisions."""
+
 
 @pytest.mark.parametrize("name", LINES)
 def test_a_readme_is_short_and_fits_a_screen(name: str) -> None:
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
     assert len(lines) <= LINES[name]
     assert [line for line in lines if len(line) > WIDTH] == []
+
+
+def test_the_guide_has_no_more_words_than_it_may() -> None:
+    counted = dict.fromkeys(WORDS, 0)
+    for page in guide_pages():
+        how = "made from the code" if page.name in MADE else "written by hand"
+        counted[how] += _words(page.read_text(encoding="utf-8"))
+    over = {how: f"{n:,} words" for how, n in counted.items() if n > WORDS[how]}
+    assert not over, f"{over}; at most {WORDS}: say once what is said twice"
+
+
+def _words(text: str) -> int:
+    """Whatever has a letter or a digit, between blanks: also in tables, code and samples."""
+    return sum(bool(re.search(r"\w", word)) for word in text.split())
+
+
+def test_words_are_counted_and_marks_are_not() -> None:
+    assert _words("| `--k` | 10 | hits per query |\n|---|---:|\n") == 5
+
+
+def test_every_page_is_behind_a_door() -> None:
+    assert {path.name for path in GUIDE.glob("*.md")} == {"README.md"}
+    assert len(guide_pages()) == len({page.name for page in guide_pages()})
