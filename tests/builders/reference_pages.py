@@ -39,9 +39,8 @@ _OPTIONS = """
 {made}
 
 Names may be separated by blanks or by commas (`compare bm25,dense`). A saved run is its folder,
-`@last`, `hybrid@latest`, or the start of its id. A misspelt command, option or name is answered
-with the nearest one. For completion by the shell: `eval "$(register-python-argcomplete
-retrieval-bench)"`. Exit codes are in [results.md](results.md).
+`@last`, `hybrid@latest`, or the start of its id. For completion by the shell:
+`eval "$(register-python-argcomplete retrieval-bench)"`. Exit codes are in [results.md](results.md).
 """
 
 
@@ -54,7 +53,8 @@ def options_page() -> str:
         if n > 1 and row[0].startswith("`-"):
             shared.setdefault(row[0], row)
     of_all = {row for row, n in rows.items() if n >= 0.8 * len(every)}
-    lines = []
+    lines: list[str] = []
+    common: list[str] = []
     for name, one in every.items():
         lines += ["", f"## {name}", "", str(one.description).partition("\n")[0]]
         actions = sorted(_actions(one), key=lambda action: bool(action.option_strings))
@@ -62,11 +62,21 @@ def options_page() -> str:
         own = [row for row in listed if row != shared.get(row[0])]
         also = [row[0].split()[0].strip("`,") for row in listed if row == shared.get(row[0])]
         lines += _table(("option", "default", "meaning"), own) if own else []
-        lines += ["", f"Also: {', '.join(f'`{one}`' for one in also)}."] if also else []
+        lines += ["", f"Also: {_also(also, common)}."] if also else []
+        common = common or also
     named = ", ".join(sorted(row[0] for row in of_all))
     lines += ["", "## Options of several commands", "", f"Nearly every command has {named}."]
     lines += _table(("option", "default", "meaning"), sorted(shared.values()))
     return _page(_OPTIONS, lines)
+
+
+def _also(names: Sequence[str], bench: Sequence[str]) -> str:
+    """Names of options; where they are nearly those of ``bench``, how they differ from these."""
+    lacking = [name for name in bench if name not in names]
+    if len(lacking) > 3 or not bench:
+        return ", ".join(f"`{name}`" for name in names)
+    own = [f"`{name}`" for name in names if name not in bench]
+    return f"{', '.join([*own, 'those of `bench`'])} but {', '.join(f'`{one}`' for one in lacking)}"
 
 
 def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
@@ -115,15 +125,13 @@ _JSON = """
 
 {made}
 
-What `--format json` prints. Each document says its `schema_version`. Within one version a key
-keeps its name, its place and its type; new keys may come. A change that breaks this gets a new
-version and an entry in the changelog, and files that older versions wrote are read for as long as
-it is possible. Formats of other programs (`--format github-action-benchmark`, `trec`) are theirs.
+What `--format json` prints. Each document says its `schema_version`, 1 unless its line here says
+more. Within one version a key keeps its name, its place and its type; new keys may come. Formats of
+other programs (`--format github-action-benchmark`, `trec`) are theirs.
 
-Each document and each record is listed with its keys. `?` behind a key says that it may be missing.
-Brackets name the record that the key holds, or holds several of. The table at the end says what
-each key means; where it means different things in different records, what it means in most of them.
-`retrieval-bench data schema` lists the documents, and `retrieval-bench data schema NAME` prints the
+`?` behind a key says that it may be missing. Brackets name the record that the key holds, or holds
+several of. The table at the end says what a key means, in most of the records that have it.
+`retrieval-bench data schema` lists the documents; `retrieval-bench data schema NAME` prints the
 JSON Schema of one, with every type and every meaning.
 """
 
@@ -142,7 +150,8 @@ def json_page() -> str:
     for name, entry in DOCUMENTS.items():
         made = _apart(schema_of(name), records, entry.command)
         shapes += made
-        lines += ["", f"## {name}", "", f"`{entry.command}`, `schema_version` {entry.version}."]
+        version = f", `schema_version` {entry.version}" if entry.version > 1 else ""
+        lines += ["", f"## {name}", "", f"`{entry.command}`{version}."]
         lines += map(_listed, made)
     for name, (what, kind) in FILES.items():
         made = _apart(schema([kind], name, SCHEMA_VERSION), records, "a baseline")
@@ -168,7 +177,8 @@ def _apart(made: Any, records: dict[str, Any], where: str) -> list[Any]:
 
 
 def _listed(made: Mapping[str, Any]) -> str:
-    return f"{re.split('(?<=[.;]) ', made['description'])[0]} {_keys(made)}"
+    first = re.split("(?<=[.;]) ", made["description"])[0]
+    return _keys(made) if "--format json" in first else f"{first} {_keys(made)}"
 
 
 def _keys(made: Mapping[str, Any]) -> str:
@@ -184,12 +194,16 @@ def _keys(made: Mapping[str, Any]) -> str:
     return f"{', '.join(shown)}."
 
 
+_CLAUSE = re.compile(r"(?:[;.:]|, (?:where|which|whose|as|such|in|but|until|since))(?= |$)")
+"""Where the first clause of a meaning ends."""
+
+
 def _meanings(shapes: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Each key once, with the first clause of what it means in most of the records that have it."""
     meanings: dict[str, Counter[str]] = {}
     for made in shapes:
         for key, field in made["properties"].items():
-            clause = re.split(r"(?<=\w)[;:.](?= |$)", field.get("description", ""))[0]
+            clause = _CLAUSE.split(field.get("description", ""))[0]
             meanings.setdefault(key, Counter())[clause] += 1
     keys: dict[str, list[str]] = {}
     for key, counted in sorted(meanings.items()):
@@ -204,12 +218,11 @@ _PYTHON = """
 
 {made}
 
-What `from retrieval_bench import ...` gives, a line a name; `help(NAME)` says the rest: arguments,
-attributes, methods, errors. Every result shows itself: `print(result)` as text, a notebook as a
-table, `result.details` with all there is, `result.to_frame(what=...)` as a frame of pandas and
-`result.plot(what=...)` as a picture; `help(result)` says what it holds. All that is wrong with the
-input comes as a `retrieval_bench.core.errors.HarnessError`, in one message. The
-[notebook](../learn/which-retriever.ipynb) has examples.
+What `from retrieval_bench import ...` gives; `help(NAME)` says the rest. Results show themselves:
+`print(result)`, a table in a notebook, `result.details`, `result.to_frame(what=...)` and
+`result.plot(what=...)`. All that is wrong with the input comes as one
+`retrieval_bench.core.errors.HarnessError`. The [notebook](../learn/which-retriever.ipynb) has
+examples.
 """
 
 
