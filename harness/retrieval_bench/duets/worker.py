@@ -141,12 +141,9 @@ class _Side:
             self.retriever.use_language(data.language)
             if fields := getattr(data, "filter_fields", ()):  # a revision may know no filters
                 self.retriever.use_filters(fields)
-            try:
-                ready = importlib.import_module("retrieval_bench.data.saved.indexes")
-            except ImportError:  # a revision may know no saved indexes
-                self.retriever.index(data.documents)
-            else:
-                ready.index_documents(self.retriever, data, self.candidate.name)
+            # No saved index: one side may have it and the other not, and what is mapped from a file
+            # is not read as fast as what was made in memory.
+            self.retriever.index(data.documents)
 
     def facts(self) -> dict[str, Any]:
         """What the other side must have, too, and what was loaded so far."""

@@ -57,7 +57,8 @@ def main(spec: Mapping[str, Any]) -> int:
         (candidate,) = experiment.candidates
         own = candidate.capabilities
         with experiment.ready():
-            tell({"ready": {"external": own.external, "threads": own.external or own.threads}})
+            can = {"external": own.external, "threads": own.external or own.threads}
+            tell({"ready": can | {"fingerprint": experiment.dataset.fingerprint}})
             gc.collect()
             gc.freeze()
             sys.setswitchinterval(_SWITCH_S)

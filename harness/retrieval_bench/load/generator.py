@@ -31,7 +31,7 @@ _GRACE_S = 15.0
 _LEAD_S = 0.2
 """From telling all processes until the first call is due."""
 
-_CLOSING_S = 5.0
+CLOSING_S = 5.0
 
 TIMEOUT_S = 10.0
 
@@ -115,6 +115,7 @@ class Generator:
     def __init__(self, start: Callable[[Sequence[Member]], Member], folder: Path) -> None:
         self.folder = folder
         self.external = self.threads = False
+        self.fingerprints: set[str] = set()
         self._start = start
         self._members: list[Member] = []
 
@@ -146,6 +147,7 @@ class Generator:
                     fix="measure one call at a time to see more: retrieval-bench bench",
                 )
             self.external, self.threads = facts["external"], facts["threads"]
+            self.fingerprints.add(facts["fingerprint"])
 
     def run(self, level: Level) -> Made:
         """Make the calls of ``level``.
@@ -276,7 +278,7 @@ class LocalMember(Member):
         with suppress(OSError, subprocess.TimeoutExpired):
             if self.process.stdin is not None:
                 self.process.stdin.close()
-            self.process.wait(_CLOSING_S)
+            self.process.wait(CLOSING_S)
         self._stack.close()
 
     def _listen(self) -> None:

@@ -148,12 +148,15 @@ class LoadResult(Documented):
         warnings: about the machine, and what ended it early.
         environment: as in a run's manifest.
         folder: of the record; None where it was not saved.
+        language: that was given for the dataset; None = its own.
+        on: the cluster that ran the generator; None = this machine.
     """
 
     schema_version: ClassVar[int] = 1
     KEYS = (
         "retriever dataset fingerprint split k plan status external shared slots "
-        "processes unloaded levels capacity warnings environment folder?"
+        "processes language on unloaded levels capacity warnings environment "
+        "folder?"
     )
 
     retriever: str
@@ -172,11 +175,18 @@ class LoadResult(Documented):
     warnings: tuple[str, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
+    language: str | None = None
+    on: str | None = None
 
     @property
     def processes(self) -> int:
         """Of the generator."""
         return self.plan.processes or 1
+
+    @property
+    def threads(self) -> int:
+        """Of numerical libraries while searching."""
+        return int(self.environment.get("threads", 1))
 
     @property
     def metric(self) -> str | None:
@@ -215,6 +225,13 @@ class Subject:
         reporter = reporter or Silent()
         with reporter.phase(Phase(Step.INDEXING, candidate.name)):
             generator.prepare(plan.processes or 1)
+        if others := generator.fingerprints - {experiment.dataset.fingerprint}:
+            raise ConfigError(
+                f"{experiment.dataset.name} has other content where the generator runs",
+                where=f"fingerprint {others.pop()}, here {experiment.dataset.fingerprint}",
+                accepted="the same dataset under the same path on every machine",
+                fix="put it into the folder that all of them see",
+            )
         own = SLOTS if generator.external else os.cpu_count() or 1
         slots = plan.slots or (own if generator.threads else 1)
         if slots > 1 and not generator.threads:
@@ -280,7 +297,7 @@ def load(
     with _new_folder(folder, record) as new, generator_of(spec, new, on) as (generator, usual):
         plan = replace(plan, processes=plan.processes or usual)
         subject = Subject.ready(experiment, generator, plan, reporter)
-        result = _levels(subject, plan, new)
+        result = replace(_levels(subject, plan, new), language=language, on=on)
         text = to_json(secrets.redact({"load_id": record, **result.as_dict()}))
         (new / LOAD).write_text(text + "\n", encoding="utf-8")
     return replace(result, folder=folder)

@@ -17,11 +17,15 @@ from secrets import token_hex
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.load.generator import WORKER, LastWords, Member, say
+from retrieval_bench.load.generator import CLOSING_S, WORKER, LastWords, Member, say
 from retrieval_bench.measure import child
 from retrieval_bench.measure.cluster import Cluster, dask
 
 _LOOK_S = 0.5
+_HERE = "here"
+"""Said again and again: a controller that was killed must not leave its processes behind."""
+
+_SILENCE_S = 30.0
 
 
 class RemoteMember(Member):
@@ -55,13 +59,15 @@ class RemoteMember(Member):
     def close(self) -> None:
         with suppress(Exception):  # the cluster may have gone
             self._said.put(None)
-            self._ended.wait(10)
+            self._ended.wait(2 * CLOSING_S)
             self._task.cancel()
+        self._ended.set()
 
     def _listen(self) -> None:
         end = f"was lost with its worker {self.worker}"
         while self._cluster.has(self.worker):
             try:
+                self._said.put(_HERE)
                 message = self._heard.get(timeout=_LOOK_S)
             except TimeoutError:
                 if self._task.status == "error":
@@ -113,11 +119,14 @@ def relayed(name: str, spec: Mapping[str, Any], folder: str) -> None:
     ) as process:
 
         def pass_on() -> None:
-            with suppress(Exception):  # either side may end first
-                while (message := said.get()) is not None:
-                    say(process.stdin, message)
+            with suppress(Exception):  # either side may end first, or say nothing for too long
+                while (message := said.get(timeout=_SILENCE_S)) is not None:
+                    if message != _HERE:
+                        say(process.stdin, message)
                 if process.stdin is not None:
                     process.stdin.close()
+                process.wait(CLOSING_S)
+            process.kill()
 
         words.hear(process.stderr)
         threading.Thread(target=pass_on, daemon=True).start()

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import platform
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +24,10 @@ from retrieval_bench.core.installation import require
 from retrieval_bench.measure.environment import packages
 
 _CONNECT_S = 10
-_ADDRESS = re.compile(r"[a-z]+://.+:\d+")
+_MOST_OFF_S = 0.1
+"""Beyond the time that asking takes: work begins on all workers at a time of day."""
+
+_ADDRESS = re.compile(r"tcp://.+:\d+")
 _ACCEPTED = "the address of a Dask scheduler, tcp://HOST:PORT"
 _START = "start one: dask scheduler; and on each machine: dask worker ADDRESS --nthreads 1"
 _PARTS = ("retrieval_bench", "retrieval_bench_retrievers")
@@ -67,7 +70,7 @@ def connected(address: str, folder: Path) -> Iterator[Cluster]:
         raise ConfigError(f"--on {address}", accepted=_ACCEPTED, fix=_START)
     try:
         client = dask().Client(address, timeout=_CONNECT_S, set_as_default=False)
-    except OSError as problem:
+    except (OSError, ValueError, TypeError) as problem:
         raise ConfigError(
             f"no scheduler answers at {address}", where=str(problem), accepted=_ACCEPTED, fix=_START
         ) from None
@@ -107,35 +110,40 @@ def _other(package: Path, name: str) -> Path:
     return Path(spec.origin).parent if spec is not None and spec.origin else package.parent / name
 
 
-@cache
 def facts() -> Mapping[str, str]:
-    """What must be equal on all workers, by what a message calls it."""
+    """What must be equal on all workers, by what a message calls it; looked at anew each time, for
+    a worker lives longer than its files."""
     versions = {"Python": platform.python_version(), **packages()}
     return {"files of this project": same_code(), **versions}
 
 
-def _proof(token: str) -> tuple[Mapping[str, str], str | None]:
-    """On a worker: its facts, and what it reads in the file ``token``."""
+def _proof(token: str) -> tuple[Mapping[str, str], str | None, float]:
+    """On a worker: its facts, what it reads in the file ``token``, and what time it has."""
     path = Path(token)
-    return facts(), path.read_text("utf-8") if path.is_file() else None
+    return facts(), path.read_text("utf-8") if path.is_file() else None, time.time()
 
 
 def _check_alike(client: Any, workers: Sequence[str], folder: Path) -> None:
     secret, token = token_hex(8), folder / ".shared"
     token.write_text(secret, encoding="utf-8")
+    before = time.time()
     try:
         proofs = client.run(_proof, str(token), workers=list(workers), on_error="return")
     finally:
         token.unlink()
+    after = time.time()
     for worker, proof in proofs.items():
         if isinstance(proof, BaseException):
             raise _refused(worker, f"can't run this project: {proof}", "install it there, as here")
-        theirs, read = proof
+        theirs, read, clock = proof
         if other := _difference(theirs, facts()):
             raise _refused(worker, other, "install the same revision and packages there")
         if read != secret:
             problem = f"does not see the folder {folder}"
             raise _refused(worker, problem, "share it under the same path, or name one with --out")
+        if (off := max(before - clock, clock - after)) > _MOST_OFF_S:
+            problem = f"has a clock that is {off:.1f} s off"
+            raise _refused(worker, problem, "set the clocks of all machines, as with NTP")
 
 
 def _difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:

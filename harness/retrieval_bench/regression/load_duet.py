@@ -86,14 +86,19 @@ class Blocks:
         """The medians of both sides; None where the generator itself was too slow."""
         order = np.random.default_rng([self.seed, number]).permutation(2).tolist()
         made = {side: self.block(side, self.seed + 100 * number) for side in order}
-        times = []
+        times, states = [], []
         for side in (0, 1):
             one = made[side]
             result = judged(one, in_process=self.in_process[side], percentiles=(50.0,))
-            if result.state is State.NOT_MEASURED:
-                self.lost.append(f"pair {number}, side {'ab'[side]}: {'; '.join(result.reasons)}")
+            states.append(result.state)
+            if result.state is State.NOT_MEASURED or not result.calls:
+                reasons = "; ".join(result.reasons) or "no call was due"
+                self.lost.append(f"pair {number}, side {'ab'[side]}: {reasons}")
                 return None
             times.append(Times.of(one.calls, one.begin, one.end, one.level.slots).latency)
+        if states[0] is State.OVERLOADED:  # what both wait for is the length of the block
+            self.lost.append(f"pair {number}: side a can't keep up with this rate")
+            return None
         timeout_ms = 1e3 * made[0].level.timeout_s
         for side, ms in enumerate(times):
             self.latency[side].append(ms)

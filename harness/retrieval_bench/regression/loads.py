@@ -238,6 +238,8 @@ def _unlike(a: LoadResult, b: LoadResult) -> list[str]:
     of = ("arrivals", "ramp_s", "seconds", "warm_up_s", "timeout_s", "processes")
     pairs = [(name, getattr(a.plan, name), getattr(b.plan, name)) for name in of]
     pairs.append(("slots", a.slots, b.slots))
+    pairs.append(("threads", a.threads, b.threads))
+    pairs.append(("on", a.on or "this machine", b.on or "this machine"))
     pairs.append(("status", a.status, b.status))
     told = [f"{name} {one} and {other}" for name, one, other in pairs if one != other]
     machines = [one.environment.get("machine", {}).get("fingerprint") for one in (a, b)]
@@ -269,6 +271,9 @@ def regress_load(request: Request, given: str, *, reporter: Reporter | None = No
             k=request.k,
             metrics=metrics,
             overrides=request.overrides,
+            language=kept.language,
+            threads=kept.threads,
+            on=kept.on,
             reporter=reporter,
         )
         if found.status != "complete":
@@ -276,6 +281,12 @@ def regress_load(request: Request, given: str, *, reporter: Reporter | None = No
         return found
 
     now = make(plan)
+    if kept.retriever != now.retriever:
+        raise ConfigError(
+            f"{now.retriever} beside a load of {kept.retriever}",
+            accepted="a load of the same retriever",
+            fix=f"name the load: --load {now.retriever}@load; or `compare LOAD LOAD`",
+        )
     if kept.fingerprint != now.fingerprint:
         raise _other("dataset", kept.dataset, now.dataset)
     result = judge_load(kept, now, policy)
@@ -420,13 +431,15 @@ def _as_baseline(means: Any, rows: Any, metric: str) -> QualityBaseline:
 def _both(first: Regression, again: Regression) -> Regression:
     """A sign that the second measurement does not show again is no failure."""
 
-    def settled(one: Any, other: Any) -> Any:
-        if one.verdict is not Verdict.WORSE or other.verdict is Verdict.WORSE:
+    def settled(one: Any) -> Any:
+        other = repeated.get(one.gate)  # none: the second one had too few calls for it
+        if one.verdict is not Verdict.WORSE or other is None or other.verdict is Verdict.WORSE:
             return one
         return replace(one, verdict=Verdict.UNDECIDED, reason="slower once, and not when repeated")
 
     if first.latency is None or again.latency is None:
         return first
-    gates = tuple(map(settled, first.latency.gates, again.latency.gates))
+    repeated = {gate.gate: gate for gate in again.latency.gates}
+    gates = tuple(map(settled, first.latency.gates))
     latency = LatencyResult(worst(gate.verdict for gate in gates), gates, _why(gates))
     return replace(first, latency=latency, advice=_advice(gates))

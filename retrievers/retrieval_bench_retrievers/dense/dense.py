@@ -174,7 +174,9 @@ class Dense(Encoded[Encoder]):
 
     def index_identity(self) -> Mapping[str, Any] | None:
         """The model, what is kept of its vectors, and the code and libraries behind both; None
-        where the files of the model are not known."""
+        where the files of the model are not known, and of a class of a user's."""
+        if type(self) is not Dense:
+            return None
         self.prepare()
         model = self._encoder.identity()
         if model is None:
@@ -249,7 +251,7 @@ class Dense(Encoded[Encoder]):
         if self._index is None:
             return ()
         trouble = self._stored.trouble()
-        if self._encoder.backend != "torch":
+        if self._encoder.backend not in ("torch", ONNXRUNTIME.name):
             trouble.append(
                 f"the threads of the backend {self._encoder.backend} are its own: timed searches "
                 "may use more of them than the protocol says"

@@ -26,6 +26,10 @@ _PLACES = ("model.onnx", "onnx/model.onnx")
 _POOLINGS = ("cls", "mean")
 _STEPS = ("Transformer", "Pooling", "Normalize")
 _POSITIONS = 512
+_MOST_SAID = 1 << 20
+"""Of tokens: a tokenizer that knows no limit says 10 ** 30."""
+
+_NO_WEIGHTS = (".onnx", ".md", ".txt", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class OnnxFolder:
         positions: that the model has for tokens.
         pooling: ``cls`` or ``mean``; None where no file says it.
         normalized: whether vectors are scaled to length 1.
-        prompts: by name.
+        prompts: by name; ``default_prompt_name`` is that of all other texts.
         content_hash: one sha256 over the files that decide a vector.
     """
 
@@ -50,6 +54,7 @@ class OnnxFolder:
     pooling: str | None
     normalized: bool
     prompts: Mapping[str, str]
+    default_prompt_name: str | None
 
     @classmethod
     def read(cls, name: str) -> OnnxFolder:
@@ -59,9 +64,11 @@ class OnnxFolder:
             ModelError: it has no model, no tokenizer, or steps that need sentence-transformers.
         """
         weights = _weights(name)
-        folder = weights.parent.parent if weights.parent.name == "onnx" else weights.parent
+        folder = _folder_of(weights)
         steps = [
-            str(step.get("type", "")).split(".")[-1] for step in _json(folder, "modules.json", [])
+            str(step.get("type", "")).split(".")[-1]
+            for step in _json(folder, "modules.json", [])
+            if isinstance(step, dict)
         ]
         if other := [step for step in steps if step not in _STEPS]:
             raise _refusal(
@@ -70,10 +77,14 @@ class OnnxFolder:
                 accepted=f"{', '.join(_STEPS)}",
                 fix="use backend: torch or onnx, which need sentence-transformers",
             )
-        positions = _json(folder, "config.json", {}).get("max_position_embeddings", _POSITIONS)
-        positions -= positions % 8  # RoBERTa and its kin count two that no token gets: 514
-        said = _json(folder, "sentence_bert_config.json", {}).get("max_seq_length")
-        said = said or _json(folder, "tokenizer_config.json", {}).get("model_max_length")
+        config, sbert = _json(folder, "config.json", {}), "sentence_bert_config.json"
+        said = _number(_json(folder, sbert, {}).get("max_seq_length"))
+        said = said or _number(_json(folder, "tokenizer_config.json", {}).get("model_max_length"))
+        known = [_number(config.get(key)) for key in ("max_position_embeddings", "n_positions")]
+        positions = next((n for n in known if n), None) or min(said or _POSITIONS, _MOST_SAID)
+        if positions > 8:
+            positions -= positions % 8  # RoBERTa and its kin count two that no token gets: 514
+        own = _json(folder, "config_sentence_transformers.json", {})
         return cls(
             folder=folder,
             weights=weights,
@@ -82,7 +93,8 @@ class OnnxFolder:
             positions=positions,
             pooling=_pooling(folder),
             normalized="Normalize" in steps,
-            prompts=_json(folder, "config_sentence_transformers.json", {}).get("prompts", {}),
+            prompts=own.get("prompts") or {},
+            default_prompt_name=own.get("default_prompt_name"),
         )
 
     def opened(self) -> OnnxModel:
@@ -98,6 +110,7 @@ class OnnxFolder:
                 tokens=self.tokens,
                 pooling=self.pooling,
                 prompts=self.prompts,
+                default_prompt_name=self.default_prompt_name,
                 positions=self.positions,
                 normalized=self.normalized,
             )
@@ -113,12 +126,27 @@ class OnnxFolder:
 
     @property
     def content_hash(self) -> str:
-        """Over the weights, also those that lie beside the graph, the tokenizer and settings."""
-        files = [*self.weights.parent.glob(f"{self.weights.name}*"), self.tokenizer]
+        """Over the weights and all that lies beside them, whatever its name, since a graph may keep
+        numbers in other files; over the tokenizer and the settings."""
+        files = [self.weights, *sorted(self.weights.parent.iterdir()), self.tokenizer]
+        files = [path for path in files if path == self.weights or path.suffix not in _NO_WEIGHTS]
         files += [*sorted(self.folder.glob("*.json")), self.folder / "1_Pooling/config.json"]
         return hash_of(
             (path.name, file_hash(path)) for path in dict.fromkeys(files) if path.is_file()
         )
+
+
+def _folder_of(weights: Path) -> Path:
+    """The folder of the whole model: with ``onnx/model.onnx`` that above, unless the settings lie
+    beside the weights."""
+    beside, above = weights.parent, weights.parent.parent
+    own = any((beside / name).is_file() for name in ("modules.json", "config.json"))
+    return above if beside.name == "onnx" and not own else beside
+
+
+def _number(said: Any) -> int | None:
+    """A whole number above 0; None where it is none."""
+    return said if type(said) is int and said > 0 else None
 
 
 def _weights(name: str) -> Path:

@@ -96,6 +96,7 @@ class OnnxModel:
         weights, tokenizer, tokens, positions: as of :class:`OnnxGraph`.
         pooling: ``mean`` or ``cls``; None where the graph gives one vector a text.
         prompts: of the model, by role.
+        default_prompt_name: of the prompt of other texts.
         normalized: whether vectors are scaled to length 1.
 
     Raises:
@@ -114,7 +115,9 @@ class OnnxModel:
         prompts: Mapping[str, str],
         positions: int = 512,
         normalized: bool = True,
+        default_prompt_name: str | None = None,
     ) -> None:
+        self.default_prompt_name = default_prompt_name
         self._graph = OnnxGraph(weights, tokenizer, tokens, positions)
         self._pooling = pooling
         self._normalized = normalized

@@ -240,9 +240,12 @@ class Hybrid(Retriever):
         self._indexed = True
 
     def index_identity(self) -> Mapping[str, Any] | None:
-        """That of each leg that is not external; None where one of them has none."""
-        of_legs = {leg.name: leg.retriever.index_identity() for leg in self._indexing()}
-        return {"kind": "hybrid", "legs": of_legs} if all(of_legs.values()) else None
+        """Those of the legs that are not external, in their order, which is that of the files;
+        None where one has none, and of a class of a user's."""
+        of_legs = [leg.retriever.index_identity() for leg in self._indexing()]
+        if type(self) is not Hybrid or not all(of_legs):
+            return None
+        return {"kind": "hybrid", "legs": of_legs}
 
     def save(self, folder: Path) -> None:
         """Each leg in a folder of its own."""

@@ -85,10 +85,13 @@ class BM25(LexicalRetriever):
         own = {"library": f"rank-bm25 {version('rank-bm25')}", "variant": self._variant}
         return {**own, **self._params, **super().describe()}
 
-    def index_identity(self) -> Mapping[str, Any]:
-        """Parameters and tokenizer, with the code and the libraries behind both."""
+    def index_identity(self) -> Mapping[str, Any] | None:
+        """Parameters and tokenizer, with the code and the libraries behind both; None of a class of
+        a user's, whose code is not known."""
         from importlib.metadata import version
 
+        if type(self) is not BM25:
+            return None
         return {
             "kind": "bm25",
             "variant": self._variant,

@@ -6,7 +6,7 @@ from retrieval_bench.core.installation import require
 from retrieval_bench.data.stores import Load, Loaded
 from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.sql.connection import Address, connect, server_facts
-from retrieval_bench_retrievers.sql.params import LoadSettings, configuration
+from retrieval_bench_retrievers.sql.params import LoadSettings, check_table, configuration
 from retrieval_bench_retrievers.sql.table import Table
 
 
@@ -21,6 +21,7 @@ def load_into(load: Load) -> Loaded:
     for package in ("psycopg", "psycopg-pool", "pgvector"):
         require(package, "sql", "--into")
     address = Address.parse(load.into)
+    name = check_table(load.table)
     settings = LoadSettings.model_validate({"index": load.index})
     language = configuration("auto", load.language)
     encoder = None if load.encoder is None else Encoder(load.encoder)
@@ -28,7 +29,7 @@ def load_into(load: Load) -> Loaded:
         with connect(address) as connection:
             if encoder is not None:
                 encoder.load()
-            table = Table(connection, load.table, settings, language, encoder)
+            table = Table(connection, name, settings, language, encoder)
             filled = table.fill(load.documents, len(load.documents), load.progress)
             server = str(server_facts(connection)["server"])
     finally:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
 
+from retrieval_bench.core.errors import ConfigError
+
 _WORD = "[A-Za-z_][A-Za-z0-9_]{0,50}"
+TABLE = rf"^{_WORD}(\.{_WORD})?$"
 _CONFIGURATIONS: Mapping[str, str] = {
     **{"ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek"},
     **{"en": "english", "es": "spanish", "eu": "basque", "fi": "finnish", "fr": "french"},
@@ -25,6 +29,21 @@ Text = Annotated[str, Field(strict=True, pattern=r"\S")]
 
 class _Given(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def check_table(name: str) -> str:
+    """``name``, if it can be that of a table: it stands in statements as it is.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    if not re.fullmatch(TABLE, name):
+        raise ConfigError(
+            f"table {name!r}",
+            accepted="letters, digits and _, perhaps with a schema: public.documents",
+            fix="give another --table",
+        )
+    return name
 
 
 class LoadSettings(_Given):
@@ -83,7 +102,7 @@ class Settings(_Given):
     dsn: Text = Field(repr=False, description="embedded, or the DSN of a server")
     table: str = Field(
         strict=True,
-        pattern=rf"^{_WORD}(\.{_WORD})?$",
+        pattern=TABLE,
         description="letters, digits and _, perhaps with a schema: public.documents",
     )
     load: LoadSettings = Field(
@@ -92,7 +111,7 @@ class Settings(_Given):
     # It stands in the definition of a column.
     language: str = Field(
         strict=True,
-        pattern=rf"^{_WORD}(\.{_WORD})?$",
+        pattern=TABLE,
         description="auto, or a text search configuration, such as english or simple",
     )
     encoder: EncoderSettings | None = Field(

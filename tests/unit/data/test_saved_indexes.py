@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,39 @@ def test_what_changes_the_index_has_one_of_its_own(data: Dataset, changed: Any) 
     retriever, other = changed(data)
     assert not index_documents(retriever, other, "bm25").opened
     assert saved_of(retriever, other).folder != saved.folder
+
+
+def test_legs_in_another_order_and_a_class_of_a_user_have_no_index_of_others(
+    data: Dataset,
+) -> None:
+    legs = [
+        {"name": "stem", "target": "bm25", "params": {}},
+        {"name": "ws", "target": "bm25", "params": {"tokenizer": "whitespace"}},
+    ]
+    one, other = Hybrid(legs=legs), Hybrid(legs=legs[::-1])
+    assert saved_of(one, data).folder != saved_of(other, data).folder
+
+    class Mine(BM25):
+        """Perhaps with an index of its own."""
+
+    assert Mine().index_identity() is None
+
+
+def test_values_that_no_file_of_ours_can_hold_are_said(data: Dataset) -> None:
+    dated = replace(data, documents=[Document("a", "water", metadata={"n": date(2026, 1, 1)})])
+    retriever = BM25()
+    retriever.use_filters(["n"])
+    retriever.index(dated.documents or ())
+    saved = SavedIndex.of(retriever, dated)
+    assert saved is not None
+    with pytest.raises(ConfigError, match="not JSON serializable"):
+        saved.keep(retriever, "bm25")
+    assert not saved.there
+
+
+def test_others_may_read_what_one_has_saved(data: Dataset) -> None:
+    saved = keep("bm25", data)
+    assert saved.folder.stat().st_mode & 0o777 == saved.folder.parent.stat().st_mode & 0o777
 
 
 def test_other_code_and_other_queries(data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

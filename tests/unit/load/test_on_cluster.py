@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,17 +101,28 @@ def test_more_processes_than_workers_are_refused_before_a_call(
     assert not (tmp_path / "load").exists()
 
 
-def _elsewhere(_: str) -> tuple[Mapping[str, str], None]:
-    return {"numpy": "0.1"}, None
+Proof = tuple[Mapping[str, str], str | None, float]
 
 
-def _blind(_: str) -> tuple[Mapping[str, str], None]:
-    return clusters.facts(), None
+def _elsewhere(_: str) -> Proof:
+    return {"numpy": "0.1"}, None, time.time()
+
+
+def _blind(_: str) -> Proof:
+    return clusters.facts(), None, time.time()
+
+
+def _late(token: str) -> Proof:
+    return clusters.facts(), Path(token).read_text("utf-8"), time.time() - 60
 
 
 @pytest.mark.parametrize(
     ("proof", "problem"),
-    [(_elsewhere, "has other files of this project: none"), (_blind, "does not see the folder")],
+    [
+        (_elsewhere, "has other files of this project: none"),
+        (_blind, "does not see the folder"),
+        (_late, "has a clock that is 6"),
+    ],
 )
 def test_a_worker_that_differs_is_refused(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proof: Any, problem: str
@@ -121,7 +133,9 @@ def test_a_worker_that_differs_is_refused(
     assert not (tmp_path / "load").exists()
 
 
-@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1", "127.0.0.1:8786"])
+@pytest.mark.parametrize(
+    "address", ["nonsense", "tcp://127.0.0.1", "127.0.0.1:8786", "http://localhost:8787"]
+)
 def test_an_address_of_another_form_is_refused(address: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"--on {address}"), clusters.connected(address, tmp_path):
         pass

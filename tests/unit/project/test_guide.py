@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from tests.builders.guide import GUIDE, guide_pages
 
@@ -48,3 +50,20 @@ def test_words_are_counted_and_marks_are_not() -> None:
 def test_every_page_is_behind_a_door() -> None:
     assert {path.name for path in GUIDE.glob("*.md")} == {"README.md"}
     assert len(guide_pages()) == len({page.name for page in guide_pages()})
+
+
+def test_the_site_has_every_page_in_its_navigation() -> None:
+    site = yaml.safe_load((ROOT / "harness" / "mkdocs.yml").read_text("utf-8"))
+    assert {"tables", "fenced_code"} <= set(site["markdown_extensions"])
+
+    def pages(part: Any) -> list[str]:
+        if isinstance(part, str):
+            return [part]
+        inner = part.values() if isinstance(part, dict) else part
+        return [page for one in inner for page in pages(one)]
+
+    docs = ROOT / "harness" / "docs"
+    written = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
+    assert {page for page in written if not page.startswith("decisions/0")} == set(
+        pages(site["nav"])
+    )

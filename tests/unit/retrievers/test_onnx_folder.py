@@ -12,6 +12,7 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, ModelError
 from retrieval_bench_retrievers.encoders.encoder import Encoder
+from retrieval_bench_retrievers.encoders.onnx_folder import OnnxFolder
 from retrieval_bench_retrievers.encoders.packaged import BGE_SMALL_INT8
 from retrieval_bench_retrievers.encoders.token_encoder import TokenEncoder
 
@@ -94,6 +95,42 @@ def test_a_shorter_limit_is_kept_and_a_longer_one_refused(folder: Path) -> None:
     assert loaded(folder, max_seq_length=64).max_seq_length == 64
     with pytest.raises(ConfigError, match="the model has 512 positions"):
         loaded(folder, max_seq_length=600)
+
+
+def test_a_default_prompt_is_read(folder: Path) -> None:
+    said = {"prompts": {"retrieval": "r: "}, "default_prompt_name": "retrieval"}
+    write(folder, "config_sentence_transformers.json", said)
+    assert loaded(folder).prompts == {"query": "r: ", "document": "r: "}
+
+
+@pytest.mark.parametrize(
+    ("config", "said", "tokens"),
+    [
+        ({}, 8192, 8192),
+        ({"n_positions": 1024}, 10**30, 1024),
+        ({"max_position_embeddings": None}, "512", 512),
+        ({"max_position_embeddings": -1}, None, 512),
+        ({"max_position_embeddings": 514}, 514, 512),
+    ],
+)
+def test_the_tokens_that_are_read(folder: Path, config: object, said: object, tokens: int) -> None:
+    write(folder, "config.json", config)
+    write(folder, "tokenizer_config.json", {"model_max_length": said})
+    assert OnnxFolder.read(str(folder)).tokens == tokens
+
+
+def test_settings_beside_the_weights_are_those_of_the_model(folder: Path) -> None:
+    whole = folder.rename(folder.parent / "exported")
+    (whole / "onnx/model.onnx").rename(whole / "model.onnx")
+    (whole / "onnx").rmdir()
+    own = whole.rename(folder.parent / "onnx")
+    assert OnnxFolder.read(str(own)).folder == own
+
+
+def test_weights_under_any_name_beside_the_graph_count(folder: Path) -> None:
+    before = OnnxFolder.read(str(folder)).content_hash
+    (folder / "onnx/encoder.layer.0.weight").write_bytes(b"1")
+    assert OnnxFolder.read(str(folder)).content_hash != before
 
 
 def no_tokenizer(folder: Path) -> None:

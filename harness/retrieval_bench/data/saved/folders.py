@@ -83,9 +83,10 @@ def _looked_at(folder: Path, kind: str, older_than_days: float | None) -> KeptFo
     used = max([*read, *(one.st_mtime for one in files.values())], default=0.0)
     days = max(0.0, (time.time() - used) / _DAY_S)
     name = f"{_said(folder)}{folder.name[:8]}"
-    remove = older_than_days is not None and days >= older_than_days
+    remove = bool(files) and older_than_days is not None and days >= older_than_days
     if remove:
         shutil.rmtree(folder, ignore_errors=True)
+        remove = not folder.exists()
     size = sum(one.st_size for one in files.values())
     return KeptFolder(kind, name, size, days, remove)
 

@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +66,10 @@ class SavedIndex:
     @property
     def there(self) -> bool:
         """Whether it was built."""
-        return (self.folder / CONTENT).is_file()
+        try:
+            return (self.folder / CONTENT).is_file()
+        except OSError:  # somebody else's
+            return False
 
     def damage(self) -> str:
         """What is wrong with its files; empty where nothing is."""
@@ -90,7 +93,7 @@ class SavedIndex:
         """
         try:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
-            with _aside(self.folder) as aside:
+            with _aside(self.folder, lambda: self.there and not self.damage()) as aside:
                 retriever.save(aside)
                 files = {
                     path.relative_to(aside).as_posix(): _checksum(path)
@@ -99,6 +102,14 @@ class SavedIndex:
                 }
                 made = {**self.content, "retriever": name, "files": files}
                 (aside / CONTENT).write_text(json.dumps(made, ensure_ascii=True), encoding="ascii")
+            if self.damage():
+                raise OSError("another folder is in its place, which can't be replaced")
+        except TypeError as problem:
+            raise ConfigError(
+                f"the index of {name} cannot be saved: {message_of(problem)}",
+                accepted="filter fields whose values are texts, numbers, true, false or lists",
+                fix="give other values to the fields that filters name; runs build this index",
+            ) from None
         except (OSError, RuntimeError) as problem:  # FAISS raises the second of a full disk
             raise ConfigError(
                 f"the index of {name} cannot be saved: {message_of(problem)}",
@@ -179,17 +190,21 @@ def _any_saved() -> bool:
 
 
 @contextmanager
-def _aside(folder: Path) -> Iterator[Path]:
-    """A new folder beside ``folder`` that takes its place in the end."""
+def _aside(folder: Path, sound: Callable[[], bool]) -> Iterator[Path]:
+    """A new folder beside ``folder`` that takes its place in the end, unless a sound one is there
+    by then: another process was first, with the same index."""
     aside = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
         yield aside
+        aside.chmod(folder.parent.stat().st_mode & 0o777)  # others of a shared cache read it, too
+        if sound():
+            return
         if folder.exists():
             old = Path(tempfile.mkdtemp(prefix=".old-", dir=folder.parent))
             with suppress(OSError):  # another process was first
                 folder.rename(old / "index")
             shutil.rmtree(old, ignore_errors=True)
-        with suppress(OSError):  # another process was first, with the same index
+        with suppress(OSError):  # another process was first; whether it is sound is asked then
             aside.rename(folder)
     finally:
         shutil.rmtree(aside, ignore_errors=True)

@@ -109,9 +109,6 @@ class HybridDynamic(Hybrid):
             self._weigher.count(documents)
         super().index(documents)
 
-    def index_identity(self) -> None:
-        """None: what its rules read of the corpus is not saved."""
-
     def plan(self, query: Query) -> Plan:
         """What each leg is asked, and the weights; with the stages ``expand`` and ``weigh``."""
         queries, fusion = [query, query], self._fusion
