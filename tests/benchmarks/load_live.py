@@ -226,7 +226,7 @@ def cluster(n: int = 5) -> None:
     from retrieval_bench.measure.cluster import dask
 
     with dask().LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
     ) as made:
         processes(n, made.scheduler_address)
 
