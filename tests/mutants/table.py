@@ -66,7 +66,7 @@ MUTANTS = (
     ),
     _of_harness(
         "of a unit's hits the last counts",
-        "core/units.py",
+        "core/as_judged/units.py",
         "        if first.setdefault(unit_of.get(doc_id, doc_id), at) == at and",
         "        first[unit_of.get(doc_id, doc_id)] = at\n        if True and",
         "core/test_units.py",

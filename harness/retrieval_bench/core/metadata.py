@@ -6,7 +6,6 @@ from __future__ import annotations
 import operator
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ContractError, near_names
 from retrieval_bench.core.filters import MISSING, RANGES, Condition, Filter, Group, value_at
-from retrieval_bench.core.index_files import read_json, write_json
 
 _MOST_REMEMBERED = 256
 """Conditions whose answer for every distinct value is kept."""
@@ -87,26 +85,22 @@ class MetadataTable:
                 )
         return self._mask(given.condition)
 
-    def save(self, folder: Path) -> None:
-        """Write all of it to ``folder``."""
-        values = {
-            field: [[] if value is MISSING else [value] for value in self._values[field]]
+    def columns(self) -> dict[str, tuple[list[Any], NDArray[np.intc]]]:
+        """Of each field its distinct values, and of each document the number of its value."""
+        return {
+            field: (self._values[field], np.array(self._codes[field], dtype=np.intc))
             for field in self.fields
         }
-        write_json(folder / "metadata.json", {"documents": self._n, "values": values})
-        for at, field in enumerate(self.fields):
-            np.save(folder / f"metadata-{at}.npy", np.array(self._codes[field], dtype=np.intc))
 
     @classmethod
-    def load(cls, folder: Path) -> MetadataTable:
-        """What :meth:`save` wrote."""
-        kept = read_json(folder / "metadata.json")
-        table = cls(kept["values"])
-        table._n = kept["documents"]
-        for at, (field, values) in enumerate(kept["values"].items()):
-            table._values[field] = [value[0] if value else MISSING for value in values]
-            table._numbers[field] = {_key(v): i for i, v in enumerate(table._values[field])}
-            table._codes[field] = array("i", np.load(folder / f"metadata-{at}.npy").tobytes())
+    def of(cls, n: int, columns: Mapping[str, tuple[list[Any], NDArray[np.intc]]]) -> MetadataTable:
+        """The table of ``n`` documents that has these :meth:`columns`."""
+        table = cls(columns)
+        table._n = n
+        for field, (values, numbers) in columns.items():
+            table._values[field] = values
+            table._numbers[field] = {_key(value): at for at, value in enumerate(values)}
+            table._codes[field] = array("i", numbers.tobytes())
         return table
 
     @property

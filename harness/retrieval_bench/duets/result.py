@@ -14,7 +14,6 @@ import numpy as np
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.document import Documented
-from retrieval_bench.core.errors import RecordError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.launch import Measured
 from retrieval_bench.runs.arrays import TIMINGS
@@ -23,6 +22,7 @@ from retrieval_bench.runs.records import (
     DUET,
     cannot_write,
     check_destination,
+    check_version,
     new_folder,
     read_json,
     slug,
@@ -273,14 +273,7 @@ def read_duet(folder: Path) -> dict[str, Any]:
         RecordError: missing, cut off, or written by a later version.
     """
     document = read_json(folder / DOCUMENT, "a folder of a duet, as `retrieval-bench duet`")
-    version = document.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise RecordError(
-            f"schema_version {version}",
-            where=str(folder / DOCUMENT),
-            accepted=f"schema_version {SCHEMA_VERSION}",
-            fix="read it with the version of retrieval-bench that wrote it",
-        )
+    check_version(document, SCHEMA_VERSION, "duet", folder / DOCUMENT)
     check_sums(folder)
     return document
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter_ns
 from typing import Any
 
+from retrieval_bench.core.as_judged.wrapped import Wrapped
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import HarnessError, counted, distinct_names
 from retrieval_bench.core.failures import Retry
@@ -22,7 +23,6 @@ from retrieval_bench.core.remembered import Memory, NotKeptError, Remembered
 from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Query, Ranking, Usage
 from retrieval_bench.core.usage import Price, total
-from retrieval_bench.core.wrapped import Wrapped
 from retrieval_bench.measure.calls import Measurement, System
 from retrieval_bench.measure.deadline import deadline
 from retrieval_bench.measure.protocol import Plan

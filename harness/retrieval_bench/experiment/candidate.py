@@ -52,6 +52,14 @@ class Candidate:
         with foreign_code(failed):
             return self.retriever.capabilities
 
+    def failed_to_index(self, problem: BaseException) -> ContractError:
+        """What is said where building or opening its index raised ``problem``."""
+        return ContractError(
+            f"indexing failed with {message_of(problem)}",
+            where=f"retriever {self.name!r}, {innermost(problem)}",
+            fix="correct the retriever or its parameters; --debug shows the traceback",
+        )
+
     def described(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """``retriever`` of a manifest, with what it says of itself; an object does not say what it
         was built from, and has no hash."""

@@ -19,7 +19,6 @@ from retrieval_bench.core.foreign import (
     innermost,
     message_of,
 )
-from retrieval_bench.core.interrupts import interrupts_deferred
 from retrieval_bench.core.notices import Code, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
@@ -65,7 +64,7 @@ from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.measure.tutorial import TutorialLatency, tutorial_latency
 from retrieval_bench.metrics import Metric
-from retrieval_bench.runs.records import DEFAULT_ROOT, write_run
+from retrieval_bench.runs.records import DEFAULT_ROOT, interrupts_deferred, write_run
 from retrieval_bench.runs.run import Run, pack_rankings
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
 
@@ -340,15 +339,7 @@ class Experiment:
 
     def _index(self, candidate: Candidate, reporter: Reporter) -> None:
         retriever, documents = candidate.retriever, self.dataset.documents
-
-        def failed(problem: BaseException) -> ContractError:
-            return ContractError(
-                f"indexing failed with {message_of(problem)}",
-                where=f"retriever {candidate.name!r}, {innermost(problem)}",
-                fix="correct the retriever or its parameters; --debug shows the traceback",
-            )
-
-        with candidate.folder.lent(), foreign_code(failed):
+        with candidate.folder.lent(), foreign_code(candidate.failed_to_index):
             retriever.use_k(self.k)
             if candidate.capabilities.external or documents is None:
                 return
@@ -428,7 +419,6 @@ class Experiment:
         told: list[str] = []  # what the retriever itself could not say
         facts = ask(candidate, "describe", told, {})
         facts_told = [scripts, *ask(candidate, "health_facts", told, (), self.queries)]
-        facts_told += candidate.indexed.facts
         health = [*candidate.indexed.warnings, *ask(candidate, "health", told, (), self.queries)]
         warnings = [
             *of_data(self.dataset, self.k),

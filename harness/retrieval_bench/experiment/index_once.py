@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.document import Documented
-from retrieval_bench.core.errors import ConfigError, ContractError
-from retrieval_bench.core.foreign import foreign_code, innermost, message_of
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.foreign import foreign_code
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.saved.indexes import SavedIndex
@@ -72,7 +72,7 @@ def keep_index(
     )
     (candidate,) = experiment.candidates
     try:
-        with candidate.folder.lent(), foreign_code(lambda problem: _failed(candidate, problem)):
+        with candidate.folder.lent(), foreign_code(candidate.failed_to_index):
             return _kept(candidate, experiment.dataset, reporter)
     finally:
         experiment.close()
@@ -108,12 +108,4 @@ def _kept(candidate: Candidate, data: Dataset, reporter: Reporter) -> KeptIndex:
         time.perf_counter() - begin,
         sum(path.stat().st_size for path in saved.folder.rglob("*") if path.is_file()),
         saved.folder,
-    )
-
-
-def _failed(candidate: Candidate, problem: BaseException) -> ContractError:
-    return ContractError(
-        f"indexing failed with {message_of(problem)}",
-        where=f"retriever {candidate.name!r}, {innermost(problem)}",
-        fix="correct the retriever or its parameters; --debug shows the traceback",
     )

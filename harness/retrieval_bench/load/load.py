@@ -272,6 +272,7 @@ def load(
     threads: int = 1,
     on: str | None = None,
     out: Path | None = None,
+    require: Callable[[Experiment], None] = lambda _: None,
     reporter: Reporter | None = None,
 ) -> LoadResult:
     """Call a retriever from many clients, level after level, and save every stamp.
@@ -280,6 +281,7 @@ def load(
         on: the scheduler of a Dask cluster, whose workers run the generator's processes; None =
             this machine.
         out: folder of the record; None = a new one under ``results/loads``.
+        require: refuses, before a call is made, what is not as it has to be.
 
     Raises:
         HarnessError: what was given cannot be used, or nothing was measured.
@@ -290,6 +292,7 @@ def load(
         [retriever], dataset, split, k, metrics, overrides, Protocol(threads=threads), language
     ).message(0)
     experiment = checked(spec)
+    require(experiment)
     created = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     called = (experiment.candidates[0].name, experiment.dataset.name)
     record = "-".join((created, *map(slug, called), token_hex(4)))
@@ -298,7 +301,8 @@ def load(
         plan = replace(plan, processes=plan.processes or usual)
         subject = Subject.ready(experiment, generator, plan, reporter)
         result = replace(_levels(subject, plan, new), language=language, on=on)
-        text = to_json(secrets.redact({"load_id": record, **result.as_dict()}))
+        head = {"schema_version": result.schema_version, "load_id": record}
+        text = to_json(secrets.redact({**head, **result.as_dict()}))
         (new / LOAD).write_text(text + "\n", encoding="utf-8")
     return replace(result, folder=folder)
 

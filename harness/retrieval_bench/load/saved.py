@@ -13,7 +13,7 @@ from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench.load.load import LoadResult
 from retrieval_bench.runs.checksums import check_sums
 from retrieval_bench.runs.find import LOADS, find_run
-from retrieval_bench.runs.records import LOAD, read_json
+from retrieval_bench.runs.records import LOAD, check_version, read_json
 
 
 def find_load(given: str | Path) -> Path:
@@ -33,14 +33,7 @@ def read_load(folder: Path) -> LoadResult:
         RecordError: none there, of a newer version, or damaged.
     """
     document = read_json(folder / LOAD, "a folder of a load, as `retrieval-bench load`")
-    version = document.get("schema_version", 1)
-    if not isinstance(version, int) or version > LoadResult.schema_version:
-        raise RecordError(
-            f"load of schema version {version}",
-            where=str(folder / LOAD),
-            accepted=f"versions up to {LoadResult.schema_version}",
-            fix="read it with the version of retrieval-bench that wrote it, or a newer one",
-        )
+    check_version(document, LoadResult.schema_version, "load", folder / LOAD)
     check_sums(folder)
     try:
         levels = [

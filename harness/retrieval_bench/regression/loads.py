@@ -22,6 +22,7 @@ from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict
+from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.load.levels import State
 from retrieval_bench.load.load import Loaded, LoadResult, Plan, load
 from retrieval_bench.load.quality import paired
@@ -103,6 +104,7 @@ class LevelPair(Documented):
 
     Attributes:
         level: what both have in common: "50/s", "4 clients", "one at a time".
+        places: number of the level in each; 0 = one at a time.
         a, b: the level of each.
         percentiles: p50, p95, p99; empty unless both were measured.
         verdict: of b where one of the two was overloaded: "slower" or "faster"; empty otherwise.
@@ -116,6 +118,7 @@ class LevelPair(Documented):
     )
 
     level: str
+    places: tuple[int, int]
     a: Loaded
     b: Loaded
     percentiles: tuple[PercentilePair, ...]
@@ -210,7 +213,7 @@ def _pair(name: str, a: LoadResult, at: int, b: LoadResult, there: int) -> Level
         verdict = _SHOWN[1] if measured[0] else _SHOWN[0]
     difference, ci95 = _quality(a, at, b, there)
     figures = tuple(PercentilePair.of(*pair) for pair in pairs)
-    return LevelPair(name, one, other, figures, verdict, difference, ci95)
+    return LevelPair(name, (at, there), one, other, figures, verdict, difference, ci95)
 
 
 def _quality(
@@ -274,6 +277,7 @@ def regress_load(request: Request, given: str, *, reporter: Reporter | None = No
             language=kept.language,
             threads=kept.threads,
             on=kept.on,
+            require=lambda experiment: _require_same(kept, experiment),
             reporter=reporter,
         )
         if found.status != "complete":
@@ -281,19 +285,23 @@ def regress_load(request: Request, given: str, *, reporter: Reporter | None = No
         return found
 
     now = make(plan)
-    if kept.retriever != now.retriever:
-        raise ConfigError(
-            f"{now.retriever} beside a load of {kept.retriever}",
-            accepted="a load of the same retriever",
-            fix=f"name the load: --load {now.retriever}@load; or `compare LOAD LOAD`",
-        )
-    if kept.fingerprint != now.fingerprint:
-        raise _other("dataset", kept.dataset, now.dataset)
     result = judge_load(kept, now, policy)
     if result.verdict is Verdict.WORSE:  # a moment of the machine does not come twice
         again = judge_load(kept, make(replace(plan, seed=plan.seed + _AGAIN)), policy)
         result = _both(result, again)
     return result
+
+
+def _require_same(kept: LoadResult, now: Experiment) -> None:
+    (candidate,) = now.candidates
+    if kept.retriever != candidate.name:
+        raise ConfigError(
+            f"{candidate.name} beside a load of {kept.retriever}",
+            accepted="a load of the same retriever",
+            fix=f"name the load: --load {candidate.name}@load; or `compare LOAD LOAD`",
+        )
+    if kept.fingerprint != now.dataset.fingerprint:
+        raise _other("dataset", kept.dataset, now.dataset.name)
 
 
 def _other(name: str, then: Any, now: Any) -> ConfigError:
@@ -340,7 +348,7 @@ def judge_load(kept: LoadResult, now: LoadResult, policy: Policy) -> Regression:
         "revision": cast("Any", git_revision()),
     }
     folder = None if now.folder is None else relative_folder(now)
-    quality = _judged_quality(kept, now, policy)
+    quality = _judged_quality(kept, now, pairs, policy)
     notes = tuple(f"Not the same: {one}." for one in _unlike(kept, now))
     return Regression(
         subject, policy, {}, quality, latency, run=folder, notes=notes,
@@ -395,30 +403,24 @@ def _advice(gates: Sequence[LatencyGate]) -> tuple[str, ...]:
     return ("Two moments can't tell: put both side by side with duet --rate.",)
 
 
-def _judged_quality(kept: LoadResult, now: LoadResult, policy: Policy) -> QualityResult | None:
+def _judged_quality(
+    kept: LoadResult, now: LoadResult, pairs: Sequence[LevelPair], policy: Policy
+) -> QualityResult | None:
     """The paired test of ``regress`` on the means of queries at each level."""
     limits = {m: limit for m, limit in policy.quality.items() if str(m) == kept.metric}
     if not limits or kept.metric != now.metric:
         return None
     gates: list[QualityGate] = []
-    for then, today in _numbers(kept, now):
-        sides = [means_of(kept, then), means_of(now, today)]
+    for pair in pairs:
+        sides = [means_of(kept, pair.places[0]), means_of(now, pair.places[1])]
         if sides[0] is None or sides[1] is None:
             continue
         both = np.flatnonzero(~np.isnan(sides[0] + sides[1]))
         before, after = (_as_baseline(side, both, str(kept.metric)) for side in sides)
-        level = now.levels[today - 1].result.name
         found = judge_quality(before, after, limits, policy.rise).gates
-        gates += [replace(one, metric=f"{one.metric} at {level}") for one in found]
+        gates += [replace(one, metric=f"{one.metric} at {pair.level}") for one in found]
     told = "; ".join(f"{one.metric}: {one.reason}" for one in gates if one.reason)
     return QualityResult(tuple(gates), reason=told) if gates else None
-
-
-def _numbers(kept: LoadResult, now: LoadResult) -> Iterator[tuple[int, int]]:
-    names = {one.result.name: n for n, one in enumerate(kept.levels, start=1)}
-    for n, one in enumerate(now.levels, start=1):
-        if one.result.name in names:
-            yield names[one.result.name], n
 
 
 def _as_baseline(means: Any, rows: Any, metric: str) -> QualityBaseline:

@@ -14,7 +14,9 @@ import math
 import os
 import re
 import shutil
+import signal
 import tempfile
+import threading
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -180,14 +182,7 @@ def read_run(folder: Path) -> Run:
         RecordError: no run there, written by a newer version, or damaged (which file, and how).
     """
     document = read_json(folder / SUMMARY)
-    version = document.get("schema_version")
-    if not isinstance(version, int) or version > SCHEMA_VERSION:
-        raise RecordError(
-            f"run of schema version {version}",
-            where=str(folder / SUMMARY),
-            accepted=f"versions up to {SCHEMA_VERSION}",
-            fix="read it with the version of retrieval-bench that wrote it, or a newer one",
-        )
+    check_version(document, SCHEMA_VERSION, "run", folder / SUMMARY)
     check_sums(folder)
     try:
         summary = Summary.model_validate(document)
@@ -424,6 +419,22 @@ def read_json(
     return content
 
 
+def check_version(document: Mapping[str, Any], newest: int, what: str, path: Path) -> None:
+    """Raise :class:`.RecordError` for a record of another form than up to ``newest``.
+
+    Args:
+        what: a record of this kind; ``path`` is its file.
+    """
+    version = document.get("schema_version")
+    if not isinstance(version, int) or version > newest:
+        raise RecordError(
+            f"{what} of schema version {version}",
+            where=str(path),
+            accepted=f"versions up to {newest}",
+            fix="read it with the version of retrieval-bench that wrote it, or a newer one",
+        )
+
+
 def cannot_write(path: Path, problem: OSError, what: str = "run") -> RecordError:
     """The error that tells why ``what`` was not written, and what to do."""
     if problem.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -451,3 +462,21 @@ def slug(name: str) -> str:
     """``name`` as a part of a file name: letters of any script stay, and it is never too long."""
     safe = re.sub(r"[^\w.+-]+", "_", unicodedata.normalize("NFC", name)).strip("._")
     return safe.encode()[:_LONGEST_SLUG].decode(errors="ignore").strip("._") or "run"
+
+
+@contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """A first Ctrl-C waits until what was measured is saved; a second one does not."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def later(*_: Any) -> None:
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, later)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.as_judged.self_hits import as_judged
 from retrieval_bench.core.config import RetrieverConfig, inline_config, placed
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError, counted
 from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
@@ -21,7 +22,6 @@ from retrieval_bench.core.progress import Phase, Reporter, Step
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, Remembered
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.self_hits import as_judged
 from retrieval_bench.core.types import Dataset, Qrels, Query, Ranking
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import search_threads

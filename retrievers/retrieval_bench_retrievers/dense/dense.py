@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core import metadata
 from retrieval_bench.core.errors import ConfigError, counted, near_names
-from retrieval_bench.core.index_files import code_hash, read_json, write_json
 from retrieval_bench.core.installation import require
 from retrieval_bench.core.retriever import Capabilities, Rung, require_index
 from retrieval_bench.core.types import Document, Query
@@ -33,6 +31,13 @@ from retrieval_bench_retrievers.encoders.health import EncoderFit, fit_of
 from retrieval_bench_retrievers.encoders.model_files import DEFAULT_MODEL
 from retrieval_bench_retrievers.encoders.packaged import ONNXRUNTIME, WHERE
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors
+from retrieval_bench_retrievers.index_files import (
+    code_hash,
+    read_json,
+    read_metadata,
+    write_json,
+    write_metadata,
+)
 
 _SIMILARITIES = ("cosine", "dot")
 _PAST_THE_CUT = 16
@@ -189,7 +194,7 @@ class Dense(Encoded[Encoder]):
             "index": asdict(self._settings),
             "fields": list(self._fields),
             "versions": {"faiss-cpu": version("faiss-cpu")},
-            "code": code_hash(__file__, encoded.__file__, encoder_fit.__file__, metadata.__file__),
+            "code": code_hash(__file__, encoded.__file__, encoder_fit.__file__),
         }
 
     def save(self, folder: Path) -> None:
@@ -197,7 +202,7 @@ class Dense(Encoded[Encoder]):
         require_index(self._index is not None, self)
         write_json(folder / "ids.json", self._ids)
         write_json(folder / "facts.json", {"facts": self._facts, "sample": self._sample})
-        self._metadata.save(folder)
+        write_metadata(folder, self._metadata)
         if self._groups is not None:
             np.save(folder / "rows.npy", self._groups.rows)
         if self._index is not None:
@@ -210,7 +215,7 @@ class Dense(Encoded[Encoder]):
         self.prepare()
         rows = folder / "rows.npy"
         self._groups = _Groups(np.load(rows)) if rows.is_file() else None
-        self._metadata = metadata.MetadataTable.load(folder)
+        self._metadata = read_metadata(folder)
         kept = read_json(folder / "facts.json")
         self._sample = kept["sample"]
         self._facts = kept["facts"] | {"encoded": 0, "from_cache": 0}

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.core.index_files import read_array
 from retrieval_bench_retrievers.encoders.encoder import whole_number
+from retrieval_bench_retrievers.index_files import read_array
 
 Vectors = NDArray[np.float32]
 Rows = NDArray[np.int64]

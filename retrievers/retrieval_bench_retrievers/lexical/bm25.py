@@ -14,9 +14,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core import metadata
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.index_files import code_hash
+from retrieval_bench_retrievers.index_files import code_hash
 from retrieval_bench_retrievers.lexical.corpus import (
     LexicalRetriever,
     TokenizedCorpus,
@@ -99,7 +98,7 @@ class BM25(LexicalRetriever):
             "tokenizer": self._tokenize.describe(),
             "fields": list(self._fields),
             "versions": {name: version(name) for name in ("rank-bm25", "PyStemmer")},
-            "code": code_hash(__file__, tokenizers.__file__, metadata.__file__),
+            "code": code_hash(__file__, tokenizers.__file__),
         }
 
     def save(self, folder: Path) -> None:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, DataError, counted
-from retrieval_bench.core.index_files import read_json, write_json
 from retrieval_bench.core.metadata import MetadataTable
 from retrieval_bench.core.notices import Code, Notice, coded
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
@@ -29,6 +28,12 @@ from retrieval_bench.core.scripts import (
     script_profile,
 )
 from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench_retrievers.index_files import (
+    read_json,
+    read_metadata,
+    write_json,
+    write_metadata,
+)
 from retrieval_bench_retrievers.text.languages import language_advice
 from retrieval_bench_retrievers.text.tokenizers import TokenizerSpec, make_tokenizer
 
@@ -128,14 +133,14 @@ class LexicalRetriever(Retriever):
         write_json(folder / "ids.json", self._ids)
         write_json(folder / "vocabulary.json", list(self._vocabulary))
         write_json(folder / "corpus.json", {"tokens": self._n_tokens, "scripts": self._scripts})
-        self._metadata.save(folder)
+        write_metadata(folder, self._metadata)
 
     def _load_corpus(self, folder: Path) -> None:
         """What :meth:`_save_corpus` wrote."""
         facts = read_json(folder / "corpus.json")
         self._vocabulary = {term: n for n, term in enumerate(read_json(folder / "vocabulary.json"))}
         self._n_tokens, self._scripts = facts["tokens"], facts["scripts"]
-        self._metadata = MetadataTable.load(folder)
+        self._metadata = read_metadata(folder)
         self._ids = read_json(folder / "ids.json")
 
     def describe(self) -> Mapping[str, Any]:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.index_files import read_array
 from retrieval_bench.core.ranking import top_k
+from retrieval_bench_retrievers.index_files import read_array
 
 # A term in a quarter of the documents is stored as a row with one weight for every document: adding
 # a row is several times faster than scattered additions, and takes at most twice the memory.

@@ -16,6 +16,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrieval_bench.core import plugins
+from retrieval_bench.core.as_judged.units import collapse
 from retrieval_bench.core.errors import (
     ConfigError,
     ContractError,
@@ -30,7 +31,6 @@ from retrieval_bench.core.retriever import (
     require_k,
 )
 from retrieval_bench.core.types import EMPTY, Document, Query, Ranking
-from retrieval_bench.core.units import collapse
 from retrieval_bench_retrievers.functions.event_loop import EventLoop
 from retrieval_bench_retrievers.functions.search_counts import SearchCounts, declared_size
 from retrieval_bench_retrievers.functions.user_code import (

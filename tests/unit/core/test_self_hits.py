@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
+from retrieval_bench.core.as_judged.self_hits import WithoutSelf, as_judged, without_self
 from retrieval_bench.core.retriever import Capabilities, Retriever
-from retrieval_bench.core.self_hits import WithoutSelf, as_judged, without_self
 from retrieval_bench.core.types import Dataset, Document, LegTrace, Query, Ranking, StepTrace
 from retrieval_bench.data import build_dataset
 from retrieval_bench.data.self_queries import with_self_hits

@@ -527,7 +527,7 @@ def test_a_record_that_is_cut_off_or_newer_is_refused(sides: FakeSides, tmp_path
     with pytest.raises(RecordError, match="unreadable"):
         read_duet(folder)
     path.write_text(whole.replace('"schema_version": 1', '"schema_version": 2'), encoding="utf-8")
-    with pytest.raises(RecordError, match="schema_version 2"):
+    with pytest.raises(RecordError, match="duet of schema version 2"):
         read_duet(folder)
 
 

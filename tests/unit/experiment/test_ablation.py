@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from retrieval_bench.core.as_judged.units import UnitRetriever
 from retrieval_bench.core.failures import Retry
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench.core.units import UnitRetriever
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.ablation import Ablation, Caller, LeftOut, can_be_left_out, left_out
 from retrieval_bench.experiment.preparation import prepare

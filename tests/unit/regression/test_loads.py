@@ -12,7 +12,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data import load_dataset
-from retrieval_bench.load.generator import Level, Made
+from retrieval_bench.load.generator import Generator, Level, Made
 from retrieval_bench.load.load import LoadResult, Plan, load
 from retrieval_bench.load.saved import find_load, read_load
 from retrieval_bench.load.tails import Tail
@@ -65,7 +65,11 @@ def test_what_is_no_load_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         find_load("@load")
     made = _made(monkeypatch)
     assert made.folder is not None
-    (made.folder / "load.json").write_text("{}", encoding="utf-8")
+    for said in ("{}", '{"schema_version": 2}'):
+        (made.folder / "load.json").write_text(said, encoding="utf-8")
+        with pytest.raises(RecordError, match="load of schema version"):
+            read_load(made.folder)
+    (made.folder / "load.json").write_text('{"schema_version": 1}', encoding="utf-8")
     with pytest.raises(RecordError, match="damaged or was edited"):
         read_load(made.folder)
     (made.folder / "SHA256SUMS").unlink()
@@ -169,7 +173,20 @@ def test_a_load_of_another_machine_says_nothing_of_latency(
     assert "another machine" in found.latency.reason
 
 
-def test_a_load_of_other_queries_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_load_of_other_queries_or_of_another_retriever_is_refused_before_a_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     kept = _made(monkeypatch)
-    with pytest.raises(ConfigError, match="k 5 beside a load of 10"):
-        regress_load(Request("bm25", k=5), str(kept.folder))
+
+    def called(*_: object) -> None:
+        raise AssertionError("a level was made")
+
+    monkeypatch.setattr(Generator, "run", called)
+    monkeypatch.setattr(Generator, "prepare", called)
+    for request, problem in (
+        (Request("bm25", k=5), "k 5 beside a load of 10"),
+        (Request("hybrid-dynamic-plain"), "hybrid-dynamic-plain beside a load of bm25"),
+        (Request("bm25", "science-ko-mini"), "dataset science-ko-mini beside a load of"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            regress_load(request, str(kept.folder))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import retrieval_bench_retrievers.functions.callable
 import retrieval_bench_retrievers.libraries.factories
-from retrieval_bench.core import units
+from retrieval_bench.core.as_judged import units
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.reports.tables.measure.stage import stage_sentences, stage_tables

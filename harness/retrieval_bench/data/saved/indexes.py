@@ -134,13 +134,6 @@ class Indexed:
     damage: str = ""
 
     @property
-    def facts(self) -> list[str]:
-        """For the manifest: what the seconds of indexing are."""
-        if not self.opened:
-            return []
-        return ["the saved index was opened: index seconds are not those of building it"]
-
-    @property
     def warnings(self) -> list[str]:
         """What was wrong with the saved one."""
         if not self.damage:

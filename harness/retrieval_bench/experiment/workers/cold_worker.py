@@ -93,7 +93,7 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
     with steps.timed("import"):
         config = _imported(spec)
     from retrieval_bench.core import secrets
-    from retrieval_bench.core.self_hits import as_judged
+    from retrieval_bench.core.as_judged.self_hits import as_judged
 
     secrets.redact_tracebacks()
     memory = {"after import": _peak()}

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.filters import MISSING
+from retrieval_bench.core.metadata import MetadataTable
+
 
 def read_array(path: Path) -> NDArray[Any]:
     """An array of ``np.save``, mapped into memory: its pages are read when they are needed."""
@@ -27,6 +30,29 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """What :func:`write_json` wrote."""
     return json.loads(path.read_bytes())
+
+
+def write_metadata(folder: Path, table: MetadataTable) -> None:
+    """The fields that documents are filtered by."""
+    columns = table.columns()
+    known = {
+        field: [[] if value is MISSING else [value] for value in values]
+        for field, (values, _) in columns.items()
+    }
+    write_json(folder / "metadata.json", {"documents": len(table), "values": known})
+    for at, (_, numbers) in enumerate(columns.values()):
+        np.save(folder / f"metadata-{at}.npy", numbers)
+
+
+def read_metadata(folder: Path) -> MetadataTable:
+    """What :func:`write_metadata` wrote."""
+    kept = read_json(folder / "metadata.json")
+    columns = {
+        field: ([value[0] if value else MISSING for value in values], np.load(file))
+        for at, (field, values) in enumerate(kept["values"].items())
+        for file in [folder / f"metadata-{at}.npy"]
+    }
+    return MetadataTable.of(kept["documents"], columns)
 
 
 def code_hash(*modules: str) -> str:

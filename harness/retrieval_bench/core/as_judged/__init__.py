@@ -1,0 +1,1 @@
+"""A retriever's rankings as judgements ask for them: of units, and without the query itself."""
