@@ -137,7 +137,7 @@ def test_all_is_done_by_keyboard(judges: Open, store: Store, url: str, width: in
     anna.ready()
     assert (anna.text("query"), anna.text("title")) == ("question 0?", "Title d0-0")
     assert anna.text("progress") == (
-        "0 of 3 questions, 0 of 9 documents judged; about 3 more questions are worth asking"
+        "0 of 3 questions, 0 of 9 documents judged; about 3 more questions are worth judging"
     )
     anna.grade("2")
     assert grades(store) == [2]

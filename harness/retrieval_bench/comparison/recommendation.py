@@ -119,10 +119,9 @@ class _View:
         """What to take, and why."""
         metric, value = label_of(self.metric), self._value(taken)
         if tied and all(self.worth_it(best, name) for name in tied):
-            also = f"{named(tied)} {'does' if len(tied) == 1 else 'do'}"
             return (
-                f"Use {taken}: it has the highest {metric} ({value}), as {also}, and is the "
-                "fastest of them."
+                f"Use {taken}: it ties with {named(tied)} at the highest {metric} ({value}), and "
+                "is the fastest of them."
             )
         if tied:
             return f"{named([best, *tied])} have the same, highest {metric}: {value}."
@@ -171,7 +170,7 @@ class _View:
         faster = faster_text(self.group.speed_up(taken, best))
         there = f"{best}, {self._value(best)}"
         if abs(self._difference(best, taken) or 0.0) <= ROUNDING:
-            return f"it has the highest {metric} ({value}), as {best} does, and is {faster}"
+            return f"it ties with {best} at the highest {metric} ({value}), and is {faster}"
         if self._wins(best, taken):
             less = f"but by less than {self.margin:g}, and it is {faster}"
             return f"its {metric} of {value} is lower than the highest ({there}), {less}"

@@ -417,5 +417,5 @@ def _judged(gate: QualityGate, difference: float, p: float, p_limit: float) -> Q
     elif shown:
         why = "shown to be worse; whether by less than the limit on all such queries is open"
     else:
-        why = "within the limit here; a drop as large as it is not ruled out"
+        why = "within the limit on these queries, but a larger drop can't be ruled out"
     return replace(gate, reason=why)

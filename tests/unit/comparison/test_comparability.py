@@ -27,7 +27,7 @@ def test_the_settings_that_differ_are_named() -> None:
     b = ("bm25", {"k1": 0.9, "b": 0.4, "tokenizer": {"name": "kiwi"}})
     other = ("dense", {"k1": 7})
     assert told(a, other, b) == (
-        "Given settings that differ: r0 with k1 1.2; r2 with k1 0.9, tokenizer.name kiwi.",
+        "Settings that differ: r0 with k1 1.2; r2 with k1 0.9, tokenizer.name kiwi.",
     )
 
 
@@ -39,7 +39,7 @@ def test_another_language_of_the_same_data_is_a_setting() -> None:
         for data in [one.summary.dataset.replace(language="fr" if one.name == "b" else None)]
     ]
     assert other_settings(["a", "b"], runs) == (
-        "Given settings that differ: a with none; b with language fr.",
+        "Settings that differ: a with none; b with language fr.",
     )
 
 
@@ -55,9 +55,7 @@ def test_nothing_is_told_where_nothing_differs(given: Any) -> None:
 
 
 def test_what_is_not_set_is_told() -> None:
-    assert told(("x", {}), ("x", {"n": 2})) == (
-        "Given settings that differ: r0 with none; r1 with n 2.",
-    )
+    assert told(("x", {}), ("x", {"n": 2})) == ("Settings that differ: r0 with none; r1 with n 2.",)
 
 
 def test_a_run_without_a_record_of_its_retriever_says_nothing() -> None:

@@ -154,7 +154,8 @@ def test_two_people_share_the_questions_and_a_third_settles(tmp_path: Path) -> N
 def test_progress_is_told_in_a_sentence(judging: Judging) -> None:
     answers(judging, "anna", 1, 1, 1, 2)
     assert progress_sentence(judging.progress()) == (
-        "1 of 3 questions and 4 of 9 documents are judged; about 2 more questions are worth asking."
+        "1 of 3 questions and 4 of 9 documents are judged; "
+        "about 2 more questions are worth judging."
     )
     answers(judging, "anna", *[0] * 5)
-    assert progress_sentence(judging.progress()).endswith("; no more question is worth asking.")
+    assert progress_sentence(judging.progress()).endswith("; no more question is worth judging.")

@@ -54,7 +54,7 @@ def test_grades_are_kept_one_by_one(typed: Type, store: Store) -> None:
     assert [label.pair for label in store.labels()] == POOL.pairs[:3]
     assert shown.endswith(
         "3 answers of this session are kept. 1 of 3 questions and 3 of 9 documents are judged; "
-        "about 2 more questions are worth asking."
+        "about 2 more questions are worth judging."
     )
 
 

@@ -43,7 +43,7 @@ HEAVY = {"torch", "faiss", "langchain", "langchain_core", "sentence_transformers
 CORE = ROOT / "harness" / "retrieval_bench"
 ADAPTERS = ROOT / "retrievers" / "retrieval_bench_retrievers"
 ROOMS = {
-    "encoders": 1, "text": 1, "functions": 1, "trec_run": 1,
+    "encoders": 1, "text": 1, "functions": 1, "trec_run": 1, "index_files": 1,
     "dense": 2, "lexical": 2, "hybrid": 2, "http": 2, "sql": 2, "libraries": 2, "qa_reader": 2,
     "rerank": 3,
     "pipeline": 4,

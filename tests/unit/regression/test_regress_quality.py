@@ -127,7 +127,7 @@ def test_a_drop_as_large_as_the_limit_is_ruled_out_by_enough_queries() -> None:
     assert "ruled out" in gate.reason
     few = judged(values[:140], START[:140])  # as many as the bundled collection has
     assert few.verdict is Verdict.UNDECIDED
-    assert few.reason == "within the limit here; a drop as large as it is not ruled out"
+    assert few.reason == "within the limit on these queries, but a larger drop can't be ruled out"
 
 
 def test_a_shown_rise_passes_though_some_queries_fell() -> None:
@@ -157,7 +157,7 @@ def test_a_rise_that_may_be_chance_passes_and_names_the_lower_end() -> None:
 def test_a_policy_may_leave_a_rise_undecided() -> None:
     gate = judged(mixed(0.15), START[:40], Rise.UNDECIDED)
     assert gate.verdict is Verdict.UNDECIDED
-    assert gate.reason == "within the limit here; a drop as large as it is not ruled out"
+    assert gate.reason == "within the limit on these queries, but a larger drop can't be ruled out"
 
 
 @pytest.mark.parametrize("rose", [0.1, 0.09])

@@ -104,7 +104,7 @@ def _what_differs(alike: Sequence[tuple[str, Run]]) -> str:
         f"{name} with {', '.join(f'{key} {one[key]}' for key in differing if key in one) or 'none'}"
         for (name, _), one in zip(alike, settings, strict=True)
     ]
-    return f"Given settings that differ: {'; '.join(each)}."
+    return f"Settings that differ: {'; '.join(each)}."
 
 
 def _language(run: Run) -> dict[str, str]:

@@ -265,9 +265,9 @@ def progress_sentence(found: Progress) -> str:
     """Such as "12 of 50 questions and 143 of 612 documents are judged; ..."."""
     worth = (
         f"about {counted(found.worth, 'more question')} "
-        f"{'is' if found.worth == 1 else 'are'} worth asking"
+        f"{'is' if found.worth == 1 else 'are'} worth judging"
         if found.worth
-        else "no more question is worth asking"
+        else "no more question is worth judging"
     )
     return (
         f"{found.finished:,} of {counted(found.queries, 'question')} and {found.judged:,} of "

@@ -44,7 +44,7 @@
 
   const sentence = ({ queries, finished, pairs, judged, worth }) => {
     const file = offline ? " of this file" : "";
-    const more = worth ? `about ${counted(worth, "more question")} ${worth === 1 ? "is" : "are"} worth asking` : "no more question is worth asking";
+    const more = worth ? `about ${counted(worth, "more question")} ${worth === 1 ? "is" : "are"} worth judging` : "no more question is worth judging";
     return `${finished.toLocaleString("en")} of ${counted(queries, "question")}, ${judged.toLocaleString("en")} of ${counted(pairs, "document")}${file} judged; ${more}`;
   };
 

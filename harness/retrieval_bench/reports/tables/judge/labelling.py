@@ -130,8 +130,8 @@ def _effort(status: Status, queries: int) -> str:
     minutes = math.ceil(n * SECONDS / 60)
     return (
         f"{counted(queries, 'more query')}: some {counted(n, 'document')}, "
-        f"{counted(minutes, 'minute')} at {SECONDS} seconds each. In brackets behind it: 8 of 10 "
-        "simulated continuations; early forecasts are rough."
+        f"{counted(minutes, 'minute')} at {SECONDS} seconds each. Brackets: the middle 80 % of "
+        "simulated outcomes; early forecasts are rough."
     )
 
 

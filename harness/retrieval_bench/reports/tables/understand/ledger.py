@@ -88,7 +88,11 @@ def answer(ledger: Ledger) -> list[AnyNote]:
         text = f"{queries} failed and count nowhere here; a part that makes them fail looks better."
         told.insert(0, warning(text))
     if ledger.harmful:
-        told.append(result("The others were asked beside it: take it out first, and ask again."))
+        told.append(
+            result(
+                "The other parts were measured with it in place. Remove it, then run this again."
+            )
+        )
     helping = [row for row in ledger.rows if row.worth is Worth.HELPS]
     if helping:
         gains = ", ".join(f"{row.name} ({signed(row.gain or 0.0, 3)})" for row in helping)
@@ -174,9 +178,7 @@ def _notes(ledger: Ledger, *, again: bool) -> list[AnyNote]:
     varying = [f"{r.name} {about(r.queries_needed or 0)}" for r in needed if r.helped or r.hurt]
     if varying:
         told = ", ".join(varying)
-        notes.append(
-            f"So many more queries would show effects of these sizes (80 % power): {told}."
-        )
+        notes.append(f"More queries needed to show effects of these sizes (80 % power): {told}.")
     for row in needed:
         if not (row.helped or row.hurt):
             what = "value" if row.changed else "ranking"
