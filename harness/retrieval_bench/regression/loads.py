@@ -43,6 +43,7 @@ LEAST_LIMIT = 0.2
 """Slower than a stored load by less is no failure, whatever the policy says: the same code differs
 by a few percent from day to day, and at half of capacity a queue makes twice that of it."""
 
+_APART = 1 + LEAST_LIMIT
 _AGAIN = 1_000_003
 """Added to the seed of the second measurement."""
 
@@ -58,7 +59,7 @@ class PercentilePair(Documented):
         a, b: of each, in milliseconds; None where it is not known.
         ratio: of b over a; None where either is not known.
         interval: of it, 95 %; an end is None where it has no bound.
-        verdict: of b: "faster", "slower" or "can't tell".
+        verdict: of b: "faster", "slower" (by more than :data:`LEAST_LIMIT`) or "can't tell".
     """
 
     level: float
@@ -75,7 +76,7 @@ class PercentilePair(Documented):
         if a.ms is None or b.ms is None or ends is None:
             return cls(a.level, a.ms, b.ms, None, None, _SHOWN[2])
         low, high = ends
-        verdict = _SHOWN[0 if high < 1 else 1 if low > 1 else 2]
+        verdict = _SHOWN[0 if high < 1 / _APART else 1 if low > _APART else 2]
         bounds = (low or None, None if math.isinf(high) else high)
         return cls(a.level, a.ms, b.ms, b.ms / a.ms, bounds, verdict)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from retrieval_bench.load.levels import State
-from retrieval_bench.regression.loads import ComparedLoads, LevelPair
+from retrieval_bench.regression.loads import LEAST_LIMIT, ComparedLoads, LevelPair
 from retrieval_bench.reports.render.cells import (
     CHANGE,
     RATE,
@@ -20,8 +20,9 @@ from retrieval_bench.reports.render.words import metric_label
 
 _P95 = 1
 _LEGEND = (
-    "b against a: change of latency with 95 % interval, each by itself. Two moments of a machine "
-    "also differ by what else it did: duet --rate puts both side by side."
+    "b against a: change of latency with 95 % interval, each by itself. Faster, slower: by more "
+    f"than {LEAST_LIMIT:.0%}, since two moments of a machine also differ by what else it did; "
+    "duet --rate puts both side by side."
 )
 
 
