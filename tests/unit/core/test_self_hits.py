@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.as_judged.self_hits import WithoutSelf, as_judged, without_self
+from retrieval_bench.core.as_judged.wrapped import Wrapped
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Dataset, Document, LegTrace, Query, Ranking, StepTrace
 from retrieval_bench.data import build_dataset
@@ -115,3 +116,9 @@ def test_an_index_whose_documents_are_not_known_is_always_asked_for_one_more() -
 def test_a_dataset_that_keeps_them_wraps_nothing(rule: str | None) -> None:
     inner = Listed("u1")
     assert as_judged(inner, with_self_hits(dataset(), rule)) is inner
+
+
+def test_a_wrapper_passes_on_the_contract_but_what_is_asked_of_the_one_inside() -> None:
+    contract = {name for name in vars(Retriever) if not name.startswith("_")}
+    asked_before = {"named_legs", "search_space", "shared"}  # of configs and of tuning
+    assert contract - set(vars(Wrapped)) == {*asked_before, "progress", "search"}

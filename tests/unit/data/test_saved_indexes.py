@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from retrieval_bench.core.as_judged.self_hits import as_judged
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.retriever import Retriever
@@ -170,6 +171,17 @@ def test_legs_in_another_order_and_a_class_of_a_user_have_no_index_of_others(
         """Perhaps with an index of its own."""
 
     assert Mine().index_identity() is None
+
+
+def test_chunks_of_judged_documents_have_the_index_of_the_retriever_inside(data: Dataset) -> None:
+    units = {document.id: document.id[:3] for document in data.documents or ()}
+    chunked = replace(data, unit_key="doc", unit_of=units)
+    built, opened = (as_judged(BM25(), chunked) for _ in range(2))
+    saved = saved_of(built, chunked)
+    built.index(chunked.documents or ())
+    saved.keep(built, "bm25")
+    assert index_documents(opened, chunked, "bm25").opened
+    assert answers(opened, chunked) == answers(built, chunked)
 
 
 def test_values_that_no_file_of_ours_can_hold_are_said(data: Dataset) -> None:

@@ -44,8 +44,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_670,
     "retrieval_bench_retrievers/text": 750,
-    "product": 95_460,
-    "tests": 79_830,
+    "product": 95_470,
+    "tests": 79_850,
     "frozen data": 11_450,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,

@@ -91,6 +91,10 @@ class Wrapped(Retriever):
         """Those of the inner retriever."""
         return self.inner.disk_bytes()
 
+    def index_identity(self) -> Mapping[str, Any] | None:
+        """That of the inner retriever."""
+        return self.inner.index_identity()
+
     def save(self, folder: Path) -> None:
         """Passed on."""
         self.inner.save(folder)
