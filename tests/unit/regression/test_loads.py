@@ -187,7 +187,7 @@ def test_a_load_of_other_queries_or_of_another_retriever_is_refused_before_a_cal
     monkeypatch.setattr(Generator, "prepare", called)
     for request, problem in (
         (Request("bm25", k=5), "k 5 beside a load of 10"),
-        (Request("hybrid-dynamic-plain"), "hybrid-dynamic-plain beside a load of bm25"),
+        (Request("langchain-in-memory"), "langchain-in-memory beside a load of bm25"),
         (Request("bm25", "science-ko-mini"), "dataset science-ko-mini beside a load of"),
     ):
         with pytest.raises(ConfigError, match=problem):
