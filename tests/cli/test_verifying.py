@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.cli import main
+from retrieval_bench.load.load import Plan, load
+from tests.builders.queued import Queued
 from tests.cli.project import Command, make_project
 
 pytestmark = pytest.mark.slow
@@ -121,3 +123,26 @@ def test_methods_say_what_was_done_and_cite_it(project: Path, run: Command) -> N
     assert r"\begin{tabular}" in said
     assert "@article{holm1979," in sources.read_text("utf-8")
     assert "cormack2009" not in sources.read_text("utf-8")
+
+
+def test_a_load_has_a_section_that_is_checked_as_well(
+    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Queued().instead(monkeypatch)
+    kept = load("bm25", "science-mini", Plan(rates=[100.0, 520.0], seconds=30.0)).folder
+    assert kept is not None
+    place = kept.relative_to(project)
+    runs = [str(folder) for folder in (project / "results" / "runs").iterdir() if folder.is_dir()]
+    assert run("report", *runs, *["--loads", "bm25@load", "--dataset", "data"]) == 0, run.out
+    page = (project / PAGE).read_text("utf-8")
+    assert "bm25 under load" in page
+    assert f"--loads {place}" in page
+    assert str(project) not in page
+    assert run(f"report --verify {PAGE} --dataset data") == 0, run.out
+    changed = page.replace("520/s", "920/s")
+    (project / PAGE).write_text(changed, "utf-8")
+    found = run.json(f"report --verify {PAGE} --dataset data", code=1)
+    assert {one["where"] for one in found["differences"]} == {"section load1"}
+    shutil.rmtree(kept)
+    assert run(f"report --verify {PAGE} --dataset data") == 4
+    assert f"{place} is not there" in run.unwrapped

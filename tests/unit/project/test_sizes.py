@@ -14,7 +14,7 @@ FROZEN = ("tests/golden/frozen",)
 MOST: Mapping[str, int] = {
     "retrieval_bench": 80,
     "retrieval_bench/api": 1_090,
-    "retrieval_bench/cli": 5_110,
+    "retrieval_bench/cli": 5_120,
     "retrieval_bench/comparison": 5_980,
     "retrieval_bench/core": 4_910,
     "retrieval_bench/data": 7_830,
@@ -25,7 +25,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/measure": 3_340,
     "retrieval_bench/metrics": 3_320,
     "retrieval_bench/regression": 4_350,
-    "retrieval_bench/reports": 12_390,
+    "retrieval_bench/reports": 12_480,
     "retrieval_bench/reproduction": 880,
     "retrieval_bench/runs": 3_210,
     "retrieval_bench/scoring": 5_400,
@@ -44,8 +44,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_670,
     "retrieval_bench_retrievers/text": 750,
-    "product": 95_470,
-    "tests": 79_850,
+    "product": 95_560,
+    "tests": 79_880,
     "frozen data": 11_450,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,

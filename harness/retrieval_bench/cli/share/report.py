@@ -44,6 +44,14 @@ def add_report(commands: Any, name: str, **texts: str) -> None:
         help="leave out the texts of queries and documents",
     )
     report.add_argument(
+        "--loads",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="LOAD",
+        help="saved loads, a section each: a folder, @load, NAME@load",
+    )
+    report.add_argument(
         "--methods",
         action="store_true",
         help="also write how it was made as a paragraph, a table (.tex) and sources (.bib)",
@@ -87,6 +95,7 @@ def _report(options: argparse.Namespace) -> int:
         comparison,
         options.out,
         moved(options),
+        loads=options.loads,
         metrics=options.metrics or () if options.runs else (),
         title=options.title,
         with_text=options.with_text,

@@ -20,9 +20,11 @@ from retrieval_bench.comparison.analysis import Analysis
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.version import VERSION
+from retrieval_bench.load.load import LoadResult
 from retrieval_bench.reports.page.answer import answers_html, headline
 from retrieval_bench.reports.page.provenance import Source, rules_table, runs_table
 from retrieval_bench.reports.page.sections import GroupPage, Part
+from retrieval_bench.reports.page.under_load import load_parts
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.words import on_dataset
@@ -45,11 +47,17 @@ _WITHOUT_TEXTS = "warnings left out with --no-text, for they may quote one; summ
 
 
 def report_page(
-    analysis: Analysis, *, title: str = "", with_text: bool = True, source: Source | None = None
+    analysis: Analysis,
+    loads: Sequence[LoadResult] = (),
+    *,
+    title: str = "",
+    with_text: bool = True,
+    source: Source | None = None,
 ) -> str:
     """The page of ``analysis``. Equal input gives equal text: no time is read, no file.
 
     Args:
+        loads: of any retriever, a section each.
         title: instead of the names of the datasets.
         with_text: False = no text of a query and no title or text of a document anywhere, nor
             what may quote one.
@@ -70,6 +78,7 @@ def report_page(
         parts.append(Part("datasets", "All datasets", joined(map(whole, boards))))
     for page in groups:
         parts += page.parts(several=several)
+    parts += load_parts(loads)
     parts.append(Part("rules", "What the figures rest on", _rules(comparison)))
     parts.append(Part("runs", "Runs and manifests", _runs(comparison)))
     page_text = _page(name, comparison, parts, source)

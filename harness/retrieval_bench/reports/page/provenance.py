@@ -15,21 +15,24 @@ from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.likeness import PERSISTENCE
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
+from retrieval_bench.load.load import LoadResult
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.page.explorer import json_in_html
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.reports.tables.understand.comparison import patterns
 from retrieval_bench.runs.arrays import RANKINGS, TIMINGS
-from retrieval_bench.runs.records import MANIFEST, PER_QUERY, SUMMARY
+from retrieval_bench.runs.records import LOAD, MANIFEST, PER_QUERY, SUMMARY
 from retrieval_bench.runs.run import relative_folder
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import SHARE, methods
 
+RUN_FILES = (SUMMARY, MANIFEST, RANKINGS, PER_QUERY, TIMINGS)
+
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A saved run: where it lay, seen from where the page was made, and a hash of its files."""
+    """A saved run or load: where it lay, from where the page was made, and its files' hash."""
 
     folder: str
     sha256: str
@@ -42,6 +45,7 @@ class Source:
     Attributes:
         runs: in the order in which they were given.
         metrics: those that were chosen among the ones of the runs; empty = all.
+        loads: those with a section of their own.
     """
 
     ATTRIBUTES: ClassVar[Mapping[str, str]] = {"type": "application/json", "id": "source"}
@@ -52,11 +56,13 @@ class Source:
     margin: float = MARGIN
     title: str = ""
     with_text: bool = True
+    loads: tuple[Saved, ...] = ()
 
     @property
     def command(self) -> str:
         """The command that makes the page again."""
         words = ["retrieval-bench", "report", *(run.folder for run in self.runs)]
+        words += ["--loads", *(load.folder for load in self.loads)] if self.loads else []
         words += ["--metrics", *self.metrics] if self.metrics else []
         words += ["--baseline", self.baseline] if self.baseline is not None else []
         words += ["--margin", f"{self.margin:g}"] if self.margin != MARGIN else []
@@ -73,14 +79,20 @@ class Source:
         ValueError, TypeError, LookupError: it is none.
         """
         found = json.loads(text)
-        runs = tuple(Saved(str(run["folder"]), str(run["sha256"])) for run in found.pop("runs"))
-        return cls(runs, tuple(found.pop("metrics")), **found)
+        runs, loads = (
+            tuple(Saved(str(one["folder"]), str(one["sha256"])) for one in found.pop(name, ()))
+            for name in ("runs", "loads")
+        )
+        return cls(runs, tuple(found.pop("metrics")), loads=loads, **found)
 
 
-def source_of(comparison: Comparison, **options: Any) -> Source | None:
+def source_of(
+    comparison: Comparison, loads: Sequence[LoadResult] = (), **options: Any
+) -> Source | None:
     """That of a page on ``comparison``; None where a run was not saved.
 
     Args:
+        loads: saved, with a section each.
         options: the other fields of :class:`Source`.
     """
     folders = [run.folder for run in comparison.runs]
@@ -92,17 +104,22 @@ def source_of(comparison: Comparison, **options: Any) -> Source | None:
         if run.folder is not None
     ]
     baseline, margin = comparison.baseline, comparison.margin
-    return Source(tuple(runs), baseline=baseline, margin=margin, **options)
+    under_load = tuple(
+        Saved(str(without_folders(relative_folder(load))), hash_of(load.folder, (LOAD,)))
+        for load in loads
+        if load.folder is not None
+    )
+    return Source(tuple(runs), baseline=baseline, margin=margin, loads=under_load, **options)
 
 
-def hash_of(folder: Path) -> str:
-    """SHA-256 over the files of a saved run that figures are made from.
+def hash_of(folder: Path, files: Sequence[str] = RUN_FILES) -> str:
+    """SHA-256 over the files of a saved run, or load, that figures are made from.
 
     Raises:
         OSError: one of them cannot be read.
     """
     digest = hashlib.sha256()
-    for name in (SUMMARY, MANIFEST, RANKINGS, PER_QUERY, TIMINGS):
+    for name in files:
         digest.update(hashlib.sha256((folder / name).read_bytes()).digest())
     return digest.hexdigest()
 

@@ -13,6 +13,7 @@ from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.needs_judgements import unjudged
+from retrieval_bench.load.saved import find_load, read_load
 from retrieval_bench.reports.methods import methods as methods_of
 from retrieval_bench.reports.page.file import check_place, write_page
 from retrieval_bench.reports.page.html_page import report_page
@@ -51,6 +52,7 @@ def write_report(
     path: Path,
     datasets: Sequence[str | Path | Dataset] = (),
     *,
+    loads: Sequence[str | Path] = (),
     metrics: Sequence[str] = (),
     title: str = "",
     with_text: bool = True,
@@ -61,6 +63,7 @@ def write_report(
     Args:
         datasets: where those of the runs are, unless the runs say it; without one the page has no
             slices and no single queries.
+        loads: names or folders of saved loads, a section each.
         metrics: those that were chosen among the ones of the runs, for the page to say it.
         with_text: False leaves out the texts of queries and documents.
         methods: also write how it was made, for an article, beside it: ``.tex`` and ``.bib``.
@@ -75,8 +78,11 @@ def write_report(
             raise unjudged(group.dataset, split, "--methods", instead="leave --methods out")
     sources = datasets_of([group.runs for group in comparison.groups], datasets)
     analysis = analyse(comparison, sources)
-    source = source_of(comparison, metrics=tuple(metrics), title=title, with_text=with_text)
-    page = report_page(analysis, title=title, with_text=with_text, source=source)
+    under_load = [read_load(find_load(name)) for name in loads]
+    source = source_of(
+        comparison, under_load, metrics=tuple(metrics), title=title, with_text=with_text
+    )
+    page = report_page(analysis, under_load, title=title, with_text=with_text, source=source)
     write_page(path, page)
     others = []
     if methods:

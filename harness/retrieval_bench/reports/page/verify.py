@@ -23,13 +23,15 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import RecordError, counted
 from retrieval_bench.core.types import Dataset
+from retrieval_bench.load.saved import read_load
 from retrieval_bench.reports.page.html_page import report_page
-from retrieval_bench.reports.page.provenance import Saved, Source, hash_of
+from retrieval_bench.reports.page.provenance import RUN_FILES, Saved, Source, hash_of
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.runs.dataset import datasets_of
 from retrieval_bench.runs.evaluation import evaluate
+from retrieval_bench.runs.find import LOADS, RUNS, Kind
 from retrieval_bench.runs.latency import latency_report
-from retrieval_bench.runs.records import DEFAULT_ROOT, read_run
+from retrieval_bench.runs.records import LOAD, read_run
 from retrieval_bench.runs.run import Run, only_metrics
 
 _SHOWN = 20
@@ -96,16 +98,17 @@ def verify(
     """Work out all figures of ``page`` once more.
 
     Args:
-        runs: where its runs are now, unless they lie where they lay, or in ``results/runs``.
+        runs: where its runs and loads are now, unless they lie where they lay, or in ``results``.
         datasets: where their datasets are now.
 
     Raises:
         RecordError: it is no report, or one of an earlier version.
     """
     text, source = _read(page)
-    found, problems = _found(source, [*runs])
-    if problems:
-        return Verification(str(page), 0, (), tuple(problems), ())
+    found, problems = _found(source.runs, [*runs], RUNS, RUN_FILES)
+    under_load, more = _found(source.loads, [*runs], LOADS, (LOAD,))
+    if problems or more:
+        return Verification(str(page), 0, (), (*problems, *more), ())
     # They stand in the page under the folders in which they lay when it was made.
     given = [
         replace(read_run(folder), folder=Path(saved.folder))
@@ -115,7 +118,13 @@ def verify(
     comparison = compare_runs(loaded, baseline=source.baseline, margin=source.margin)
     sources = datasets_of([group.runs for group in comparison.groups], datasets)
     analysis = analyse(comparison, sources)
-    again = report_page(analysis, title=source.title, with_text=source.with_text, source=source)
+    loads = [
+        replace(read_load(folder), folder=Path(saved.folder))
+        for folder, saved in zip(under_load, source.loads, strict=True)
+    ]
+    again = report_page(
+        analysis, loads, title=source.title, with_text=source.with_text, source=source
+    )
     missing = [one for one in sources if isinstance(one, str)]
     said, now = (_parts(one, without_dataset=bool(missing)) for one in (text, again))
     differences = [
@@ -150,25 +159,29 @@ def _read(page: Path) -> tuple[str, Source]:
         ) from None
 
 
-def _found(source: Source, given: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """The folder of each run of the page, and which are not there or not the same."""
+def _found(
+    wanted: Sequence[Saved], given: Sequence[Path], of: Kind, files: Sequence[str]
+) -> tuple[list[Path], list[str]]:
+    """The folder of each record of the page, and which are not there or not the same."""
     folders, problems = [], []
-    for run in source.runs:
-        places = [*_places(run, given)]
-        hashes = [hash_of(place) for place in places]
+    for run in wanted:
+        places = [*_places(run, given, of)]
+        hashes = [hash_of(place, files) for place in places]
         if run.sha256 in hashes:
             folders.append(places[hashes.index(run.sha256)])
         elif places:
-            problems.append(f"{places[0]} is not the run that the page was made from: it changed.")
+            problems.append(
+                f"{places[0]} is not the {of.noun} that the page was made from: it changed."
+            )
         else:
             problems.append(f"{run.folder} is not there: say where it is, behind the file.")
     return folders, problems
 
 
-def _places(run: Saved, given: Sequence[Path]) -> Iterator[Path]:
+def _places(run: Saved, given: Sequence[Path], of: Kind) -> Iterator[Path]:
     name = Path(run.folder).name
-    for place in (*given, Path(run.folder), DEFAULT_ROOT / name):
-        if place.name == name and (place / "summary.json").is_file():
+    for place in (*given, Path(run.folder), of.root / name):
+        if place.name == name and (place / of.file).is_file():
             yield place
 
 
