@@ -23,6 +23,7 @@ import numpy as np
 from retrieval_bench.load.capacity import Limit
 from retrieval_bench.load.levels import LevelResult, State
 from retrieval_bench.load.load import LoadResult, Plan, load
+from tests.builders.cluster import local_cluster
 from tests.builders.queue_server import Running, connect, running
 
 DATASET = "science-mini"
@@ -223,11 +224,7 @@ def processes(n: int = 5, on: str | None = None) -> None:
 
 def cluster(n: int = 5) -> None:
     """Two local workers beside one process."""
-    from retrieval_bench.measure.cluster import dask
-
-    with dask().LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-    ) as made:
+    with local_cluster() as made:
         processes(n, made.scheduler_address)
 
 

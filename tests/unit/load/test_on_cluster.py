@@ -21,6 +21,7 @@ from retrieval_bench.load.levels import State
 from retrieval_bench.load.load import LoadResult, Plan, load
 from retrieval_bench.load.stamps import COLUMNS, DONE, DUE, SENT
 from retrieval_bench.measure import cluster as clusters
+from tests.builders.cluster import local_cluster
 from tests.builders.reporters import Remembering
 
 pytestmark = [pytest.mark.needs("distributed"), pytest.mark.slow]
@@ -28,13 +29,7 @@ pytestmark = [pytest.mark.needs("distributed"), pytest.mark.slow]
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
-    with clusters.dask().LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=50,
-    ) as made:
+    with local_cluster() as made:
         yield made
 
 
