@@ -236,7 +236,7 @@ def row(name: str) -> str:
             if one.verdict in by_verdict and one.cheat not in not_theirs:
                 by_verdict[one.verdict].append(one.cheat)
     cells = ["; ".join(cheats) or "–" for cheats in by_verdict.values()]
-    return f"| {name} | {' | '.join(cells)} | {'; '.join(not_theirs) or '–'} |"
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
