@@ -1,1 +1,1 @@
-"""Retrieval by words: BM25 in two libraries, and the index that both share."""
+"""Retrieval by words: BM25, learned term weights, and the index that they share."""
