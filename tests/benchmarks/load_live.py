@@ -240,6 +240,42 @@ def slo(n: int = 5) -> None:
         print(capacity, f"theory {theory:.0f} a second", flush=True)
 
 
+def soak(seconds: int = 600) -> None:
+    """16 clients in turn for long: memory of the generator grows by its stamps alone, and no call
+    is lost."""
+    with running(seed=0, mean_s=0.002) as server:
+        config = server.config | {"pid": server.process.pid}
+        plan = Plan(clients=[16], seconds=float(seconds), soak=True)
+        with tempfile.TemporaryDirectory() as folder:
+            one = load(config, DATASET, plan, out=Path(folder) / "load").levels[0]
+    assert one.course is not None
+    print(one.result.state.value, f"{one.result.calls:,} calls, {one.result.failed} failed")
+    print(f"  MB a minute: generator {one.course.memory_mb_a_minute} without its stamps, "
+          f"server {one.course.server_mb_a_minute}; p50 drifts {one.course.drift}")  # fmt: skip
+
+
+def killed(n: int = 3) -> None:
+    """A server that is killed 10 s after the begin of the level, and starts again 5 s later."""
+    for seed in range(n):
+        over = threading.Event()
+        with running(seed=seed, mean_s=0.002) as server:
+            trouble = threading.Thread(target=_kill_and_start, args=(server, seed, over))
+            trouble.start()
+            one = loaded(server, Plan(rates=[100.0], seconds=40.0, soak=True)).levels[0]
+            over.set()
+            trouble.join()
+        print(one.result.state.value, f"{one.result.calls:,} calls, {one.result.failed} failed")
+        print(f"  {one.course and one.course.outages}", flush=True)
+
+
+def _kill_and_start(server: Running, seed: int, over: threading.Event) -> None:
+    time.sleep(3.0 + 2.0 + 10.0)  # one call at a time, the warm-up, the level
+    server.process.kill()
+    time.sleep(5.0)
+    with running(seed=seed, mean_s=0.002, port=server.port):
+        over.wait()
+
+
 STUDIES: dict[str, Callable[..., None]] = {
     "stall": stall,
     "loadgen": loadgen,
@@ -248,6 +284,8 @@ STUDIES: dict[str, Callable[..., None]] = {
     "processes": processes,
     "cluster": cluster,
     "slo": slo,
+    "soak": soak,
+    "killed": killed,
 }
 
 if __name__ == "__main__":

@@ -37,15 +37,18 @@ class Server:
 
     Args:
         stall_s, each_s: it stands still so long, so often.
+        port: 0 = any that is free.
     """
 
-    def __init__(self, times: NDArray[np.float64], stall_s: float = 0.0, each_s: float = 0.0):
+    def __init__(
+        self, times: NDArray[np.float64], stall_s: float = 0.0, each_s: float = 0.0, port: int = 0
+    ):
         self.times = times
         self.came: list[int] = []
         self.done: list[int] = []
         self._stall_s, self._each_s = stall_s, each_s
         self._waiting: queue.SimpleQueue[socket.socket] = queue.SimpleQueue()
-        self.socket = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.socket = socket.create_server(("127.0.0.1", port), backlog=256)
         for run in (self._accept, self._serve):
             threading.Thread(target=run, daemon=True).start()
 
@@ -114,7 +117,7 @@ class Running:
 @contextmanager
 def running(**given: Any) -> Iterator[Running]:
     """A server with these service times: ``seed``, ``mean_s``, ``constant``, ``stall_s``,
-    ``each_s``."""
+    ``each_s``, ``port``."""
     with subprocess.Popen(
         [sys.executable, "-m", __name__, json.dumps(given)],
         stdin=subprocess.PIPE,
@@ -158,7 +161,7 @@ def connect(port: int) -> socket.socket:
 def _main(given: dict[str, Any]) -> None:
     sys.setswitchinterval(0.0002)
     of = {"seed": 0, "mean_s": 0.002, "constant": False} | given
-    rest = {name: of.pop(name) for name in ("stall_s", "each_s") if name in of}
+    rest = {name: of.pop(name) for name in ("stall_s", "each_s", "port") if name in of}
     server = Server(service_s(of["seed"], of["mean_s"], constant=of["constant"]), **rest)
     say = sys.stdout.write
     say(f"{server.socket.getsockname()[1]}\n")

@@ -45,7 +45,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 1_670,
     "retrieval_bench_retrievers/text": 750,
     "product": 95_560,
-    "tests": 79_900,
+    "tests": 79_940,
     "frozen data": 11_450,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,
