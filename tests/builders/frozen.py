@@ -72,6 +72,10 @@ MEASURING: dict[str, tuple[str, ...]] = {
         *("explain", "shrunk.py:Shrunk", "--by", "loss", "--dataset", "filtered"),
         *("--k", "2", "--rounds", "1"),
     ),
+    "sweep": (
+        *("bench", "partly.py:Partly", "--sweep", "eighths=2,8", "--dataset", "filtered"),
+        *("--k", "2", "--filters", "100", *ONCE),
+    ),
     "bench-ties": ("bench", "constant.yaml", "--dataset", "filtered", "--k", "2", *ONCE),
     "bench-launches": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--launches", "1"),
     "bench-cold": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--cold", "1"),

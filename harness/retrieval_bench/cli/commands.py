@@ -118,7 +118,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "bench": (
         "hybrid",
         "bm25 --dataset my/folder --k 100",
-        "bm25 --set k1=1.2 --metrics nDCG@10",
+        "dense-hnsw --sweep ef_search=16,32,64,128 --recall 0.95",
     ),
     "compare": (
         "bm25 dense hybrid",

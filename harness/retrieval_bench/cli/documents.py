@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from retrieval_bench.approximate.swept import Sweep
 from retrieval_bench.cli.console import SCHEMA_VERSION
 from retrieval_bench.cli.problem import Error
 from retrieval_bench.comparison.analysis import Compared
@@ -89,6 +90,7 @@ DOCUMENTS: Mapping[str, Entry] = {
     "plan": Entry("bench --dry-run", (PlannedRun, Plans)),
     "probe": Entry("bench --probe", (Probe,), Probe.schema_version),
     "tutorial": Entry("bench --protocol tutorial", (Tutorial,)),
+    "sweep": Entry("bench --sweep", (Sweep,), Sweep.schema_version),
     "compare": Entry("compare", (Compared,)),
     "load": Entry("load", (LoadResult,), LoadResult.schema_version),
     "loads": Entry("compare LOAD LOAD", (ComparedLoads,), ComparedLoads.schema_version),

@@ -184,6 +184,21 @@ class Retriever(ABC):
         are loaded for it. Optional."""
         return ()
 
+    def searching(self, changed: Mapping[str, Any]) -> Retriever | None:
+        """This retriever over the same index, searched in another way: it shares everything with
+        this one, and is not closed. None where that takes an index of its own; a parameter that is
+        called ``exact`` is found without this method. Asked before ``index``, whether it can, and
+        again after it. Optional.
+
+        Args:
+            changed: values of parameters by their dotted paths; ``exact: True`` is an exhaustive
+                search of the same vectors.
+
+        Raises:
+            ConfigError: a value that makes no sense.
+        """
+        return None
+
     def over(self, memory: Answers, path: str = "") -> Retriever:
         """This retriever with answers from ``memory``: whoever is made of others puts these over
         it, under names that its rankings keep their lists by.

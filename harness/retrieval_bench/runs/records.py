@@ -59,10 +59,12 @@ TEXT = "summary.txt"
 COLD = "cold.json"
 DUET = "duet.json"
 LOAD = "load.json"
+SWEEP = "sweep.json"
 LOADED = ("calls-*.npy", "quality-*.npy")
 _PENDING = ".summary.json"
 _FILES = (
-    *(SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, DUET, LOAD, *LOADED, _PENDING),
+    *(SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, DUET, LOAD, SWEEP),
+    *(*LOADED, _PENDING),
     SUMS,
 )
 """Patterns of the names of all that a record is made of."""

@@ -108,7 +108,7 @@ class Dense(Encoded[Encoder]):
         super().__init__(encoder)
         require("faiss-cpu", encoder.engine.extra, WHERE)
         self._language: str | None = None
-        self._exact_filters = False
+        self._exactly = self._exact_filters = False
         self._groups: _Groups | None = None
         self._sample: list[str] = []
         self._fitted: tuple[tuple[Query, ...], EncoderFit] | None = None
@@ -332,6 +332,18 @@ class Dense(Encoded[Encoder]):
         add("filter", what, filtering, _exact_filters=False)
         return made
 
+    def searching(self, changed: Mapping[str, Any]) -> Dense | None:
+        """``exact``, and ``index.ef_search`` or ``index.nprobe``, whose path may be left out."""
+        given = dict(changed)
+        exactly = bool(given.pop("exact", self._exactly))
+        settings = self._settings.searched(given)
+        if settings is None:
+            return None
+        other = copy(self)
+        other._exactly, other._settings = exactly, settings
+        other._index = self._index and self._index.searched(settings)
+        return other
+
     def _with(self, **changed: Any) -> Dense:
         """The same, not indexed, with other attributes."""
         other = copy(self)
@@ -354,7 +366,7 @@ class Dense(Encoded[Encoder]):
     def _best(
         self, asked: Vectors, k: int, allowed: NDArray[np.bool_] | None
     ) -> tuple[list[str], NDArray[np.float64]]:
-        exactly = self._exact_filters and allowed is not None
+        exactly = self._exactly or (self._exact_filters and allowed is not None)
         return self._ranked(asked, k, allowed, exactly=exactly)
 
     def _kept(self, vectors: Vectors) -> Vectors:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -92,6 +93,19 @@ class IndexSettings:
             [self.kind, *(f"{key} {getattr(self, key)}" for key in _KEYS[self.kind][-1:])]
         )
 
+    def searched(self, changed: Mapping[str, Any]) -> IndexSettings | None:
+        """The same index, searched farther or less far: ``ef_search`` or ``nprobe``, also by its
+        path ``index.ef_search``; None where another index is asked for.
+
+        Raises:
+            ConfigError: no whole number of at least 1.
+        """
+        given = {key.removeprefix("index."): n for key, n in changed.items()}
+        if set(given) - {*_KEYS[self.kind][-1:]}:
+            return None
+        numbers = {key: whole_number(n, f"index.{key}") for key, n in given.items()}
+        return replace(self, **numbers) if numbers else self  # type: ignore[arg-type]
+
     def describe(self, n: int) -> dict[str, Any]:
         """For the manifest: the settings, and what ``n`` vectors are searched with."""
         found = {"type": self.kind, **{key: getattr(self, key) for key in _KEYS[self.kind]}}
@@ -141,6 +155,9 @@ class Index(Protocol):
         """What an exhaustive search of the vectors that are kept finds; arguments as of
         ``nearest``."""
 
+    def searched(self, settings: IndexSettings) -> Index:
+        """The same, searched as ``settings`` say."""
+
     @property
     def nbytes(self) -> int:
         """Bytes of what it keeps: vectors, links, lists."""
@@ -160,6 +177,9 @@ class _Flat:
         return _exhaustive(query, self._vectors, k, among)
 
     exactly_nearest = nearest
+
+    def searched(self, settings: IndexSettings) -> Index:
+        return self
 
     @property
     def nbytes(self) -> int:
@@ -219,6 +239,12 @@ class _Built:
             flat = faiss.rev_swig_ptr(index.get_xb(), index.ntotal * index.d)
             return _exhaustive(query, flat.reshape(index.ntotal, index.d), k, among)
         return self._search(index, query, k, among, faiss.SearchParameters())
+
+    def searched(self, settings: IndexSettings) -> Index:
+        other = copy(self)
+        if other._settings.kind == settings.kind:  # else there are too few vectors for it
+            other._settings = settings
+        return other
 
     @property
     def nbytes(self) -> int:

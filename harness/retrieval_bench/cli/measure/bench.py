@@ -17,6 +17,7 @@ from retrieval_bench.cli.console import (
     working,
 )
 from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
+from retrieval_bench.cli.measure.sweep import add_sweep, refuse_without_sweep, run_sweep
 from retrieval_bench.cli.options import add_measuring, add_retriever, protocol_of
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def add_bench(commands: Any, name: str, **texts: str) -> None:
         metavar="N",
         help="print the answers to the first N queries with their texts, measure and save nothing",
     )
+    add_sweep(bench)
     add_measuring(bench)
     bench.set_defaults(run=_bench)
 
@@ -66,6 +68,9 @@ def _bench(options: argparse.Namespace) -> int:
     from retrieval_bench.reports import frames
     from retrieval_bench.reports.tables.measure.cold import cold_tables
 
+    if options.sweep is not None:
+        return run_sweep(options)
+    refuse_without_sweep(options)
     if options.cold is not None and options.cold < 1:
         raise ConfigError(
             f"--cold {options.cold}",

@@ -83,6 +83,11 @@ class Wrapped(Retriever):
             for rung in self.inner.rungs()
         ]
 
+    def searching(self, changed: Mapping[str, Any]) -> Retriever | None:
+        """The inner retriever searched in another way."""
+        found = self.inner.searching(changed)
+        return found and self.around(found)
+
     def over(self, memory: Answers, path: str = "") -> Retriever:
         """The inner retriever over ``memory``."""
         return self.around(self.inner.over(memory, path))

@@ -1,0 +1,159 @@
+"""All values of a parameter under one kind of filter: what an exhaustive search finds, then every
+value in turn, call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.approximate.selectivity import Layer
+from retrieval_bench.approximate.swept import (
+    SweptLevel,
+    SweptValue,
+    cheapest,
+    may_do,
+    reach_of,
+)
+from retrieval_bench.approximate.truth import DEEPER, Truth, truth_of
+from retrieval_bench.core.errors import ContractError
+from retrieval_bench.core.foreign import foreign_code, innermost, message_of
+from retrieval_bench.core.progress import Task
+from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.filtered import filtered
+from retrieval_bench.measure.calls import NOT_RUN, Measurement, System, Timings
+from retrieval_bench.measure.runner import measure
+from retrieval_bench.runs.latency import latency_report
+from retrieval_bench.runs.timing_facts import PercentileFacts
+from retrieval_bench.stats.intervals import SHARE, mean_intervals
+
+_ENCODE = "encode"
+_P50 = (50.0,)
+
+
+def measured_level(
+    exact: System,
+    systems: Mapping[float, System],
+    layer: Layer,
+    experiment: Experiment,
+    *,
+    wanted: float,
+    progress: Task,
+) -> tuple[SweptLevel | None, Mapping[str, Any]]:
+    """What ``systems`` find and take, one for each value, and the noise meanwhile; None where the
+    user stopped it before the first call counted.
+
+    The exhaustive search is measured before them, one call a query: between their calls it would
+    leave the processor's caches full of its own vectors.
+    """
+    k, protocol, data = experiment.k, experiment.protocol, experiment.dataset
+    once = replace(protocol, rounds=1)
+    (true,) = measure([exact], layer.queries, k + DEEPER, once)
+    if true.interrupted:
+        return None, true.noise
+    truths = [
+        None if ranking is None else _truth(exact, query, ranking, k)
+        for query, ranking in zip(layer.queries, true.rankings, strict=True)
+    ]
+    found = measure([*systems.values()], layer.queries, k, protocol, progress=progress)
+    if not any(len(one.timings.wall_ns) for one in found):
+        return None, found[0].noise
+    reached = [
+        truth is not None and all(one.status[at] != NOT_RUN for one in found)
+        for at, truth in enumerate(truths)
+    ]
+    kept = [truth if there else None for truth, there in zip(truths, reached, strict=True)]
+    rows = [
+        _value(value, one, system, layer.queries, kept, dataset=data, wanted=wanted)
+        for (value, system), one in zip(systems.items(), found, strict=True)
+    ]
+    chosen = cheapest(rows)
+    whole, search = _p50s(true.timings)
+    level = SweptLevel(
+        layer.name,
+        layer.share,
+        sum(reached),
+        whole.value,
+        search.value if search else None,
+        tuple(rows),
+        chosen.value if chosen else None,
+        may_do(rows, chosen),
+        partial=any(one.interrupted for one in found),
+    )
+    return level, found[0].noise
+
+
+def _truth(exact: System, query: Query, ranking: Ranking, k: int) -> Truth | None:
+    can = exact.retriever.capabilities
+
+    def failed(problem: BaseException) -> ContractError:
+        return ContractError(
+            f"an exhaustive search failed with {message_of(problem)}",
+            where=f"query {query.id!r}, {innermost(problem)}",
+        )
+
+    def again(depth: int) -> Ranking:
+        with foreign_code(failed):
+            raw = exact.retriever.search(query, depth)
+        return checked_ranking(raw, depth, exact.known_ids, has_scores=can.has_scores)
+
+    return truth_of(ranking, k, can.score_tolerance, again)
+
+
+def _value(
+    value: float,
+    found: Measurement,
+    system: System,
+    queries: Sequence[Query],
+    truths: Sequence[Truth | None],
+    *,
+    dataset: Dataset,
+    wanted: float,
+) -> SweptValue:
+    recalls = [
+        None if truth is None else truth.recall(ranking)
+        for truth, ranking in zip(truths, found.rankings, strict=True)
+    ]
+    known = np.array([one for one in recalls if one is not None], dtype=np.float64)
+    ci95 = _interval(known)
+    whole, search = _p50s(found.timings)
+    of_filters = filtered(dataset, queries, found.rankings, system.retriever.capabilities)
+    return SweptValue(
+        value,
+        float(known.mean()) if len(known) else None,
+        ci95,
+        reach_of(ci95, wanted),
+        whole.value,
+        whole.ci95,
+        search.value if search else None,
+        search.ci95 if search else None,
+        sum(
+            ranking is None and truth is not None
+            for ranking, truth in zip(found.rankings, truths, strict=True)
+        ),
+        of_filters.leaked if of_filters else None,
+        tuple(recalls),
+    )
+
+
+def _interval(recalls: NDArray[np.float64]) -> tuple[float, float] | None:
+    if len(recalls) < 2:
+        return None
+    low, high = mean_intervals(recalls[:, None], [SHARE])[0].tolist()
+    return low, high
+
+
+def _p50s(timings: Timings) -> tuple[PercentileFacts, PercentileFacts | None]:
+    """Of whole calls, and of what is left of them without encoding the query; None where nobody
+    says how long that took."""
+    whole = latency_report(timings, _P50).at("p50")
+    encoding = timings.stages.get(_ENCODE)
+    if encoding is None:
+        return whole, None
+    searching = replace(timings, wall_ns=timings.wall_ns - np.maximum(encoding, 0))
+    return whole, latency_report(searching, _P50).at("p50")

@@ -1,0 +1,220 @@
+"""``bench --sweep``: one retriever at several values of a parameter, held against an exhaustive
+search of its own vectors. All values are measured together, call by call in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from retrieval_bench.approximate.level import measured_level
+from retrieval_bench.approximate.selectivity import Layer, layers
+from retrieval_bench.approximate.swept import Sweep, SweptLevel
+from retrieval_bench.approximate.ways import EXACT, Ways, ways_of
+from retrieval_bench.core import secrets
+from retrieval_bench.core.config import parse_value
+from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data import given_dataset
+from retrieval_bench.experiment.candidate import ask
+from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.experiment.warnings import drawn
+from retrieval_bench.measure.environment import environment, machine
+from retrieval_bench.measure.machine.disturbances import disturbances
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.runs.records import (
+    SWEEP,
+    cannot_write,
+    check_destination,
+    new_folder,
+    slug,
+    to_json,
+)
+
+RECALL = 0.95
+ROOT = Path("results") / "sweeps"
+_MOST = 50
+
+
+def parse_sweep(text: str) -> tuple[str, tuple[float, ...]]:
+    """A parameter and its values, from ``ef_search=16,32,64``; each value once, from low to high.
+
+    Raises:
+        ConfigError: no parameter, no value, more than fifty, or a value that is not a number.
+    """
+    path, equals, written = text.partition("=")
+    values = parse_value(f"[{written.strip('[]')}]", f"--sweep {text}") if equals else []
+    wrong = [one for one in values if isinstance(one, bool) or not isinstance(one, int | float)]
+    if not path or path != path.strip() or not values or wrong or len(values) > _MOST:
+        what = f": {wrong[0]!r} is not a number" if wrong else ""
+        raise ConfigError(
+            f"--sweep {text}{what}",
+            accepted=f"a parameter and up to {_MOST} numbers",
+            fix="such as --sweep ef_search=16,32,64,128",
+        )
+    return path, tuple(sorted(set(values)))
+
+
+def sweep(
+    retriever: Any,
+    dataset: str | Path | Dataset,
+    parameter: str,
+    values: Sequence[float],
+    *,
+    recall: float = RECALL,
+    filters: Sequence[str] = (),
+    split: str = "test",
+    language: str | None = None,
+    self_hits: str | None = None,
+    k: int = 10,
+    overrides: Sequence[str] = (),
+    protocol: Protocol | None = None,
+    out: Path | None = None,
+    save: bool = True,
+    reporter: Reporter | None = None,
+) -> Sweep:
+    """Recall against exact search and p50 at each value, as asked and under ``filters``.
+
+    Args:
+        retriever, dataset, split, language, self_hits, k, overrides: as for
+            :func:`.prepare`; queries need no judgement.
+        recall: that is wanted, above 0 and below 1.
+        filters: as :func:`.layers` takes them.
+        out: folder of the record; None = a new one under ``results/sweeps``.
+
+    Raises:
+        HarnessError: what was given cannot be used, or a value cannot be had.
+    """
+    protocol = protocol or Protocol()
+    _check(recall, protocol)
+    if save:
+        check_destination(out, ROOT, "sweep")
+    data = given_dataset(dataset, split, language=language, self_hits=self_hits)
+    together, asked = layers(data, filters)
+    experiment = prepare(
+        [retriever],
+        together,
+        k=k,
+        overrides=overrides,
+        protocol=protocol,
+        every_query=True,
+        save=False,
+    )
+    if filters:
+        _check_filtering(experiment)
+    changes = [EXACT, *({parameter: value} for value in values)]
+    ways = ways_of(experiment, retriever, overrides, changes)
+    levels, told = _levels(ways, asked, values, recall, reporter or Silent())
+    if not levels:
+        raise KeyboardInterrupt  # there is nothing to keep
+    whole = len(levels) == len(asked) and not levels[-1].partial
+    (base,) = experiment.candidates
+    result = Sweep(
+        base.name,
+        data.name,
+        data.fingerprint,
+        data.split,
+        k,
+        parameter,
+        recall,
+        "complete" if whole else "partial",
+        tuple(query.id for query in data.queries),
+        tuple(levels),
+        {"name": base.name, **base.config},
+        tuple(dict.fromkeys([*drawn(data), *_failed(levels), *told])),
+        environment(protocol.threads),
+    )
+    return _saved(result, out) if save else result
+
+
+def _levels(
+    ways: Ways,
+    asked: Sequence[Layer],
+    values: Sequence[float],
+    recall: float,
+    reporter: Reporter,
+) -> tuple[list[SweptLevel], list[str]]:
+    """All that were measured before the user stopped it, and what is to be told of them."""
+    experiment, levels, told = ways.experiment, list[SweptLevel](), list[str]()
+    (base,), threads = experiment.candidates, experiment.protocol.threads
+    with ways.ready(reporter) as (exact, *systems):
+        for layer in asked:
+            with reporter.phase(Phase(Step.SEARCHING, f"{base.name}, {layer.name}")) as task:
+                level, noise = measured_level(
+                    exact,
+                    dict(zip(values, systems, strict=True)),
+                    layer,
+                    experiment,
+                    wanted=recall,
+                    progress=task,
+                )
+            told += disturbances(noise, machine(), threads)
+            if level is not None:
+                levels.append(level)
+            if level is None or level.partial:
+                break
+        facts = ask(replace(base, retriever=systems[0].retriever), "describe", told, {})
+    return levels, [*_exhaustive(facts), *told]
+
+
+def _check(recall: float, protocol: Protocol) -> None:
+    if not 0 < recall < 1:
+        raise ConfigError(
+            f"--recall {recall:g}",
+            accepted="a share above 0 and below 1: that all is found, no sample shows",
+            fix="such as --recall 0.95",
+        )
+    if protocol.launches:
+        raise ConfigError(
+            f"{counted(protocol.launches, 'launch')} with --sweep",
+            accepted="one process, in which the values take turns",
+            fix="leave --launches out, or name another --profile",
+        )
+
+
+def _check_filtering(experiment: Experiment) -> None:
+    (base,) = experiment.candidates
+    can = base.capabilities
+    if can.external or not can.filters:
+        experiment.close()
+        why = "holds its documents already" if can.external else "does not say that it filters"
+        raise ConfigError(
+            f"--filters with {base.name}, which {why}",
+            accepted="a retriever that is given the documents, with the fields to filter by, and "
+            "has the capability `filters`",
+            fix="leave --filters out; queries of the dataset may have filters of their own",
+        )
+
+
+def _exhaustive(facts: Mapping[str, Any]) -> list[str]:
+    """Where the index is none, since there are too few vectors."""
+    index = facts.get("index")
+    used = str(index.get("used", "")) if isinstance(index, Mapping) else ""
+    return [f"The index is {used}: every value searches exhaustively."] * used.startswith("flat")
+
+
+def _failed(levels: Sequence[SweptLevel]) -> list[str]:
+    failed = max(one.failed for level in levels for one in level.values)
+    what = (
+        f"{counted(failed, 'query')} without an answer at one value: each counts as a recall of 0."
+    )
+    return [what] if failed else []
+
+
+def _saved(result: Sweep, out: Path | None) -> Sweep:
+    created = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    record = "-".join((created, slug(result.retriever), slug(result.dataset), token_hex(4)))
+    folder = (ROOT / record if out is None else out).absolute()
+    head = {"schema_version": result.schema_version, "sweep_id": record}
+    text = to_json(secrets.redact({**head, **result.as_dict()}))
+    try:
+        with new_folder(folder, record) as new:
+            (new / SWEEP).write_text(text + "\n", encoding="utf-8")
+    except OSError as problem:
+        raise cannot_write(folder, problem, "sweep") from None
+    return replace(result, folder=folder)

@@ -1,0 +1,59 @@
+"""What an exhaustive search finds, and the share of it that another search of the same vectors
+does. No judgement plays a part: this recall says nothing of relevance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from retrieval_bench.core.types import Ranking
+
+DEEPER = 16
+"""Hits beyond k that an exhaustive search is asked for, to see which documents tie with the last
+of the first k."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is right for one query.
+
+    Attributes:
+        best: documents among the first k of the exhaustive search, and those that tie with the last
+            of them: which of these come first is chance.
+        wanted: hits that there are, k at most.
+    """
+
+    best: frozenset[str]
+    wanted: int
+
+    def recall(self, found: Ranking | None) -> float:
+        """The share of the ``wanted`` hits that is right among ``found``, at most k; of a query
+        that failed 0."""
+        right = 0 if found is None else len(self.best.intersection(found.doc_ids))
+        return min(right, self.wanted) / self.wanted
+
+
+def truth_of(
+    exact: Ranking, k: int, tolerance: float, ask: Callable[[int], Ranking]
+) -> Truth | None:
+    """What is right, or None where nothing is to be found.
+
+    Args:
+        exact: the ranking of an exhaustive search for ``k`` + :data:`DEEPER` hits.
+        tolerance: relative difference below which two scores are the same.
+        ask: the same search for another number of hits: where all of ``exact`` tie with the last of
+            the first ``k``, twice as many are asked for.
+    """
+    depth = k + DEEPER
+    while len(exact) > k and exact.scores is not None:
+        scores = np.asarray(exact.scores, dtype=np.float64)
+        tied = scores >= scores[k - 1] - tolerance * abs(scores[k - 1])
+        if len(exact) < depth or not tied.all():
+            best = [exact.doc_ids[at] for at in np.flatnonzero(tied).tolist()]
+            return Truth(frozenset(best), k)
+        depth *= 2
+        exact = ask(depth)
+    wanted = min(k, len(exact))
+    return Truth(frozenset(exact.doc_ids[:k]), wanted) if wanted else None

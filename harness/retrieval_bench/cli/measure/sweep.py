@@ -1,0 +1,106 @@
+"""``bench --sweep``: recall against exact search and p50 at each value of a parameter."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, say, show, working
+from retrieval_bench.cli.options import protocol_of
+
+
+def add_sweep(bench: argparse.ArgumentParser) -> None:
+    """The options of ``bench --sweep``."""
+    group = bench.add_argument_group("approximate against exact")
+    group.add_argument(
+        "--sweep",
+        metavar="KEY=N,N,...",
+        help="how much of an exhaustive search's first k is found, and the p50, at each value of a "
+        "parameter, such as ef_search=16,32,64; says the cheapest that finds enough",
+    )
+    group.add_argument(
+        "--recall",
+        type=float,
+        metavar="R",
+        help="with --sweep: the share that is enough, by the lower end of its interval "
+        "(default: 0.95)",
+    )
+    group.add_argument(
+        "--filters",
+        nargs="+",
+        default=[],
+        metavar="PERCENT",
+        help="with --sweep: also under filters that so many percent of the documents fit, such as "
+        "100 50 10 1, or `tenants`: 50 of Zipf sizes",
+    )
+
+
+def refuse_without_sweep(options: argparse.Namespace) -> None:
+    """Raise where options of ``--sweep`` would silently do nothing.
+
+    Raises:
+        ConfigError: they are given without it.
+    """
+    from retrieval_bench.core.errors import ConfigError
+
+    given = "--recall" * (options.recall is not None) or "--filters" * bool(options.filters)
+    if given:
+        raise ConfigError(
+            f"{given} without --sweep",
+            accepted="--sweep with a parameter and its values",
+            fix="such as --sweep ef_search=16,32,64, or leave it out",
+        )
+
+
+def run_sweep(options: argparse.Namespace) -> int:
+    """Measure one retriever at each value."""
+    from retrieval_bench.approximate.sweep import RECALL, parse_sweep, sweep
+    from retrieval_bench.core.errors import ConfigError, HarnessError, MissingDependencyError
+    from retrieval_bench.reports.pictures.sweep import keep_sweep
+    from retrieval_bench.reports.tables.measure.sweep import sweep_tables
+
+    usual: dict[str, Any] = {
+        "cold": None,
+        "probe": None,
+        "protocol": "own",
+        "dry_run": False,
+        "no_leaks": False,
+    }
+    usual |= {"metrics": [], "launches": None, "percentiles": []}
+    given = [name for name, value in usual.items() if getattr(options, name) != value]
+    if given:
+        raise ConfigError(
+            f"{', '.join('--' + name.replace('_', '-') for name in given)} with --sweep",
+            accepted="--sweep without them: it gives recall against exact search, and p50",
+            fix="leave one of the two out",
+        )
+    parameter, values = parse_sweep(options.sweep)
+    with working(options) as bars:
+        found = sweep(
+            options.retriever,
+            options.dataset,
+            parameter,
+            values,
+            recall=RECALL if options.recall is None else options.recall,
+            filters=options.filters,
+            split=options.split,
+            language=options.language,
+            self_hits=options.self_hits,
+            k=options.k,
+            overrides=options.set,
+            protocol=protocol_of(options),
+            out=options.out,
+            reporter=bars,
+        )
+    show(options, found, lambda: sweep_tables(found, full=True), lambda: sweep_tables(found))
+    try:
+        if options.pictures:
+            keep_sweep(found)
+    except MissingDependencyError as problem:
+        if options.verbose:
+            say(f"retrieval-bench: no picture: {problem.given}; to get it: {problem.fix}")
+    except HarnessError as problem:
+        say(f"retrieval-bench: no picture: {problem.render()}")
+    if found.status == "partial":
+        return INTERRUPTED
+    return OK if found.levels[0].queries else NOT_MEASURED
