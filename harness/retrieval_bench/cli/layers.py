@@ -17,6 +17,7 @@ from retrieval_bench.core.installation import config_folders
 from retrieval_bench.core.modules import find_file
 
 _TARGETS = {"bm25s": "bm25s", "dense": "dense", "http": "http"}
+_ENGINES = ("postgres", "qdrant")
 _MODELS = {
     "all-minilm-l6-v2-int8": {"dense-light"},
     "bge-small-en-v1.5-int8": {"dense-light", "bge-small"},
@@ -65,6 +66,10 @@ def _of_target(content: Mapping[str, Any], base: Path | None, above: frozenset[P
     elif target == "sql":
         needed = {"postgres" if params.get("dsn", "embedded") == "embedded" else "sql"}
         if "%(embedding)s" in str(params.get("statement")):
+            needed |= _model(params.get("encoder") or {})
+    elif target in _ENGINES:
+        needed = {target}
+        if params.get("mode", "dense") in ("dense", "hybrid"):
             needed |= _model(params.get("encoder") or {})
     elif target == "pipeline":
         needed = {layer for step in params["steps"] for layer in _step(step, base, above)}

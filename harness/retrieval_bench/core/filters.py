@@ -23,8 +23,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 Value = str | int | float | bool
 
 RANGES: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -127,6 +128,13 @@ class Filter:
         conditions have one name."""
         return len(self.values) == sum(1 for _ in _conditions(self.condition))
 
+    def translated(
+        self, condition: Callable[[Condition], T], group: Callable[[str, list[T]], T]
+    ) -> T:
+        """In the words of an engine: ``condition`` of each leaf, ``group`` of "and", "or" and "not"
+        (of one part)."""
+        return _translated(self.condition, condition, group)
+
     def matches(self, metadata: Mapping[str, Any]) -> bool:
         """Whether a document with this metadata fits."""
         return _matches(self.condition, metadata)
@@ -156,6 +164,16 @@ def value_at(metadata: Mapping[str, Any], field: str) -> Any:
             return MISSING
         found = found[part]
     return found
+
+
+def _translated(
+    node: Condition | Group,
+    condition: Callable[[Condition], T],
+    group: Callable[[str, list[T]], T],
+) -> T:
+    if isinstance(node, Condition):
+        return condition(node)
+    return group(node.operator, [_translated(part, condition, group) for part in node.parts])
 
 
 def _matches(node: Condition | Group, metadata: Mapping[str, Any]) -> bool:

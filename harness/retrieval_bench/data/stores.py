@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, near_names
+from retrieval_bench.core.filters import fields_of
 from retrieval_bench.core.types import Dataset, Documents
 
 STORES: dict[str, str] = {
     "postgresql": "retrieval_bench_retrievers.sql.load:load_into",
     "postgres": "retrieval_bench_retrievers.sql.load:load_into",
+    "qdrant": "retrieval_bench_retrievers.engines.qdrant:Qdrant.load_into",
+    "qdrant+https": "retrieval_bench_retrievers.engines.qdrant:Qdrant.load_into",
 }
 """Scheme of an address -> ``module:function``."""
 
@@ -35,6 +38,7 @@ class Load:
         encoder: name of a model; None = no vectors.
         index: of the vectors, one of :data:`INDEXES`.
         progress: told (documents done, documents in all).
+        fields: of the metadata, which filters of the dataset name.
     """
 
     documents: Documents
@@ -44,6 +48,7 @@ class Load:
     encoder: str | None
     index: str
     progress: Callable[[int, int], None] | None
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,9 @@ def load_documents(
             f"dataset {dataset.name} has no documents to load",
             accepted="a dataset with a corpus",
         )
-    load = Load(dataset.documents, dataset.language, address, table, encoder, index, progress)
+    fields = fields_of(query.filter for query in dataset.queries)
+    load = Load(
+        dataset.documents, dataset.language, address, table, encoder, index, progress, fields
+    )
     loaded: Loaded = plugins.load(STORES[scheme])(load)
     return loaded

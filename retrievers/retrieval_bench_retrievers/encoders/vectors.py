@@ -96,3 +96,9 @@ class DocumentVectors:
             self._note = f"no embedding cache: {what}, so every run encodes again"
             return None
         return EmbeddingCache(root, identity, self._encoder.dimension)
+
+
+def normalised(vectors: Vectors) -> Vectors:
+    """Rows of length 1; one of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32, copy=False)

@@ -15,19 +15,23 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from urllib.request import getproxies, proxy_bypass
-
-import httpx
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.failures import CallError, Kind, TransientError
 from retrieval_bench_retrievers.http.answer import shown
+
+if TYPE_CHECKING or find_spec("httpx2") is not None:
+    import httpx2 as httpx  # httpx is no longer kept up; this one goes on with its names
+else:
+    import httpx
 
 CONNECTIONS = ("reused", "new")
 
@@ -54,6 +58,7 @@ class Line:
         host: of the service: where it is this machine, no proxy stands between.
 
     Attributes:
+        library: that makes the connections.
         opened: connections so far.
         redirected: answers that led elsewhere, so far.
         proxied: requests that went through a proxy of the environment, so far.
@@ -67,7 +72,8 @@ class Line:
         verify: bool | ssl.SSLContext,
         host: str = "",
     ) -> None:
-        logging.getLogger("httpx").addFilter(_redacted)  # once, however often it is asked to
+        self.library = httpx.__name__
+        logging.getLogger(self.library).addFilter(_redacted)  # once, however often it is asked to
         self._reuse = reuse
         self._verify = verify
         wait = _GENEROUS_S if timeout_s is None else timeout_s

@@ -94,8 +94,8 @@ class HTTP(Retriever):
         partial: str = "fail",
         encoder: dict[str, Any] | None = None,
     ) -> None:
-        for package in ("httpx", "jmespath"):
-            require(package, "http", WHERE)
+        require("httpx2", "http", WHERE, instead="httpx")
+        require("jmespath", "http", WHERE)
         from retrieval_bench_retrievers.http import client as http_client
         from retrieval_bench_retrievers.http.request import RequestTemplate
 
@@ -220,7 +220,8 @@ class HTTP(Retriever):
             "connections_opened": self._line.opened,
             **({"requests_by_proxy": self._line.proxied} if self._line.proxied else {}),
             **({"partial_answers": self._partial} if self._partial else {}),
-            "httpx": version("httpx"),
+            "httpx": version(self._line.library),
+            "http_library": self._line.library,
             "external": self._declared,
         }
         return facts | ({} if self._encoder is None else {"encoder": self._encoder.describe()})

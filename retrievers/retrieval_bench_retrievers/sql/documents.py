@@ -36,7 +36,7 @@ def document_id(document: Document) -> str:
     """
     if plain_text(document.id) != document.id:
         raise ContractError(
-            f"document id {document.id!r} cannot be stored in PostgreSQL",
+            f"document id {document.id!r} cannot be stored in a database",
             accepted="ids without NUL and without halves of surrogate pairs",
             fix="correct the corpus",
         )

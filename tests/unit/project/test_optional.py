@@ -24,7 +24,7 @@ ALWAYS = {
     # The layers `dev` and `bm25s`, without which `make check` runs nothing.
     *(
         "bm25s",
-        "httpx",
+        "httpx2",
         "ir_datasets",
         "ir_measures",
         "jmespath",

@@ -11,7 +11,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from retrieval_bench import bench
@@ -217,7 +217,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(installation, "find_spec", lambda _name: None)
     with pytest.raises(MissingDependencyError) as caught:
         construct("http", {"url": "http://h/{text}", **READ})
-    assert "the package httpx is not installed" in str(caught.value)
+    assert "the package httpx2 is not installed" in str(caught.value)
     assert "the extra `http`" in str(caught.value)
 
 

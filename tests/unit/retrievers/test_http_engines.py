@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from retrieval_bench import bench

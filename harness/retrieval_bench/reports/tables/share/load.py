@@ -17,5 +17,15 @@ def load_tables(loaded: Loaded, dataset: str) -> list[Table]:
         notes.append(f"{sent} sent now, {loaded.n_there:,} were there before.")
     vectors = "no vectors" if loaded.encoder is None else f"vectors of {loaded.encoder}"
     notes.append(f"{loaded.store}; words: {loaded.language}; {vectors}; {loaded.index} index.")
-    notes.append(next_step("next:  retrieval-bench bench postgres-text --set 'dsn=${DSN}'"))
+    notes.append(next_step(f"next:  retrieval-bench bench {_searched(loaded)}"))
     return [Table("", (), (), lead=lead, notes=notes)]
+
+
+def _searched(loaded: Loaded) -> str:
+    """The retriever that searches it, with what it has to be told."""
+    scheme = loaded.into.partition("://")[0].partition("+")[0]
+    if "postgres" in scheme or scheme == loaded.into:
+        return "postgres-text --set 'dsn=${DSN}'"
+    mode = " --set mode=bm25" if loaded.encoder is None else ""
+    table = "" if loaded.table == "documents" else f" --set table={loaded.table}"
+    return f"{scheme} --set 'uri={loaded.into}'{mode}{table}"

