@@ -19,8 +19,8 @@ LINES = {"README.md": 130, "README.ko.md": 140}
 
 MADE = ("json.md", "options.md", "python.md")
 WORDS = {"made from the code": 12_240, "written by hand": 32_000 + 560 + 650}
-"""At most so many in the guide, without records of decisions; by hand besides the pages on approximate
-indexes and on engines, which came later."""
+"""At most so many in the guide, without records of decisions; by hand besides the pages
+on approximate indexes and on engines, which came later."""
 
 
 @pytest.mark.parametrize("name", LINES)
