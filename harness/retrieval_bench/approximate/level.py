@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,10 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.filtered import filtered
+from retrieval_bench.experiment.warnings import unsteady
 from retrieval_bench.measure.calls import NOT_RUN, Measurement, System, Timings
+from retrieval_bench.measure.environment import machine
+from retrieval_bench.measure.machine.disturbances import disturbances
 from retrieval_bench.measure.runner import measure
 from retrieval_bench.runs.latency import latency_report
 from retrieval_bench.runs.timing_facts import PercentileFacts
@@ -44,9 +46,9 @@ def measured_level(
     *,
     wanted: float,
     progress: Task,
-) -> tuple[SweptLevel | None, Mapping[str, Any]]:
-    """What ``systems`` find and take, one for each value, and the noise meanwhile; None where the
-    user stopped it before the first call counted.
+) -> tuple[SweptLevel | None, list[str]]:
+    """What ``systems`` find and take, one for each value, and warnings of their times; None where
+    the user stopped it before the first call counted.
 
     The exhaustive search is measured before them, one call a query: between their calls it would
     leave the processor's caches full of its own vectors.
@@ -55,14 +57,14 @@ def measured_level(
     once = replace(protocol, rounds=1)
     (true,) = measure([exact], layer.queries, k + DEEPER, once)
     if true.interrupted:
-        return None, true.noise
+        return None, []
     truths = [
         None if ranking is None else _truth(exact, query, ranking, k)
         for query, ranking in zip(layer.queries, true.rankings, strict=True)
     ]
     found = measure([*systems.values()], layer.queries, k, protocol, progress=progress)
     if not any(len(one.timings.wall_ns) for one in found):
-        return None, found[0].noise
+        return None, []
     reached = [
         truth is not None and all(one.status[at] != NOT_RUN for one in found)
         for at, truth in enumerate(truths)
@@ -85,7 +87,9 @@ def measured_level(
         may_do(rows, chosen),
         partial=any(one.interrupted for one in found),
     )
-    return level, found[0].noise
+    told = disturbances(found[0].noise, machine(), protocol.threads)
+    told += [text for one in found for text in unsteady(experiment.candidates[0], one)]
+    return level, told
 
 
 def _truth(exact: System, query: Query, ranking: Ranking, k: int) -> Truth | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -17,6 +18,7 @@ from retrieval_bench.approximate.ways import EXACT, Ways, ways_of
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import parse_value
 from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import given_dataset
@@ -24,8 +26,7 @@ from retrieval_bench.experiment.candidate import ask
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.experiment.warnings import drawn
-from retrieval_bench.measure.environment import environment, machine
-from retrieval_bench.measure.machine.disturbances import disturbances
+from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.records import (
     SWEEP,
@@ -126,7 +127,7 @@ def sweep(
         tuple(query.id for query in data.queries),
         tuple(levels),
         {"name": base.name, **base.config},
-        tuple(dict.fromkeys([*drawn(data), *_failed(levels), *told])),
+        tuple(dict.fromkeys([*drawn(data), *_failed(levels), *_alike(parameter, levels), *told])),
         environment(protocol.threads),
     )
     return _saved(result, out) if save else result
@@ -141,11 +142,11 @@ def _levels(
 ) -> tuple[list[SweptLevel], list[str]]:
     """All that were measured before the user stopped it, and what is to be told of them."""
     experiment, levels, told = ways.experiment, list[SweptLevel](), list[str]()
-    (base,), threads = experiment.candidates, experiment.protocol.threads
+    (base,) = experiment.candidates
     with ways.ready(reporter) as (exact, *systems):
         for layer in asked:
             with reporter.phase(Phase(Step.SEARCHING, f"{base.name}, {layer.name}")) as task:
-                level, noise = measured_level(
+                level, warned = measured_level(
                     exact,
                     dict(zip(values, systems, strict=True)),
                     layer,
@@ -153,7 +154,7 @@ def _levels(
                     wanted=recall,
                     progress=task,
                 )
-            told += disturbances(noise, machine(), threads)
+            told += warned
             if level is not None:
                 levels.append(level)
             if level is None or level.partial:
@@ -204,6 +205,20 @@ def _failed(levels: Sequence[SweptLevel]) -> list[str]:
         f"{counted(failed, 'query')} without an answer at one value: each counts as a recall of 0."
     )
     return [what] if failed else []
+
+
+def _alike(parameter: str, levels: Sequence[SweptLevel]) -> list[str]:
+    """Which values change nothing as asked, such as those below the hits that are asked for."""
+    values = levels[0].values
+    same = [
+        one.value
+        for one, other in pairwise(values)
+        if one.recalls == other.recalls and one.recall != 1
+    ]
+    told = (
+        f"{parameter} {', '.join(f'{value:g}' for value in same)}: the next value finds the same."
+    )
+    return [Notice(told, Code.NOTE)] if same else []
 
 
 def _saved(result: Sweep, out: Path | None) -> Sweep:

@@ -88,6 +88,16 @@ class TestRecall:
         assert (level.queries, level.values[0].recalls[3]) == (39, None)
         assert level.values[0].recall == 1
 
+    def test_values_that_change_nothing_are_told(self) -> None:
+        class Least(Probing):
+            def search(self, query: Query, k: int) -> Ranking:
+                self.probes = max(self.probes, 3)
+                return super().search(query, k)
+
+        told = "probes 1, 2: the next value finds the same."
+        assert told in swept(Least(), [1, 2, 3, 64]).warnings
+        assert "finds the same" not in "".join(swept(Probing(), [1, 2, 64, 65]).warnings)
+
 
 CONFIG = {"target": "tests.builders.clustered:Probing", "params": {"shares": False}}
 
@@ -224,6 +234,35 @@ class TestFilters:
         (value,) = found.levels[1].values
         assert some(value.leaked) > 60
         assert some(value.recall) < 0.5
+
+
+class Stopped(Probing):
+    """Ctrl-C comes at the query ``at``, of the exhaustive search or of another one."""
+
+    at, when_exact = "q0001", False
+
+    def search(self, query: Query, k: int) -> Ranking:
+        if query.id == self.at and self.exact is self.when_exact:
+            raise KeyboardInterrupt
+        return super().search(query, k)
+
+
+class TestCtrlC:
+    NO_WARM_UP = Protocol(rounds=1, max_calls=41, warm_up_s=0.0)
+
+    def test_what_was_measured_is_kept_and_says_that_it_is_a_part(self) -> None:
+        found = swept(Stopped(), [1, 64], filters=["50"], protocol=self.NO_WARM_UP)
+        (level,) = found.levels
+        assert found.status == "partial"
+        assert 0 < level.queries < 40
+        known = [one for one in level.values[1].recalls if one is not None]
+        assert known == [1.0] * level.queries
+
+    def test_nothing_measured_is_nothing_to_keep(self) -> None:
+        made = Stopped()
+        made.when_exact = True
+        with pytest.raises(KeyboardInterrupt):
+            swept(made, [1, 64], protocol=self.NO_WARM_UP)
 
 
 def test_a_sweep_is_saved_whole(tmp_path: Path) -> None:

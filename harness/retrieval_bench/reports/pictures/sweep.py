@@ -84,7 +84,9 @@ def _content(found: Sweep, rows: list[Spec], exact: list[Spec], width: int) -> S
     ends = [row[end] for row in rows for end in ("low", "high")]
     upwards = vega.around([*ends, found.wanted, *([1.0] * bool(exact))], 0.05)
     y = vega.axis("recall", upwards, f"Exact top {found.k} found", width)
-    color, dash, shape = vega.told_apart(names, key=vega.legend(names, names, 4))
+    color, dash, shape = vega.told_apart(
+        names, key=vega.legend(names, names, 4) if names[1:] else None
+    )
     across: Spec = {"x": {"value": 0}, "x2": {"value": {"expr": "width"}}, "y": y}
     label: dict[str, Any] = {"align": "left", "dx": 8, "dy": 10, "color": vega.SOFT}
     place = {"x": x, "y": y}
