@@ -218,11 +218,11 @@ _PYTHON = """
 
 {made}
 
-What `from retrieval_bench import ...` gives; `help(NAME)` says the rest. Results show themselves:
-`print(result)`, a table in a notebook, `result.details`, `result.to_frame(what=...)` and
-`result.plot(what=...)`. All that is wrong with the input comes as one
-`retrieval_bench.core.errors.HarnessError`. The [notebook](../learn/which-retriever.ipynb) has
-examples.
+What `from retrieval_bench import ...` gives; `help(NAME)` says the rest. Results have
+`print(result)`, `result.details`, `result.to_frame(what)` (means, queries, calls, hits; pairs of a
+comparison) and `result.plot(what)` (latency, queries, rounds, stages; pareto, quality, latency of a
+comparison); see the [notebook](../learn/which-retriever.ipynb). Wrong input comes as one
+`retrieval_bench.core.errors.HarnessError`.
 """
 
 

@@ -141,9 +141,10 @@ class TestTwice:
         pairs = [row for row in rows if row["against"]]
         assert {(row["system"], row["against"]) for row in pairs} == {("bm25", "own")}
         assert len({row["metric"] for row in pairs}) == len(pairs) == 5
+        assert all((row["mean"] == "") == bool(row["against"]) for row in rows)
         means = {row["system"]: float(row["mean"]) for row in rows if row["metric"] == "nDCG@10"
                  and not row["against"]}  # fmt: skip
-        (gap,) = [float(row["mean"]) for row in pairs if row["metric"] == "nDCG@10"]
+        (gap,) = [float(row["difference"]) for row in pairs if row["metric"] == "nDCG@10"]
         assert gap == pytest.approx(means["bm25"] - means["own"])
 
 

@@ -47,7 +47,8 @@ def show(
     if options.format == "csv" and rows is not None:
         from retrieval_bench.reports.frames import MEANS
 
-        put(csv.tidy(rows(), MEANS))
+        figures = rows()
+        put(csv.tidy(figures, () if figures else MEANS))
         return
     short = brief if options.format in ("table", "markdown") and not options.verbose else None
     laid_out = (short or tables)()

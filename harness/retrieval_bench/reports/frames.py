@@ -35,8 +35,18 @@ Named = Sequence[tuple[str, Run]]
 """Runs, each behind the name that it is to have."""
 
 MEANS = ("dataset", "system", "metric", "mean", "low", "high", "n")
-"""Columns of CSV; ``against``, ``p``, ``verdict`` and ``queries`` follow where there is more than
-means of all queries."""
+"""Columns of CSV; ``difference``, ``against``, ``p``, ``verdict`` and ``queries`` follow where
+there is more than means of all queries."""
+DIFFERENCES = ("dataset", "system", "metric", "difference", "low", "high", "n")
+"""The same of a pair: a difference is no mean, and has a column of its own."""
+
+
+def _row(columns: Sequence[str], of: Sequence[Any], figure: Any, ci95: Any, n: Any) -> Row:
+    low, high = (None, None) if ci95 is None else ci95
+    return dict(zip(columns, (*of, figure, low, high, n), strict=True))
+
+
+_mean = partial(_row, MEANS)
 
 
 def means(runs: Named) -> Iterator[Row]:
@@ -87,8 +97,7 @@ def _alike(dataset: str, found: Likeness) -> Iterator[Row]:
 def pair(delta: Delta) -> Row:
     """The difference of one pair: of ``system`` minus ``against``."""
     of = (delta.dataset, delta.b, delta.metric)
-    row = _mean(of, delta.difference, delta.ci95, delta.n)
-    return row | {
+    return _row(DIFFERENCES, of, delta.difference, delta.ci95, delta.n) | {
         "against": delta.a,
         "p": delta.p_adjusted,
         "verdict": delta.verdict.value,
@@ -96,12 +105,13 @@ def pair(delta: Delta) -> Row:
 
 
 def parts(ledger: Ledger) -> Iterator[Row]:
-    """A row for each part: its gain as ``mean`` with the interval, what is said of it, and what it
-    takes."""
+    """A row for each part: its gain as ``difference`` with the interval, what is said of it, and
+    what it takes."""
     data = ledger.run.summary.dataset.name
     for row in ledger.rows:
         name = f"{ledger.run.name}: {row.name}"
-        yield _mean((data, name, str(ledger.metric)), row.gain, row.ci95, row.n) | {
+        of = (data, name, str(ledger.metric))
+        yield _row(DIFFERENCES, of, row.gain, row.ci95, row.n) | {
             "without": row.without,
             "p": row.p,
             "verdict": row.worth.value,
@@ -119,10 +129,6 @@ def _slices(slicing: Slicing) -> Iterator[Row]:
                 row = _mean((slicing.dataset, name, str(metric)), mean.mean, mean.ci95, one.n)
                 yield row | {"queries": f"{slicing.by}: {one.label}"}
 
-
-def _mean(of: Sequence[Any], mean: Any, ci95: Any, n: Any) -> Row:
-    low, high = (None, None) if ci95 is None else ci95
-    return dict(zip(MEANS, (*of, mean, low, high, n), strict=True))
 
 
 def queries(runs: Named) -> Iterator[Row]:

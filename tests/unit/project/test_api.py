@@ -110,7 +110,8 @@ def test_pairs_come_as_a_frame_with_p_and_verdict() -> None:
     pairs = result.to_frame("pairs")
     assert set(pairs["system"]) == {"bm25#2"}
     assert set(pairs["against"]) == {"bm25"}
-    assert {"p", "verdict", "mean", "low", "high"} <= set(pairs.columns)
+    assert {"p", "verdict", "difference", "low", "high"} <= set(pairs.columns)
+    assert "mean" not in pairs.columns
     assert set(result.to_frame("queries")["system"]) == {"bm25", "bm25#2"}
 
 
