@@ -14,7 +14,7 @@ from tests.builders.guide import GUIDE, guide_pages
 ROOT = Path(__file__).parents[3]
 
 WIDTH = 120
-LINES = {"README.md": 130, "README.ko.md": 140}
+LINES = {"README.md": 130, "README.ko.md": 139}
 """At most so many lines; the Korean one has a section more, on Korean data."""
 
 MADE = ("json.md", "options.md", "python.md")
