@@ -195,7 +195,10 @@ def test_the_answer_needs_no_sideways_scroll_on_a_phone(browser: Any, report: Pa
     assert found.page.locator(".menu").is_visible()
     assert not found.page.locator("nav.side").is_visible()
     table = found.page.locator("table.judged").first
-    box = table.locator("xpath=..").bounding_box()
+    scroll = table.locator("xpath=..")
+    kept, moved = scroll.evaluate("e => getComputedStyle(e).backgroundAttachment").split(", ")[::-1]
+    assert (kept, moved) == ("scroll", "local"), "nothing shows that the table scrolls"
+    box = scroll.bounding_box()
     for cell in (table.locator("tbody th").first, table.locator("tbody td:last-child").first):
         place = cell.bounding_box()
         assert box["x"] - 1 <= place["x"]
