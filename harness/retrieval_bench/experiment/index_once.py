@@ -13,7 +13,7 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.foreign import foreign_code
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.data.saved.indexes import SavedIndex
+from retrieval_bench.data.saved.indexes import SavedIndex, documents_to_index
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.preparation import prepare
 
@@ -80,10 +80,9 @@ def keep_index(
 
 def _kept(candidate: Candidate, data: Dataset, reporter: Reporter) -> KeptIndex:
     retriever = candidate.retriever
-    retriever.use_language(data.language)
-    retriever.use_filters(data.filter_fields)
+    documents = documents_to_index(retriever, data)
     saved = SavedIndex.of(retriever, data)
-    if saved is None or data.documents is None:
+    if saved is None or documents is None:
         raise ConfigError(
             f"{candidate.name} keeps no index",
             accepted="bm25, dense or a hybrid of both over documents; or a retriever of your own "
@@ -96,7 +95,7 @@ def _kept(candidate: Candidate, data: Dataset, reporter: Reporter) -> KeptIndex:
     with reporter.phase(Phase(Step.INDEXING, candidate.name)) as task:
         if build:
             retriever.progress = task
-            retriever.index(data.documents)
+            retriever.index(documents)
             saved.keep(retriever, candidate.name)
         retriever.load(saved.folder)
     return KeptIndex(

@@ -18,11 +18,12 @@ from retrieval_bench.core.as_judged.self_hits import as_judged
 from retrieval_bench.core.config import RetrieverConfig, inline_config, placed
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError, counted
 from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
-from retrieval_bench.core.progress import Phase, Reporter, Step
+from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, Remembered
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Qrels, Query, Ranking
+from retrieval_bench.data.saved.indexes import documents_to_index
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.metrics import Judgements, Metric, judge
@@ -246,17 +247,13 @@ def ready(tunable: Tunable, setting: Setting, data: Dataset, k: int) -> Iterator
 def _index(
     retriever: Retriever, data: Dataset, name: str, reporter: Reporter | None = None
 ) -> None:
-    if retriever.capabilities.external or data.documents is None:
-        return
     with _told(name):
-        retriever.use_language(data.language)
-        retriever.use_filters(data.filter_fields)
-        if reporter is None:
-            retriever.index(data.documents)
+        documents = documents_to_index(retriever, data)
+        if documents is None:
             return
-        with reporter.phase(Phase(Step.INDEXING, name)) as task:
+        with (reporter or Silent()).phase(Phase(Step.INDEXING, name)) as task:
             retriever.progress = task
-            retriever.index(data.documents)
+            retriever.index(documents)
 
 
 def _corpus(retriever: Retriever, data: Dataset) -> _Corpus:

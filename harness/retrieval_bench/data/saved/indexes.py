@@ -24,7 +24,7 @@ from retrieval_bench.core.cache import cache_folder
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.foreign import message_of
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.types import Dataset, Documents
 from retrieval_bench.data.fingerprint import corpus_fingerprint
 
 FOLDER = "indexes"
@@ -141,6 +141,16 @@ class Indexed:
         return [f"the saved index is damaged ({self.damage}): it was built and saved anew"]
 
 
+def documents_to_index(retriever: Retriever, dataset: Dataset) -> Documents | None:
+    """The documents that ``retriever`` is to index, once it knows all that it must know before;
+    None where it holds its corpus already, or the dataset has none."""
+    if retriever.capabilities.external or dataset.documents is None:
+        return None
+    retriever.use_language(dataset.language)
+    retriever.use_filters(dataset.filter_fields)
+    return dataset.documents
+
+
 def index_documents(retriever: Retriever, dataset: Dataset, name: str) -> Indexed:
     """Have the index of ``retriever``: the saved one where there is one, else a new one. One that
     is damaged is built and saved again.
@@ -148,9 +158,7 @@ def index_documents(retriever: Retriever, dataset: Dataset, name: str) -> Indexe
     Raises:
         HarnessError: as of ``Retriever.index``.
     """
-    retriever.use_language(dataset.language)
-    retriever.use_filters(dataset.filter_fields)
-    documents = dataset.documents
+    documents = documents_to_index(retriever, dataset)
     if documents is None:
         return Indexed()
     saved = SavedIndex.of(retriever, dataset) if _any_saved() else None

@@ -173,16 +173,17 @@ def _data(spec: Mapping[str, Any], retriever: Retriever) -> tuple[Dataset, Seque
 def _index(retriever: Retriever, data: Dataset, spec: Mapping[str, Any], steps: Steps) -> str:
     """What was done to have an index: ``external``, ``loaded``, ``built``, or ``saved`` where it
     was built to be loaded by the processes that follow."""
-    if retriever.capabilities.external or data.documents is None:
+    from retrieval_bench.data.saved.indexes import documents_to_index
+
+    unread = documents_to_index(retriever, data)
+    if unread is None:
         return "external"
-    retriever.use_language(data.language)
-    retriever.use_filters(data.filter_fields)
     if spec["load_from"] is not None:
         with steps.timed("index load"):
             retriever.load(Path(spec["load_from"]))
         return "loaded"
     with steps.timed("documents"):
-        documents = list(data.documents)
+        documents = list(unread)
     with steps.timed("index build"):
         retriever.index(documents)
     if spec["save_to"] is None or not (
