@@ -11,7 +11,6 @@ import os
 import select
 import struct
 import subprocess
-import tempfile
 import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,43 +78,30 @@ class SideProcess:
         self.facts: dict[str, Any] = {}
         self._buffer = b""
         place = side.place
+        command = [str(place.python), "-P", str(Path(worker.__file__).resolve())]
+        retriever = side.retriever if isinstance(side.retriever, str) else dict(side.retriever)
+        message = dict(spec) | {
+            "retriever": retriever,
+            "overrides": list(side.overrides),
+            "sys_path": list(place.sys_path),
+        }
         with ExitStack() as opened:
+            self._answers, theirs = os.pipe()
+            opened.callback(os.close, self._answers)
             try:
-                self._words = opened.enter_context(tempfile.TemporaryFile())
-                self._answers, theirs = os.pipe()
-                opened.callback(os.close, self._answers)
                 with os.fdopen(theirs, "wb"):
-                    self._process = subprocess.Popen(
-                        [
-                            str(place.python),
-                            "-P",
-                            str(Path(worker.__file__).resolve()),
-                            str(theirs),
-                        ],
-                        stdin=subprocess.PIPE,
-                        stdout=self._words,  # what a retriever prints is no answer
-                        stderr=self._words,
-                        pass_fds=(theirs,),
-                        cwd=place.folder,
-                        env=os.environ | {"PYTHONHASHSEED": str(hash_seed)},
-                        start_new_session=True,  # Ctrl-C is for whoever watches
-                        bufsize=0,
+                    self._child = opened.enter_context(
+                        child.launched(
+                            [*command, str(theirs)],
+                            message,
+                            variables={"PYTHONHASHSEED": str(hash_seed)},
+                            folder=place.folder,
+                            answers=theirs,
+                        )
                     )
             except OSError as problem:
                 raise BrokenSideError(f"cannot start {place.python}: {problem.strerror}") from None
-            if self._process.stdin is None:
-                raise AssertionError("it was asked for")
-            opened.enter_context(self._process.stdin)
-            opened.callback(child.kill, self._process)
-            self._told = self._process.stdin.fileno()
-            retriever = side.retriever if isinstance(side.retriever, str) else dict(side.retriever)
-            message = dict(spec) | {
-                "retriever": retriever,
-                "overrides": list(side.overrides),
-                "sys_path": list(place.sys_path),
-            }
-            with suppress(OSError):  # whoever waits for it will hear that it ended
-                self._write(json.dumps(message).encode() + b"\n")
+            self._process = self._child.process
             self._opened = opened.pop_all()
 
     def ready(self) -> dict[str, Any]:
@@ -205,19 +191,14 @@ class SideProcess:
     def close(self) -> None:
         """End it, and whatever it started."""
         with self._opened, suppress(OSError, subprocess.TimeoutExpired):
-            os.write(self._told, _NUMBER.pack(worker.END))
+            self._child.write(_NUMBER.pack(worker.END))
             self._process.wait(_END_S)
 
     def _send(self, content: bytes) -> None:
         try:
-            self._write(content)
+            self._child.write(content)
         except OSError:
             raise self._lost("it ended") from None
-
-    def _write(self, content: bytes) -> None:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(self._told, view) :]
 
     def _line(self, end: float) -> dict[str, Any]:
         while b"\n" not in self._buffer:
@@ -254,21 +235,13 @@ class SideProcess:
 
     def _lost(self, what: str, *, kill: bool = False) -> LostError:
         if kill:
-            child.kill(self._process)
+            self._child.kill()
         else:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_S)
         code = self._process.poll()
         how = f" ({how_ended(code)})" if code and not kill else ""
-        return LostError(f"{self.side.name}: {what}{how}{self._last_words()}", self)
-
-    def _last_words(self) -> str:
-        try:
-            size = self._words.seek(0, os.SEEK_END)
-            self._words.seek(max(0, size - 4096))
-            return child.last_words(self._words.read().decode("utf-8", "replace"))
-        except (OSError, ValueError):
-            return ""
+        return LostError(f"{self.side.name}: {what}{how}{self._child.last_words()}", self)
 
 
 TURN_NS = 250_000

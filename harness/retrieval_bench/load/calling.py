@@ -3,19 +3,16 @@ after the other as :mod:`.generator` says. No module imports it; it is started b
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import json
 import os
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.experiment import Experiment
@@ -32,10 +29,9 @@ from retrieval_bench.load.clients import (
 from retrieval_bench.load.schedule import Pace, due_ns, visits
 from retrieval_bench.load.soak import watch
 from retrieval_bench.load.stamps import CallFile
-from retrieval_bench.measure.child import described
+from retrieval_bench.measure.channel import Say
+from retrieval_bench.measure.child import run_in_child
 from retrieval_bench.measure.environment import peak_rss_bytes
-
-DIED = 70
 
 _SWITCH_S = 0.0005
 """Python's lock goes to another thread after so long at the latest: for the usual 5 ms a call that
@@ -44,40 +40,29 @@ is due would wait for one that computes."""
 
 def main(spec: Mapping[str, Any]) -> int:
     """Prepare, say so, and make the calls of each level that a line on stdin asks for."""
-    secrets.redact_tracebacks()
-    channel = os.dup(1)
-    os.dup2(2, 1)
-    faulthandler.enable()
+    return run_in_child(lambda say: _made(spec, say))
 
-    def tell(message: Mapping[str, Any]) -> None:
-        os.write(channel, (json.dumps(message) + "\n").encode())
 
-    try:
-        experiment = prepare_told(spec)
-        (candidate,) = experiment.candidates
-        own = candidate.capabilities
-        with experiment.ready():
-            can = {"external": own.external, "threads": own.external or own.threads}
-            tell({"ready": can | {"fingerprint": experiment.dataset.fingerprint}})
-            gc.collect()
-            gc.freeze()
-            sys.setswitchinterval(_SWITCH_S)
-            _levels(spec, experiment, tell)
-    except HarnessError as problem:
-        tell({"error": described(problem)})
-        return 0
-    except BaseException as problem:  # told by this process's last words
-        sys.stderr.write(secrets.redact("".join(traceback.format_exception(problem))))
-        return DIED
+def _made(spec: Mapping[str, Any], say: Say) -> None:
+    experiment = prepare_told(spec)
+    (candidate,) = experiment.candidates
+    own = candidate.capabilities
+    with experiment.ready():
+        can = {"external": own.external, "threads": own.external or own.threads}
+        say({"ready": can | {"fingerprint": experiment.dataset.fingerprint}})
+        gc.collect()
+        gc.freeze()
+        sys.setswitchinterval(_SWITCH_S)
+        _levels(spec, experiment, say)
     os._exit(0)  # a slot that still waits for an answer must not keep it
 
 
-def _levels(spec: Mapping[str, Any], experiment: Experiment, tell: Any) -> None:
+def _levels(spec: Mapping[str, Any], experiment: Experiment, say: Say) -> None:
     shared: list[Any] = [experiment.candidates[0].retriever]
     copies: list[Candidate] = []
 
     def armed() -> int:
-        tell({"armed": {"zero": time.time_ns() - time.perf_counter_ns()}})
+        say({"armed": {"zero": time.time_ns() - time.perf_counter_ns()}})
         return int(json.loads(sys.stdin.readline())["start"])
 
     for line in iter(sys.stdin.readline, ""):
@@ -89,7 +74,7 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, tell: Any) -> None:
             copies += _more(spec, max(0, more))
             retrievers = [*shared, *(copy.retriever for copy in copies)]
         try:
-            tell({"finished": _level(level, experiment, retrievers, armed)})
+            say({"finished": _level(level, experiment, retrievers, armed)})
         except OSError as problem:
             where, words = str(level["folder"]), problem.strerror or str(problem)
             raise HarnessError(

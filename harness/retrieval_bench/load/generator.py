@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import IO, Any
+from typing import Any
 
-from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.load.clients import NANOSECONDS
 from retrieval_bench.load.schedule import Pace
@@ -34,6 +30,8 @@ _LEAD_S = 0.2
 CLOSING_S = 5.0
 
 TIMEOUT_S = 10.0
+
+SILENT = "gave no sign of life"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +214,6 @@ def _lines(path: Path) -> Iterator[list[Any]]:
 class Member(ABC):
     """One process, seen from here."""
 
-    def __init__(self) -> None:
-        self.told: SimpleQueue[dict[str, Any] | str] = SimpleQueue()
-        """What it says; a text, in the end: how it ended, in words."""
-
     @abstractmethod
     def alive(self) -> bool:
         """Whether it can be told more."""
@@ -229,25 +223,28 @@ class Member(ABC):
         """Tell it something, unless it has ended, which :meth:`wait` tells."""
 
     @abstractmethod
+    def hear(self, until: float | None) -> dict[str, Any] | str:
+        """What it says next, or, in words, how it was lost.
+
+        Args:
+            until: by :func:`time.monotonic`; None = for ever.
+        """
+
+    @abstractmethod
     def close(self) -> None:
         """Let it close its retriever, then kill it, and all that it started."""
 
     def wait(self, what: str, until: float | None) -> dict[str, Any] | str:
-        """What it tells under this name; or, in words, how it was lost.
+        """What it says under this name; or, in words, how it was lost.
 
         Args:
-            until: by :func:`time.monotonic`; None = for ever.
+            until: as for :meth:`hear`.
 
         Raises:
             HarnessError: what it found wrong.
         """
-        try:
-            left = None if until is None else max(0.0, until - time.monotonic())
-            message = self.told.get(timeout=left)
-        except Empty:
-            return "gave no sign of life"
+        message = self.hear(until)
         if isinstance(message, str):
-            self.told.put(message)  # whoever asks again hears the same
             return message
         if "error" in message:
             raise child.rebuilt(message["error"])
@@ -259,57 +256,21 @@ class LocalMember(Member):
     """One on this machine."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
-        super().__init__()
         self._stack = ExitStack()
-        self._words = LastWords()
-        self.process = self._stack.enter_context(
-            child.started(WORKER, spec, stdout=subprocess.PIPE, stderr=subprocess.PIPE, more=True)
-        )
-        self._words.hear(self.process.stderr)
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._child = self._stack.enter_context(child.started(WORKER, spec, more=True))
 
     def alive(self) -> bool:
-        return self.process.poll() is None
+        return self._child.process.poll() is None
 
     def say(self, message: Mapping[str, Any]) -> None:
-        say(self.process.stdin, message)
+        self._child.tell(message)
+
+    def hear(self, until: float | None) -> dict[str, Any] | str:
+        message = self._child.next(until)
+        if message is not None:
+            return message
+        return SILENT if self.alive() else self._child.ended()
 
     def close(self) -> None:
-        with suppress(OSError, subprocess.TimeoutExpired):
-            if self.process.stdin is not None:
-                self.process.stdin.close()
-            self.process.wait(CLOSING_S)
-        self._stack.close()
-
-    def _listen(self) -> None:
-        for line in self.process.stdout or ():
-            self.told.put(json.loads(line))
-        self.told.put(self._words.of(self.process))
-
-
-def say(stdin: IO[bytes] | None, message: Mapping[str, Any]) -> None:
-    """Write a line, unless the process has ended."""
-    if stdin is not None:
-        with suppress(BrokenPipeError, ValueError):
-            stdin.write((json.dumps(message) + "\n").encode())
-            stdin.flush()
-
-
-class LastWords:
-    """The end of what a process writes to its stderr, which is read so that it can go on."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-
-    def hear(self, stderr: IO[bytes] | None) -> None:
-        """Read ``stderr`` in a thread, to its end."""
-        threading.Thread(target=self._hear, args=(stderr,), daemon=True).start()
-
-    def of(self, process: subprocess.Popen[bytes]) -> str:
-        """How ``process``, which says nothing more, has ended."""
-        return f"ended with code {process.wait()}{child.last_words(''.join(self._lines))}"
-
-    def _hear(self, stderr: IO[bytes] | None) -> None:
-        for line in stderr or ():
-            self._lines.append(secrets.redact(line.decode("utf-8", "replace")))
-            del self._lines[:-200]
+        with self._stack:
+            self._child.end(CLOSING_S)

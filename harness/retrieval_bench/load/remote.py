@@ -6,18 +6,18 @@ A worker may not have children of its own kind, so a task there starts the proce
 
 from __future__ import annotations
 
-import json
-import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from secrets import token_hex
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.load.generator import CLOSING_S, WORKER, LastWords, Member, say
+from retrieval_bench.load.generator import CLOSING_S, SILENT, WORKER, Member
 from retrieval_bench.measure import child
 from retrieval_bench.measure.cluster import Cluster, dask
 
@@ -37,7 +37,7 @@ class RemoteMember(Member):
     """
 
     def __init__(self, cluster: Cluster, worker: str, spec: Mapping[str, Any], folder: str) -> None:
-        super().__init__()
+        self._told: SimpleQueue[dict[str, Any] | str] = SimpleQueue()
         self.worker = worker
         self._cluster = cluster
         name = f"retrieval-bench-{token_hex(8)}"
@@ -55,6 +55,16 @@ class RemoteMember(Member):
 
     def say(self, message: Mapping[str, Any]) -> None:
         self._said.put(dict(message))
+
+    def hear(self, until: float | None) -> dict[str, Any] | str:
+        try:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            message = self._told.get(timeout=left)
+        except Empty:
+            return SILENT
+        if isinstance(message, str):
+            self._told.put(message)  # whoever asks again hears the same
+        return message
 
     def close(self) -> None:
         with suppress(Exception):  # the cluster may have gone
@@ -80,9 +90,9 @@ class RemoteMember(Member):
             if "ended" in message:
                 end = message["ended"]
                 break
-            self.told.put(message)
+            self._told.put(message)
         self._ended.set()
-        self.told.put(end)
+        self._told.put(end)
 
 
 def place(cluster: Cluster, spec: Mapping[str, Any]) -> Callable[[Sequence[Member]], Member]:
@@ -113,24 +123,17 @@ def relayed(name: str, spec: Mapping[str, Any], folder: str) -> None:
     """On a worker: a process of the generator, and the two queues that lead to it."""
     client = dask().get_client()
     said, heard = (dask().Queue(f"{name}-{way}", client=client) for way in ("in", "out"))
-    words = LastWords()
-    with child.started(
-        WORKER, spec, stdout=subprocess.PIPE, stderr=subprocess.PIPE, more=True, folder=folder
-    ) as process:
+    with child.started(WORKER, spec, more=True, folder=folder) as process:
 
         def pass_on() -> None:
             with suppress(Exception):  # either side may end first, or say nothing for too long
                 while (message := said.get(timeout=_SILENCE_S)) is not None:
                     if message != _HERE:
-                        say(process.stdin, message)
-                if process.stdin is not None:
-                    process.stdin.close()
-                process.wait(CLOSING_S)
-            process.kill()
+                        process.tell(message)
+                process.end(CLOSING_S)
+            process.process.kill()
 
-        words.hear(process.stderr)
         threading.Thread(target=pass_on, daemon=True).start()
-        for line in process.stdout or ():
-            heard.put(json.loads(line))
-        end = words.of(process)
-    heard.put({"ended": end})
+        while (message := process.next()) is not None:
+            heard.put(message)
+        heard.put({"ended": process.ended()})

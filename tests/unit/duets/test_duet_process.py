@@ -398,10 +398,10 @@ def test_what_a_config_was_filled_with_is_never_shown(
 def test_no_folder_for_temporary_files_is_told(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nowhere() -> None:
+    def nowhere(**_: str) -> None:
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
-    monkeypatch.setattr("tempfile.TemporaryFile", nowhere)
+    monkeypatch.setattr("tempfile.TemporaryDirectory", nowhere)
     with (
         pytest.raises(BrokenSideError, match="No usable temporary directory"),
         opened(project, "sides:Chatty"),

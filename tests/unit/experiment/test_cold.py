@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from retrieval_bench.data import load_dataset
 from retrieval_bench.experiment.fresh import cold
 from retrieval_bench.experiment.fresh.cold import ColdProcess, ColdStart, cold_start
 from retrieval_bench.experiment.workers import cold_worker
+from retrieval_bench.measure.child import Child
 from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 from tests.builders import some
 from tests.builders.files import save_all
@@ -161,7 +161,7 @@ def told_by_the_worker(kind: str = "Plain", **changes: Any) -> list[Mapping[str,
 
 
 def steps(told: list[Mapping[str, Any]]) -> dict[str, float]:
-    return {line["step"]: line["ns"] / MS for line in told if "step" in line}
+    return {step: ns / MS for step, ns in done(told)["steps_ns"].items()}
 
 
 def done(told: list[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -183,9 +183,7 @@ def test_every_step_takes_what_the_script_says(scripts: Path) -> None:
 
 def test_importing_inside_a_step_is_told_apart(scripts: Path) -> None:
     told = told_by_the_worker()
-    imports = {line["step"]: line["imports_ns"] / MS for line in told if "step" in line}
-    assert imports["index build"] == 7
-    assert imports["first query"] == 0
+    assert done(told)["imports_ns"] == {"index build": 7 * MS}
 
 
 def test_imports_are_watched_only_within_steps(scripts: Path) -> None:
@@ -373,20 +371,17 @@ def test_an_interruption_keeps_what_was_finished(scripts: Path) -> None:
 def test_an_interruption_before_that_ends_the_process_too(
     scripts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[subprocess.Popen[bytes]] = []
-    wait = subprocess.Popen.wait
+    started: list[Child] = []
 
-    def interrupted(process: Any, timeout: float | None = None) -> int:
-        if process in started:
-            return wait(process, timeout)
+    def interrupted(process: Child) -> bool:
         started.append(process)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    monkeypatch.setattr(Child, "running", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cold_start(config(act="hang", at="build"))
     assert len(started) == 1
-    assert started[0].returncode not in (None, 0)
+    assert started[0].process.returncode not in (None, 0)
 
 
 @pytest.mark.parametrize(
@@ -412,22 +407,15 @@ def test_impossible_numbers_are_refused(name: str, value: Any) -> None:
         cold_start("bm25", **{name: value})
 
 
-def test_a_clock_that_is_not_shared_gives_no_time_for_the_interpreter(tmp_path: Path) -> None:
-    answer: dict[str, Any] = {"index": "external", "peak_rss_bytes": {}, "disk_bytes": None}
+def test_a_clock_that_is_not_shared_gives_no_time_for_the_interpreter() -> None:
+    answer = {"index": "external", "peak_rss_bytes": {}, "imports_ns": {}, "steps_ns": {"build": 5}}
 
-    def child_that_started(reading: int) -> cold._Child:
-        child = cold._Child({}, tmp_path, "")
-        child.spawned_ns, child.ended_ns = 100, 200
-        build = {"step": "build", "ns": 5, "imports_ns": 0}
-        child.lines = [{"started_ns": reading}, build, {"done": answer}]
-        return child
+    def started_at(reading: int) -> ColdProcess:
+        return cold._record({"started_ns": reading, "done": answer}, 100, 200)
 
-    child = child_that_started(7)
-    assert not child.clock_shared
-    assert child.process(clock_shared=False).steps_ns == {"build": 5}
-    child = child_that_started(130)
-    assert child.clock_shared
-    assert child.process().steps_ns == {"interpreter": 30, "build": 5}
+    assert started_at(7).steps_ns == {"build": 5}
+    assert started_at(130).steps_ns == {"interpreter": 30, "build": 5}
+    assert started_at(130).without(["interpreter"]) == started_at(7)
 
 
 def test_the_first_process_is_kept_out_of_the_others_median() -> None:

@@ -3,51 +3,82 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from retrieval_bench.core.errors import ContractError, DataError
+from retrieval_bench.measure import child
 from retrieval_bench.measure.child import described, last_words, rebuilt, started
+from tests.builders import some
 from tests.builders.processes import alive, within
 
 MODULE = """
-import os, subprocess, time
+import os, subprocess, sys, time
+from retrieval_bench.measure.channel import channel
 
 def main(spec):
+    say = channel()
     other = subprocess.Popen(["sleep", "600"])
-    os.write(1, f"{spec['word']} {os.environ['TOLD']} {other.pid}".encode())
+    say({"word": spec["word"], "variable": os.environ["TOLD"], "other": other.pid})
+    print("printed")
+    os.write(1, "그것\\n".encode())
+    say({"order": sys.stdin.readline()})
     time.sleep(600)
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="the system knows no groups of processes")
-def test_a_process_is_told_what_to_do_and_nothing_of_it_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "module_of_test_child.py").write_text(MODULE, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    said = tmp_path / "said"
-    with (
-        said.open("wb") as stdout,
-        started(
-            "module_of_test_child", {"word": "그것"}, stdout=stdout, variables={"TOLD": "it"}
-        ) as process,
-    ):
-        while said.stat().st_size == 0:
-            assert process.poll() is None
-    *words, other = said.read_text(encoding="utf-8").split()
-    assert words == ["그것", "it"]
-    assert process.returncode is not None
-    assert within(10, lambda: not alive(int(other)))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return "module_of_test_child"
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="the system knows no groups of processes")
+def test_a_process_is_told_what_to_do_and_nothing_of_it_stays(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with started(module, {"word": "그것"}, variables={"TOLD": "it"}, more=True) as process:
+        said = some(process.next())
+        process.tell({"go": 1})
+        assert some(process.next()) == {"order": '{"go": 1}\n'}
+        assert process.next(until=0.0) is None
+        process.pass_on()
+        assert capsys.readouterr().err == "printed\n그것\n"
+        assert process.last_words() == "; its last words: printed / 그것"
+    assert (said["word"], said["variable"]) == ("그것", "it")
+    assert process.process.returncode is not None
+    assert within(10, lambda: not alive(said["other"]))
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] in ([], ["__pycache__"])
+
+
+def test_what_was_printed_long_ago_is_forgotten(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with started(module, {"word": ""}, variables={"TOLD": ""}) as process:
+        some(process.next())
+        some(process.next())
+        assert process.printed() == "printed\n그것\n"
+        monkeypatch.setattr(child, "MOST_PRINTED", 10)
+        assert process.running()
+        assert (process.folder / "printed").stat().st_size == 0
+        assert process.printed() == ""
+
+
+def test_without_more_to_come_stdin_is_at_its_end(module: str) -> None:
+    with started(module, {"word": ""}, variables={"TOLD": ""}) as process:
+        some(process.next())
+        assert some(process.next()) == {"order": ""}
 
 
 def test_a_module_that_is_not_there_ends_the_process() -> None:
-    with started(
-        "no_such_module", {}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    ) as process:
-        assert process.wait(60) == 1
+    with started("no_such_module", {}) as process:
+        assert process.next() is None
+        assert process.process.returncode == 1
+        assert "No module named 'no_such_module'" in process.ended()
+        process.tell({"nobody": "hears it"})
 
 
 def test_last_words_are_the_last_lines_or_a_fatal_error() -> None:

@@ -7,12 +7,9 @@ averaged away: the raw times of every process stay in the record.
 
 from __future__ import annotations
 
-import json
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -53,8 +50,8 @@ _LONGEST_S = 1e6
 _GRACE_S = 5.0
 """What a process that hangs gets to show where, before it is killed."""
 
+_WORKER = "retrieval_bench.experiment.workers.cold_worker"
 _FIX = "a fresh process must be able to build the retriever: write a config for it"
-_NO_SHARED_CLOCK = "this system's clock does not read the same in two processes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +92,15 @@ class ColdProcess:
         upto = STEPS[: STEPS.index(FIRST_QUERY) + 1]
         return sum(self.steps_ns.get(step, 0) for step in upto)
 
+    def without(self, steps: Collection[str]) -> ColdProcess:
+        """The same, without the times of some steps."""
+        kept = {step: ns for step, ns in self.steps_ns.items() if step not in steps}
+        return replace(self, steps_ns=kept)
+
     @property
-    def same_query_ns(self) -> float | None:
+    def same_query_ms(self) -> float | None:
         """Median of later calls of the first query, None where it was not asked again."""
-        return median(self.repeats_ns) if self.repeats_ns else None
+        return median(self.repeats_ns) / 1e6 if self.repeats_ns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +177,6 @@ class ColdStart(Documented):
         def over(figure: Callable[[ColdProcess], float | None]) -> Spread:
             return _spread([figure(process) for process in self.processes])
 
-        def same_query_ms(process: ColdProcess) -> float | None:
-            return None if process.same_query_ns is None else process.same_query_ns / 1e6
-
         return {
             "retriever": self.retriever,
             "dataset": cast("ColdDataset", {**self.dataset, "n_queries": self.n_queries}),
@@ -197,7 +196,7 @@ class ColdStart(Documented):
                 for step in imports
             },
             "until_first_answer_ms": over(lambda p: p.until_first_answer_ns / 1e6),
-            "same_query_warm_ms": over(same_query_ms),
+            "same_query_warm_ms": over(lambda p: p.same_query_ms),
             "steady": [p.steady for p in self.processes],
             "calls_until_steady": over(lambda p: p.calls if p.steady else None),
             "seconds_until_steady": over(lambda p: p.seconds if p.steady else None),
@@ -288,24 +287,24 @@ def cold_start(
         "seed": seed,
         "load_from": None,
     }
-    done: list[_Child] = []
-    saved, saved_bytes = None, None
+    done: list[ColdProcess] = []
+    saved: ColdProcess | None = None
+    about: dict[str, Any] = {}
     interrupted, problem = False, ""
-    with tempfile.TemporaryDirectory(prefix="cold-start-") as folder:
-        index = Path(folder) / "index"
-        index.mkdir()
-        spec["save_to"] = str(index)
+    with tempfile.TemporaryDirectory(prefix="cold-start-") as index:
+        spec["save_to"] = index
         try:
             while len(done) < processes:
                 place = f"cold start, process {len(done) + 1} of {processes}"
-                one = _Child(spec, Path(folder) / "lines.json", place)
-                one.run()
+                about, process = _started(spec, place)
                 spec["save_to"] = None
-                if one.said("done")["index"] == "saved":
-                    saved, spec["load_from"] = one.process(), str(index)
-                    saved_bytes = sum(p.stat().st_size for p in index.rglob("*") if p.is_file())
+                if process.index == "saved":
+                    saved, spec["load_from"] = process, index
                     continue
-                done.append(one)
+                if process.disk_bytes is None and saved is not None:
+                    files = (path for path in Path(index).rglob("*") if path.is_file())
+                    process = replace(process, disk_bytes=sum(f.stat().st_size for f in files))
+                done.append(process)
                 if progress is not None:
                     progress(len(done), processes)
         except (KeyboardInterrupt, HarnessError) as failure:
@@ -313,18 +312,19 @@ def cold_start(
                 raise
             interrupted = isinstance(failure, KeyboardInterrupt)
             problem = failure.render() if isinstance(failure, HarnessError) else "interrupted"
-    clock_shared = all(one.clock_shared for one in done)
-    without = {} if clock_shared else {INTERPRETER: _NO_SHARED_CLOCK}
-    if not any(line.get("step") == "model load" for line in done[0].lines):
+    without = {}
+    if not all(INTERPRETER in process.steps_ns for process in done):
+        without[INTERPRETER] = "this system's clock does not read the same in two processes"
+    if "model load" not in done[0].steps_ns:
         without["model load"] = "it loads nothing before there are documents"
-    if done[0].said("done")["index"] == "external":
+    if done[0].index == "external":
         without["index build"] = "external: it holds its corpus already"
     return ColdStart(
-        **done[0].said("about"),
+        **about,
         k=spec["k"],
         threads=threads,
         planned=processes,
-        processes=tuple(one.process(clock_shared, saved_bytes) for one in done),
+        processes=tuple(process.without(without) for process in done),
         saved=saved,
         interrupted=interrupted,
         problem=problem,
@@ -332,94 +332,46 @@ def cold_start(
     )
 
 
-class _Child:
-    """One fresh process, and the lines that it has written so far."""
+def _started(spec: Mapping[str, Any], place: str) -> tuple[dict[str, Any], ColdProcess]:
+    """Start one process and wait for its end; whom and what it measured, and its record.
 
-    def __init__(self, spec: Mapping[str, Any], written: Path, place: str) -> None:
-        self.spec = spec
-        self.written = written
-        self.place = place
-        self.spawned_ns = 0
-        self.ended_ns = 0
-        self.lines: list[dict[str, Any]] = []
-
-    def run(self) -> None:
-        """Start it, wait for its end, read what it wrote.
-
-        Raises:
-            HarnessError: it failed, hung or died.
-        """
-        hung = False
-        with self.written.open("wb") as stdout:
-            self.spawned_ns = time.perf_counter_ns()
-            with child.started(
-                "retrieval_bench.experiment.workers.cold_worker", self.spec, stdout=stdout
-            ) as process:
-                try:
-                    process.wait(self.spec["timeout_s"] + _GRACE_S)
-                except subprocess.TimeoutExpired:
-                    hung = True
-            self.ended_ns = time.perf_counter_ns()
-        for text in self.written.read_text(encoding="utf-8", errors="replace").splitlines():
-            with suppress(ValueError):  # startup files of Python may have printed something
-                line = json.loads(text)
-                if isinstance(line, dict):
-                    self.lines.append(line)
-        if self.said("done") is None:
-            hung = hung or self.ended_ns - self.spawned_ns > self.spec["timeout_s"] * 1e9
-            raise self._failure(process.returncode, hung)
-
-    @property
-    def clock_shared(self) -> bool:
-        """Whether its clock reads as this process's own."""
-        started: int = self.said("started_ns")
-        return self.spawned_ns <= started <= self.ended_ns
-
-    def process(self, clock_shared: bool = True, saved_bytes: int | None = None) -> ColdProcess:
-        """The record; without the interpreter's time where clocks are not shared.
-
-        Args:
-            saved_bytes: size of the index on disk, where the retriever does not say.
-        """
-        steps = {INTERPRETER: self.said("started_ns") - self.spawned_ns} if clock_shared else {}
-        timed = [line for line in self.lines if "step" in line]
-        process = ColdProcess(
-            steps_ns=steps | {line["step"]: line["ns"] for line in timed},
-            imports_ns={
-                line["step"]: line["imports_ns"]
-                for line in timed
-                if line["imports_ns"] and line["step"] != "import"
-            },
-            **self.said("done"),
-        )
-        late = self.said("failed")
-        return replace(
-            process,
-            disk_bytes=saved_bytes if process.disk_bytes is None else process.disk_bytes,
-            warnings=[*process.warnings, *([late] if late else [])],
-        )
-
-    def said(self, key: str) -> Any:
-        """What it wrote first under ``key``, None if nothing."""
-        return next((line[key] for line in self.lines if key in line), None)
-
-    def _failure(self, code: int, hung: bool) -> HarnessError:
-        step = next((n for line in reversed(self.lines) if (n := line.get("begins"))), INTERPRETER)
-        where = f"{self.place}, step {step!r}"
-        error = self.said("error")
-        if error is not None:
-            return child.rebuilt(error, [where])
-        if hung:
-            return ContractError(
-                f"the process did not finish within {self.spec['timeout_s']:g} s and was ended",
-                where=where,
-                fix="see above where it was when time was up; correct the retriever, or allow more",
-            )
-        return ContractError(
-            f"the process died without a word: {how_ended(code)}",
+    Raises:
+        HarnessError: it failed, hung or died.
+    """
+    with child.started(_WORKER, spec) as process:
+        late = time.monotonic() + spec["timeout_s"] + _GRACE_S
+        while (hung := process.running()) and time.monotonic() < late:
+            process.pass_on()
+        process.kill()
+        process.pass_on()
+        said = {name: value for message in process.messages() for name, value in message.items()}
+        ended_ns = time.perf_counter_ns()
+    if "done" in said:
+        return said["about"], _record(said, process.spawned_ns, ended_ns)
+    where = f"{place}, step {said.get('begins', INTERPRETER)!r}"
+    if "error" in said:
+        raise child.rebuilt(said["error"], [where])
+    if hung or ended_ns - process.spawned_ns > spec["timeout_s"] * 1e9:
+        raise ContractError(
+            f"the process did not finish within {spec['timeout_s']:g} s and was ended",
             where=where,
-            fix="see what it wrote above; too little memory and faults in native code end so",
+            fix="see above where it was when time was up; correct the retriever, or allow more",
         )
+    raise ContractError(
+        f"the process died without a word: {how_ended(process.process.returncode)}",
+        where=where,
+        fix="see what it wrote above; too little memory and faults in native code end so",
+    )
+
+
+def _record(said: Mapping[str, Any], spawned_ns: int, ended_ns: int) -> ColdProcess:
+    """What a process said, with the time of its interpreter where its clock reads as this one."""
+    process = ColdProcess(**said["done"])
+    steps = dict(process.steps_ns)
+    if spawned_ns <= said["started_ns"] <= ended_ns:
+        steps = {INTERPRETER: said["started_ns"] - spawned_ns} | steps
+    late = [said["failed"]] if "failed" in said else []
+    return replace(process, steps_ns=steps, warnings=[*process.warnings, *late])
 
 
 def _require(processes: int, threads: int, timeout_s: float) -> None:

@@ -4,39 +4,33 @@ Two processes differ even where the code does not, by about 1 %: by the layout o
 seed of hashes. Only launches show that. They are also a shelter: a retriever that never returns
 from native code, or takes its process down, costs its launch and not what others measured.
 
-What a launch does is in :mod:`.launch_worker`. Its answer is a file. What it is busy with goes out
-as lines on the pipe that stdout was at the start, how far it is into a small shared file: a write
-to memory costs nothing beside a call. What retrievers print goes to stderr.
+What a launch does is in :mod:`.launch_worker`. Its answer is a file. It says what it is busy with;
+how far it is goes into a small shared file: a write to memory costs nothing beside a call. What
+retrievers print goes to stderr.
 """
 
 from __future__ import annotations
 
-import codecs
-import json
-import mmap
-import os
 import pickle
-import selectors
+import re
 import signal
 import struct
-import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.errors import ConfigError, ContractError
+from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
 from retrieval_bench.core.foreign import TerminatedError, how_ended
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step, Task
 from retrieval_bench.experiment.fresh.launch_merge import Launch, Resummarize, hash_seed, merge
 from retrieval_bench.measure import child
+from retrieval_bench.measure.child import Child
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.run import Run
 
@@ -46,13 +40,13 @@ SILENCE_S = 30.0
 EXIT_S = 5.0
 """Seconds that a launch has to end after its answer is there."""
 
-_TICK_S = 0.1
 _STACK_S = 0.5
-_LAST_CHUNKS = 16
-_LONGEST = 500
 
-BOARD = struct.Struct("=4q")
-"""The shared file: number of the phase, signs of life in it, calls done, calls planned."""
+ANSWER, BOARD = "answer", "board"
+"""Files in the folder of the process: its runs, and how far it is."""
+
+SIGNS = struct.Struct("=4q")
+"""What is on the board: number of the phase, signs of life in it, calls done, calls planned."""
 
 _WORKER = "retrieval_bench.experiment.workers.launch_worker"
 
@@ -142,10 +136,9 @@ def run_launches(
             fix="measure in one process: --launches 0",
         )
     launched: list[Launch] = []
-    with _signals() as interrupts, tempfile.TemporaryDirectory(prefix="retrieval-bench-") as folder:
+    with _signals() as interrupts:
         for number in range(spec.launches):
-            watch = _Watch(spec, number, Path(folder), reporter or Silent(), interrupts)
-            launched.append(watch.run())
+            launched.append(_Watch(spec, number, reporter or Silent(), interrupts).run())
             if interrupts.n:
                 break
         if any(launch.runs for launch in launched):
@@ -197,22 +190,12 @@ class _Watch:
     """Starts one launch and stays with it until it is over."""
 
     def __init__(
-        self,
-        spec: LaunchSpec,
-        number: int,
-        folder: Path,
-        reporter: Reporter,
-        interrupts: _Interrupts,
+        self, spec: LaunchSpec, number: int, reporter: Reporter, interrupts: _Interrupts
     ) -> None:
         self.number = number
         self.name = f"launch {number + 1} of {spec.launches}"
         self.several = spec.launches > 1
-        self.answer = folder / f"answer-{number}"
-        self.board = folder / f"board-{number}"
-        self.message = spec.message(number) | {
-            "answer": str(self.answer),
-            "board": str(self.board),
-        }
+        self.message = spec.message(number)
         timeout = spec.protocol.timeout_s
         # A call of every retriever may run into its time-out before the next sign of life.
         self.patience = None if timeout is None else timeout * len(spec.retrievers) + SILENCE_S
@@ -222,123 +205,75 @@ class _Watch:
         self.phase_number = self.done = self.total = 0
         self.task: Task = lambda done, total: None
         self.shown = ExitStack()
-        self.lines: deque[str] = deque(maxlen=200)
-        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self.unfinished_line = ""
-        self.messages = b""
+        self.problem: HarnessError | None = None
 
     def run(self) -> Launch:
         """Raises what the launch found wrong (:class:`HarnessError`)."""
         begin = time.monotonic()
-        self.board.write_bytes(bytes(BOARD.size))
-        with (
-            self.board.open("rb") as file,
-            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as board,
-            self.shown,
-            child.started(
-                _WORKER,
-                self.message,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                variables={"PYTHONHASHSEED": str(hash_seed(self.number))},
-            ) as process,
-        ):
-            lost = self._attend(process, board)
-        launch = Launch(self.number, seconds=time.monotonic() - begin)
-        if self.answer.exists():
-            launch.runs, launch.lost = self._read()
-        else:
-            launch.lost = secrets.redact(lost)
+        variables = {"PYTHONHASHSEED": str(hash_seed(self.number))}
+        with self.shown, child.started(_WORKER, self.message, variables=variables) as process:
+            lost = self._attend(process)
+            launch = Launch(self.number, seconds=time.monotonic() - begin)
+            if self.problem is not None:
+                raise self.problem
+            if (process.folder / ANSWER).exists():
+                launch.runs, launch.lost = self._answer(process.folder / ANSWER)
+            else:
+                launch.lost = secrets.redact(lost)
         return launch
 
-    def _attend(self, process: subprocess.Popen[bytes], board: mmap.mmap) -> str:
+    def _attend(self, process: Child) -> str:
         """Wait for the end; why there is no answer, if there is none."""
         passed_on, killed = 0, ""
         last_sign, beats, answered_at = time.monotonic(), -1, None
-        with selectors.DefaultSelector() as selector:
-            for pipe in filter(None, (process.stdout, process.stderr)):
-                os.set_blocking(pipe.fileno(), False)
-                selector.register(pipe, selectors.EVENT_READ, pipe is process.stderr)
-            while process.poll() is None:
-                self._read_pipes(process, selector, _TICK_S)
-                now = time.monotonic()
-                state = self._look(board)
-                if state != beats or self.phase is None or self.phase.step is not Step.SEARCHING:
-                    beats, last_sign = state, now
-                if self.interrupts.n > passed_on:
-                    passed_on = self.interrupts.n
-                    if passed_on > 1:
-                        killed = f"{self.name} was killed: interrupted twice"
-                    else:
-                        process.send_signal(signal.SIGINT)
-                if self.patience is not None and now - last_sign > self.patience:
-                    killed = (
-                        f"{self.name} was killed: no sign of life for {now - last_sign:.0f} s "
-                        f"{self._busy()}{self._stack(process, selector)}"
-                    )
-                if answered_at is None and self.answer.exists():
-                    answered_at = now
-                if killed or (answered_at is not None and now - answered_at > EXIT_S):
-                    break
-            code = process.poll()
-            child.kill(process)  # what it started does not outlive it
-            for _ in range(_LAST_CHUNKS):
-                self._read_pipes(process, selector, 0)
+        while process.running():
+            state, now = self._look(process), time.monotonic()
+            if state != beats or self.phase is None or self.phase.step is not Step.SEARCHING:
+                beats, last_sign = state, now
+            if self.interrupts.n > passed_on:
+                passed_on = self.interrupts.n
+                if passed_on > 1:
+                    killed = f"{self.name} was killed: interrupted twice"
+                else:
+                    process.process.send_signal(signal.SIGINT)
+            if self.patience is not None and now - last_sign > self.patience:
+                killed = (
+                    f"{self.name} was killed: no sign of life for {now - last_sign:.0f} s "
+                    f"{self._busy()}{self._stack(process)}"
+                )
+            if answered_at is None and (self.problem or (process.folder / ANSWER).exists()):
+                answered_at = now
+            if killed or (answered_at is not None and now - answered_at > EXIT_S):
+                break
+        code = process.process.poll()
+        process.kill()  # what it started does not outlive it
+        self._look(process)
         if code is None:
             return killed
         if self.interrupts.n:
             return f"{self.name} was interrupted before it could hand over anything"
-        words = child.last_words("\n".join([*self.lines, self.unfinished_line]))
-        return f"{self.name} died: {how_ended(code)} {self._busy()}{words}"
+        return f"{self.name} died: {how_ended(code)} {self._busy()}{process.last_words()}"
 
-    def _read_pipes(
-        self,
-        process: subprocess.Popen[bytes],
-        selector: selectors.BaseSelector,
-        seconds: float,
-        *,
-        forward: bool = True,
-    ) -> None:
-        """Wait for something to read, or for the end, at most ``seconds``."""
-        if not selector.get_map():
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(seconds)
-            return
-        for key, _ in selector.select(seconds):
-            chunk = os.read(key.fd, 1 << 16)
-            if not chunk:
-                selector.unregister(key.fileobj)
-            elif key.data:
-                self._hear(self.decoder.decode(chunk), forward=forward)
-            else:
-                self._told(chunk)
-
-    def _hear(self, text: str, *, forward: bool) -> None:
-        """What the launch and its retrievers print: passed on, and its end is kept."""
-        if forward and sys.stderr is not None:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        *whole, rest = (self.unfinished_line + text).split("\n")
-        self.lines.extend(line for line in whole if line.strip())
-        self.unfinished_line = rest[-_LONGEST:]
-
-    def _told(self, chunk: bytes) -> None:
-        *whole, self.messages = (self.messages + chunk).split(b"\n")
-        for line in whole:
-            with suppress(ValueError, TypeError, KeyError):  # printed before stdout was put aside
-                message = json.loads(line)
-                self.shown.close()
-                self.phase = None
-                self.done = self.total = 0
-                if message["step"] is not None:
-                    self.phase = Phase(Step(message["step"]), message["about"])
-                    self.phase_number = message["number"]
-                    shown = replace(self.phase, within=self.name) if self.several else self.phase
-                    self.task = self.shown.enter_context(self.reporter.phase(shown))
-
-    def _look(self, board: mmap.mmap) -> int:
-        """The signs of life so far; progress is shown on the way."""
-        phase, beats, done, total = BOARD.unpack_from(board, 0)
+    def _look(self, process: Child) -> int:
+        """Pass on what retrievers print, show what the launch is busy with; the signs of life so
+        far."""
+        process.pass_on()
+        for message in process.messages():
+            if "error" in message:
+                self.problem = child.rebuilt(message["error"], [self.name] if self.number else [])
+            if "step" not in message:
+                continue
+            self.shown.close()
+            self.phase = None
+            self.done = self.total = 0
+            if message["step"] is not None:
+                self.phase = Phase(Step(message["step"]), message["about"])
+                self.phase_number = message["number"]
+                shown = replace(self.phase, within=self.name) if self.several else self.phase
+                self.task = self.shown.enter_context(self.reporter.phase(shown))
+        board = process.folder / BOARD
+        content = board.read_bytes() if board.exists() else b""
+        phase, beats, done, total = SIGNS.unpack(content.ljust(SIGNS.size, b"\0"))
         if self.phase and phase == self.phase_number and (done, total) != (self.done, self.total):
             self.done, self.total = done, total
             self.task(done, total)
@@ -350,22 +285,19 @@ class _Watch:
         position = f" (call {self.done + 1:,} of {self.total:,})" if self.total else ""
         return f"while {self.phase.text}{position}"
 
-    def _stack(self, process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> str:
+    def _stack(self, process: Child) -> str:
         """Where a launch that hangs is, in words; its handler needs no lock of Python's."""
-        self.lines.clear()
-        process.send_signal(signal.SIGUSR1)
+        process.process.send_signal(signal.SIGUSR1)
         end = time.monotonic() + _STACK_S
-        place = None
-        while place is None and time.monotonic() < end and process.poll() is None:
-            self._read_pipes(process, selector, _TICK_S, forward=False)
-            place = next((line for line in self.lines if line.startswith("  File ")), None)
-        return f", in {place.strip()}" if place else ""
+        shown = ""
+        while time.monotonic() < end and process.running():
+            shown += process.printed()
+            if place := re.search(r"^  (File .+)\n", shown, re.MULTILINE):
+                return f", in {place[1].strip()}"
+        return ""
 
-    def _read(self) -> tuple[list[Run], str]:
+    def _answer(self, path: Path) -> tuple[list[Run], str]:
         try:
-            answer = pickle.loads(self.answer.read_bytes())
+            return pickle.loads(path.read_bytes()), ""
         except Exception as problem:
             return [], f"{self.name} gave an answer that cannot be read: {problem!r}"
-        if "error" in answer:
-            raise child.rebuilt(answer["error"], [self.name] if self.number else [])
-        return answer["runs"], ""

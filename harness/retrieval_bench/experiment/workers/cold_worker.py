@@ -1,8 +1,8 @@
 """One cold start, in a process of its own; :mod:`retrieval_bench.experiment.fresh.cold` starts it.
 
-It writes one line of JSON to stdout before and after every step, so that the parent knows where a
-process hangs or dies. What retrievers print goes to stderr. The garbage collector runs as it does
-for a user. What this needs itself is imported between the steps, for importing is measured.
+It says when a step begins and when it ends, so that the parent knows where a process hangs or dies.
+The garbage collector runs as it does for a user. What this needs itself is imported between the
+steps, for importing is measured.
 """
 
 from __future__ import annotations
@@ -13,49 +13,47 @@ STARTED_NS = time.perf_counter_ns()
 """When the interpreter had started: nothing of this project but its name was imported."""
 
 import builtins  # noqa: E402 - the reading above comes before everything else
-import json  # noqa: E402
-import os  # noqa: E402
-import sys  # noqa: E402
 from collections.abc import Callable, Iterator, Mapping, Sequence  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
+
+from retrieval_bench.measure.channel import Say, channel  # noqa: E402
 
 if TYPE_CHECKING:
     from retrieval_bench.core.config import RetrieverConfig
     from retrieval_bench.core.retriever import Retriever
     from retrieval_bench.core.types import Dataset, Query
 
-Tell = Callable[[Mapping[str, Any]], None]
-"""Sends one line to the parent."""
-
 
 class Steps:
     """Times one step after the other, and how much of each went into importing modules."""
 
-    def __init__(self, tell: Tell, clock: Callable[[], int]) -> None:
-        self.tell = tell
+    def __init__(self, say: Say, clock: Callable[[], int]) -> None:
+        self.say = say
         self.clock = clock
         self.current = ""
-        self.last_ns = 0
+        self.ns: dict[str, int] = {}
+        self.imports_ns: dict[str, int] = {}
         self._importing = False
         self._imports_ns = 0
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """One step; told when it begins and when it ends, not when it fails."""
+        """One step."""
         self.begin(name)
         self._imports_ns = 0
         with self._imports_watched():
             start = self.clock()
             yield
-            self.last_ns = self.clock() - start
-        self.tell({"step": name, "ns": self.last_ns, "imports_ns": self._imports_ns})
+            self.ns[name] = self.clock() - start
+        if self._imports_ns:
+            self.imports_ns[name] = self._imports_ns
 
     def begin(self, name: str) -> None:
         """A step, or what is done between two of them."""
         self.current = name
-        self.tell({"begins": name})
+        self.say({"begins": name})
 
     @contextmanager
     def _imports_watched(self) -> Iterator[None]:
@@ -92,6 +90,7 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
     """
     with steps.timed("import"):
         config = _imported(spec)
+    steps.imports_ns.clear()  # all of it
     from retrieval_bench.core import secrets
     from retrieval_bench.core.as_judged.self_hits import as_judged
 
@@ -109,12 +108,13 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
         data, queries = _data(spec, retriever)
         known = ("name", "split", "fingerprint", "n_documents")
         facts = {name: getattr(data, name) for name in known}
-        steps.tell(
+        steps.say(
             {"about": {"retriever": config.name, "dataset": facts, "n_queries": len(queries)}}
         )
         searched = as_judged(retriever, data)  # as in a measured run
         searched.use_k(spec["k"])
-        done: dict[str, Any] = {"peak_rss_bytes": memory}
+        done: dict[str, Any] = {"peak_rss_bytes": memory, "steps_ns": steps.ns}
+        done["imports_ns"] = steps.imports_ns
         done["index"] = _index(retriever, data, spec, steps)
         memory["after index"] = _peak()
         steps.begin("disk_bytes")
@@ -124,7 +124,7 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
             memory["after queries"] = _peak()
             steps.begin("health_facts")
             done["facts"] = secrets.redact([str(fact) for fact in retriever.health_facts(queries)])
-        steps.tell({"done": done})
+        steps.say({"done": done})
         steps.begin("close")
     finally:
         retriever.close()
@@ -229,7 +229,7 @@ def _searches(
             except Exception as problem:
                 problem.add_note(f"query {queries[at].id!r}")
                 raise
-            state.add(at, steps.last_ns)
+            state.add(at, steps.ns[name])
         steps.begin("queries until steady")
         calls, seconds = state.calls, (clock() - begin) / 1e9
         while not (state.steady and repeats) and clock() - begin < spec["steady_s"] * 1e9:
@@ -293,28 +293,16 @@ def _described(problem: BaseException, step: str) -> dict[str, Any]:
 
 def main(spec: Mapping[str, Any]) -> int:
     """Measure and answer; gives the exit code."""
-    lines = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
-    try:
-        os.dup2(2, 1)  # stdout itself, also below Python, becomes stderr
-    except OSError:  # the user has closed stderr
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    if sys.stderr is not None:
-        sys.stdout = sys.stderr
+    import faulthandler
 
-    def tell(what: Mapping[str, Any]) -> None:
-        lines.write(json.dumps(what) + "\n")
-        lines.flush()
-
-    tell({"started_ns": STARTED_NS})
-    if sys.stderr is not None:
-        import faulthandler
-
-        # Shows where it hangs; the parent would only see that it does.
-        faulthandler.dump_traceback_later(spec["timeout_s"], exit=True, file=2)
-    steps = Steps(tell, time.perf_counter_ns)
+    say = channel()
+    say({"started_ns": STARTED_NS})
+    # Shows where it hangs; the parent would only see that it does.
+    faulthandler.dump_traceback_later(spec["timeout_s"], exit=True, file=2)
+    steps = Steps(say, time.perf_counter_ns)
     try:
         measure(spec, steps)
     except BaseException as problem:  # also SystemExit, which a library may raise
-        tell(_described(problem, steps.current))
+        say(_described(problem, steps.current))
         return 1
     return 0
