@@ -4,7 +4,6 @@ trees need the same, and what to install.
 
 from __future__ import annotations
 
-import configparser
 import hashlib
 import json
 import os
@@ -16,6 +15,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
 from retrieval_bench.duets.revisions.trees import Repository
 
 _FILES = (
@@ -25,14 +27,8 @@ _FILES = (
 """Files that count as they are; of pyproject.toml only what is about dependencies does."""
 
 _PROJECT_KEYS = ("dependencies", "optional-dependencies", "requires-python", "dynamic")
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 
-# What pip asks an index for. All else may be a path, in one of many spellings (`vendor/core`,
-# `core-1-py3-none-any.whl`, `-f wheels`, `core @ file:...`), or code that has no version (`git+`).
-_BY_NAME = re.compile(
-    r"[a-z0-9][\w.-]*\s*(\[[\w.,\s-]*\])?\s*([(<>=!~][\w.*+!<>=~,()\s-]*)?(;.*)?",
-    re.ASCII | re.IGNORECASE,
-)
+# What pip takes for a file, though it reads as the name of a package.
 _ARCHIVE = re.compile(r"\.(whl|zip|tar|t[bglx]z)\b", re.IGNORECASE)
 _OPTION_WITHOUT_PATH = re.compile(
     r"(-i|--index-url|--extra-index-url)[\s=]\s*https?://\S+"
@@ -64,16 +60,13 @@ def fingerprint(tree: Path, projects: Sequence[Path]) -> dict[str, str]:
 
 
 def _about_dependencies(path: Path) -> dict[str, Any]:
-    content = read_toml(path)
-    if content is None:
-        return {"unreadable": _hash(path.read_bytes())}
-    project = table_of(content, "project")
-    poetry = table_of(table_of(content, "tool"), "poetry")
+    project, poetry = table(path, "project"), table(path, "tool", "poetry")
     parts = {
         "project": {key: project[key] for key in _PROJECT_KEYS if key in project},
-        "build-system": table_of(content, "build-system"),
-        "groups": table_of(content, "dependency-groups"),
+        "build-system": table(path, "build-system"),
+        "groups": table(path, "dependency-groups"),
         "poetry": {k: poetry[k] for k in ("dependencies", "extras", "group") if k in poetry},
+        "unreadable": _hash(path.read_bytes()) if _toml(path) is None else "",
     }
     return {name: part for name, part in parts.items() if part}
 
@@ -114,37 +107,28 @@ def needs(project: Path, extras: Sequence[str] | None, own: Path) -> Needs:
             of the same name, by those of ``own``. Others were not in use either.
         own: the same folder in the user's tree.
     """
-    content = read_toml(project / "pyproject.toml") or {}
-    table = table_of(content, "project")
-    dynamic = table.get("dynamic", [])
+    declared = table(project / "pyproject.toml", "project")
     # Without [project] it is setup.py, setup.cfg or a build backend that knows.
-    builds = bool({"dependencies", "optional-dependencies"} & {*dynamic}) or (
-        not table and is_project(project)
+    builds = bool({"dependencies", "optional-dependencies"} & {*declared.get("dynamic", [])}) or (
+        not declared and is_project(project)
     )
-    optional = _optional(table)
+    optional, theirs = _optional(project), _optional(own)
     if extras is None:
-        theirs = _optional(table_of(read_toml(own / "pyproject.toml") or {}, "project"))
-        chosen = [
-            name
-            for name in optional
-            if _all_installed(optional, name) or _all_installed(theirs, name)
-        ]
+        used = {name for groups in (optional, theirs) for name in groups if _in_use(groups[name])}
+        chosen = [name for name in optional if name in used]
     else:
-        chosen = [_normal(name) for name in extras]
+        chosen = [canonicalize_name(name) for name in extras]
     requirements: list[str] = []
-    if not builds and table:
-        requirements = [str(one) for one in table.get("dependencies", [])]
-        requirements += _expanded(optional, chosen, _normal(str(table.get("name", ""))))
+    if not builds and declared:
+        requirements = [str(one) for one in declared.get("dependencies", [])]
+        name = canonicalize_name(str(declared.get("name", "")))
+        requirements += _expanded(optional, chosen, name)
     files = tuple(path for path in [project / "requirements.txt"] if path.is_file())
     constraints = tuple(path for path in [project / "constraints.txt"] if path.is_file())
     texts = [path.read_text("utf-8", "replace") for path in (*files, *constraints)]
+    by_name = all(map(_by_names, (*texts, *requirements)))
     return Needs(
-        tuple(requirements),
-        files,
-        constraints,
-        builds,
-        tuple(chosen),
-        not builds and all(map(_by_names, (*texts, *requirements))),
+        tuple(requirements), files, constraints, builds, tuple(chosen), not builds and by_name
     )
 
 
@@ -158,49 +142,49 @@ def _by_names(text: str) -> bool:
 def _is_by_name(line: str) -> bool:
     if not line or _OPTION_WITHOUT_PATH.fullmatch(line):
         return True
-    wanted = line.partition(";")[0]
-    more_options = re.search(r"\s-", line)
-    return bool(_BY_NAME.fullmatch(line)) and not more_options and not _ARCHIVE.search(wanted)
+    wanted = _requirement(line)
+    return wanted is not None and wanted.url is None and not _ARCHIVE.search(wanted.name)
+
+
+def _requirement(line: str) -> Requirement | None:
+    """None where it is none of a package by its name: an option, a path, a URL."""
+    try:
+        return Requirement(line)
+    except InvalidRequirement:
+        return None
 
 
 def unknown_extras(project: Path, extras: Iterable[str]) -> tuple[list[str], list[str]]:
     """Of ``extras`` those that ``project`` does not declare, and all that it does declare; none
     are unknown where its files do not tell."""
-    table = table_of(read_toml(project / "pyproject.toml") or {}, "project")
-    declared = list(_optional(table))
-    if not table or "optional-dependencies" in table.get("dynamic", []):
+    said, declared = table(project / "pyproject.toml", "project"), list(_optional(project))
+    if not said or "optional-dependencies" in said.get("dynamic", []):
         return [], declared
-    return [name for name in extras if _normal(name) not in declared], declared
+    return [name for name in extras if canonicalize_name(name) not in declared], declared
 
 
 def _expanded(optional: Mapping[str, list[str]], names: Sequence[str], own: str) -> list[str]:
     """Requirements of the extras ``names``; an extra may name others as ``own[other]``."""
-    found: list[str] = []
-    todo, seen = list(names), set()
-    while todo:
-        name = todo.pop(0)
-        if name in seen:
-            continue
-        seen.add(name)
-        for one in optional.get(name, []):
-            match = _REQUIREMENT.match(one)
-            if match and _normal(match[1]) == own and match[2]:
-                todo += [_normal(other.strip()) for other in match[2].split(",")]
+    expanded: list[str] = []
+    names = list(names)
+    for name in names:  # grows meanwhile
+        for line in optional.get(name, []):
+            wanted = _requirement(line)
+            if wanted and wanted.extras and canonicalize_name(wanted.name) == own:
+                others = set(map(canonicalize_name, wanted.extras)) - {*names}
+                names += [other for other in optional if other in others]
             else:
-                found.append(one)
-    return found
+                expanded.append(line)
+    return expanded
 
 
-def _all_installed(optional: Mapping[str, list[str]], name: str) -> bool:
+def _in_use(lines: Iterable[str]) -> bool:
     """Whether the running interpreter has every package of an extra, of whatever version.
 
     What is needed under a condition only does not count, and an extra without anything else is not
     in use."""
-    packages = [
-        match[1]
-        for one in optional.get(name, [])
-        if ";" not in one and (match := _REQUIREMENT.match(one))
-    ]
+    wanted = filter(None, map(_requirement, lines))
+    packages = [one.name for one in wanted if one.marker is None]
     return bool(packages) and all(map(is_distributed, packages))
 
 
@@ -213,11 +197,11 @@ def is_distributed(package: str) -> bool:
     return True
 
 
-def _optional(project: Mapping[str, Any]) -> dict[str, list[str]]:
-    table = table_of(project, "optional-dependencies")
+def _optional(project: Path) -> dict[str, list[str]]:
+    groups = table(project / "pyproject.toml", "project", "optional-dependencies")
     return {
-        _normal(name): [str(one) for one in value]
-        for name, value in table.items()
+        canonicalize_name(name): [str(one) for one in value]
+        for name, value in groups.items()
         if isinstance(value, list)
     }
 
@@ -225,40 +209,27 @@ def _optional(project: Mapping[str, Any]) -> dict[str, list[str]]:
 def is_project(folder: Path) -> bool:
     """Whether a folder says how it is installed; many have such files for settings of other tools
     only."""
-    content = read_toml(folder / "pyproject.toml") or {}
+    path, old = folder / "pyproject.toml", folder / "setup.cfg"
     return (
-        bool(table_of(content, "project") or table_of(content, "build-system"))
+        bool(table(path, "project") or table(path, "build-system"))
         or (folder / "setup.py").is_file()
-        or _installs(folder / "setup.cfg")
+        or (old.is_file() and bool(_INSTALLS.search(old.read_text("utf-8", "replace"))))
     )
 
 
-def _installs(path: Path) -> bool:
-    """Whether a setup.cfg is about installing."""
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
-    try:
-        parser.read(path, encoding="utf-8")
-    except (configparser.Error, UnicodeDecodeError):
-        return False
-    return parser.has_section("options") or parser.has_section("metadata")
+def table(path: Path, *names: str) -> dict[str, Any]:
+    """A table of a TOML file, empty where it has none or cannot be read."""
+    content: Any = _toml(path)
+    for name in names:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if isinstance(content, dict) else {}
 
 
-def read_toml(path: Path) -> dict[str, Any] | None:
-    """Content of a file, None when it is not there or cannot be read."""
+def _toml(path: Path) -> dict[str, Any] | None:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-
-
-def table_of(content: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A table in what :func:`read_toml` gave, empty where there is none."""
-    found = content.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _hash(content: bytes) -> str:
@@ -267,6 +238,7 @@ def _hash(content: bytes) -> str:
 
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 _BUILDERS = ("hatch", "maturin", "pdm", "poetry", "scikit-build", "setuptools", "uv")
+_INSTALLS = re.compile(r"^\[(options|metadata)\]", re.MULTILINE)
 _FOLDERS = re.compile(r"(?:package_dir|where)\s*=\s*(\{[^}]*\}|.*)")
 _WORD = re.compile(r"[\w./-]+")
 
@@ -298,7 +270,7 @@ def package_roots(repository: Repository, commit: str | None, tree: Path) -> tup
 
 def _sources(project: Path) -> Iterator[Path]:
     """The folder of a project, its ``src``, and what its settings name for packages to lie in."""
-    tool = table_of(read_toml(project / "pyproject.toml") or {}, "tool")
+    tool = table(project / "pyproject.toml", "tool")
     named = ["src", *(text for builder in _BUILDERS for text in _texts(tool.get(builder)))]
     for name in ("setup.py", "setup.cfg"):
         if (project / name).is_file():

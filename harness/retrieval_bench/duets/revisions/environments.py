@@ -33,7 +33,7 @@ from retrieval_bench.duets.revisions.dependencies import (
     unknown_extras,
 )
 from retrieval_bench.duets.revisions.kept import Kept
-from retrieval_bench.duets.revisions.trees import Preparation, Repository, Tree, last_lines
+from retrieval_bench.duets.revisions.trees import Repository, Tree, last_lines, python_in, starts
 
 _SHOWN_LINES = 10
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -92,18 +92,17 @@ def _name_pip(python: Path) -> None:
 
 def _underlay(own_tree: Path) -> list[str]:
     """Where the running interpreter has packages, but for the user's own tree."""
-    library = Path(sysconfig.get_path("stdlib"))
-    found = []
-    for entry in sys.path:
-        path = Path(entry)
-        if not entry or not path.is_dir() or path == Path(sys.executable).parent:
-            continue
-        if library in (path, *path.parents) and not among_packages(path):
-            continue
-        if is_code_of(own_tree, path):
-            continue
-        found.append(str(path.absolute()))
-    return list(dict.fromkeys(found))
+    paths = [Path(entry) for entry in sys.path if entry]
+    return list(
+        dict.fromkeys(
+            str(path.absolute())
+            for path in paths
+            if path.is_dir()
+            and path != Path(sys.executable).parent
+            and (among_packages(path) or not is_installed(path))
+            and not is_code_of(own_tree, path)
+        )
+    )
 
 
 def _distributions() -> list[str]:
@@ -123,16 +122,6 @@ def beneath(own_tree: Path) -> dict[str, Any]:
         "underlay": _underlay(own_tree),
         "installed": _distributions(),
     }
-
-
-def starts(folder: Path) -> bool:
-    """Whether the environment in ``folder`` has its interpreter."""
-    return os.access(python_in(folder), os.X_OK)
-
-
-def python_in(folder: Path) -> Path:
-    """The interpreter of the environment in ``folder``."""
-    return folder / "env" / "bin" / "python"
 
 
 def run_program(
@@ -206,24 +195,6 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
-    """A revision that is checked out.
-
-    Attributes:
-        label: what is shown.
-        tree: its files.
-        projects: folders in it that say what is needed, the innermost first.
-        own_projects: the same folders in the user's tree.
-    """
-
-    label: str
-    commit: str
-    tree: Tree
-    projects: tuple[Path, ...]
-    own_projects: tuple[Path, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Interpreter:
     """The interpreter of a revision.
 
@@ -238,34 +209,37 @@ class Interpreter:
 
 
 def python_of(
-    revision: Revision,
+    tree: Tree,
     repository: Repository,
     cache: Path,
     setup: Setup,
     *,
+    projects: Sequence[Path],
+    own_projects: Sequence[Path],
     has_harness: bool,
     reporter: Reporter | None = None,
 ) -> Interpreter:
     """The interpreter of a revision that no command of the user prepared.
 
     Args:
+        projects: folders in ``tree`` that say what is needed, the innermost first.
+        own_projects: the same folders in the user's tree.
         has_harness: whether the revision is one of this project.
 
     Raises:
         ConfigError: the installation failed.
     """
-    told = reporter or Silent()
-    here = fingerprint(repository.root, revision.own_projects)
-    there = fingerprint(revision.tree.folder, revision.projects)
-    project = _declaring(revision.projects)
-    _check_extras(project, setup, revision.label)
+    here = fingerprint(repository.root, own_projects)
+    there = fingerprint(tree.folder, projects)
+    project = _declaring(projects)
+    _check_extras(project, setup, tree.label)
     if here == there:
         return Interpreter(Path(sys.executable))
-    own = revision.own_projects[0 if project == revision.projects[0] else -1]
+    own = own_projects[0 if project == projects[0] else -1]
     wanted = needs(project, setup.extras, own)
     locks = [name for name in sorted({*here, *there}) if _is_lock(name)]
     notes = tuple(
-        f"{revision.label}: {name} is another one and was not used, since pip cannot read it; "
+        f"{tree.label}: {name} is another one and was not used, since pip cannot read it; "
         "`setup` can install by it"
         for name in locks
         if here.get(name) != there.get(name)
@@ -277,17 +251,17 @@ def python_of(
         "extras": wanted.extras,
         "harness": has_harness,
         # What is built, or lies behind a path, may depend on any file.
-        "commit": "" if wanted.self_contained else revision.commit,
+        "commit": "" if wanted.self_contained else tree.commit,
     }
     key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
 
     def make(folder: Path) -> dict[str, Any]:
-        with told.phase(Phase(Step.MAKING_ENVIRONMENT, revision.label)):
+        with (reporter or Silent()).phase(Phase(Step.MAKING_ENVIRONMENT, tree.label)):
             new_environment(folder, repository.root)
-            _install(wanted, folder, project, revision.label, has_harness=has_harness)
-        return {"revision": revision.label, "commit": revision.commit}
+            _install(wanted, folder, project, tree.label, has_harness=has_harness)
+        return {"revision": tree.label, "commit": tree.commit}
 
-    kept = Kept(cache / "environments", "environments", most=MOST_ENVIRONMENTS, reporter=told)
+    kept = Kept(cache / "environments", "environments", most=MOST_ENVIRONMENTS, reporter=reporter)
     folder, _ = kept.folder(key, make, lambda folder, _: starts(folder))
     packages = None if wanted.self_contained else folder / "env"
     return Interpreter(python_in(folder), packages, notes)
@@ -301,35 +275,25 @@ def prepared_by(
     projects: Callable[[Path], Sequence[Path]],
     *,
     reporter: Reporter | None = None,
-) -> Preparation:
-    """A command of the user, run with an environment beside the files.
+) -> tuple[Callable[[Path], None], str]:
+    """A command of the user, run with an environment beside the files, and its identity, both for
+    :func:`.tree_of`.
 
     Args:
         inside: where the user stands, as a path within the repository.
         projects: of a tree, the folders that say what is needed.
     """
-    told = reporter or Silent()
-    # The command reads the user's own tree, and in linked ones other things lie; where the user
-    # stands decides which project it is run in.
-    identity = beneath(repository.root) | {
-        "command": command,
-        "tree": str(repository.root),
-        "inside": inside.as_posix(),
-    }
 
     def run(folder: Path) -> None:
         project = _declaring(projects(folder / "tree"))
-        with told.phase(Phase(Step.MAKING_ENVIRONMENT, label)):
+        with (reporter or Silent()).phase(Phase(Step.MAKING_ENVIRONMENT, label)):
             new_environment(folder, repository.root)
             _run_command(command, folder, project, repository, label)
 
-    return Preparation(json.dumps(identity, sort_keys=True), run, starts)
-
-
-def python_beside(tree: Tree) -> Interpreter:
-    """The interpreter that a preparation put beside the files."""
-    folder = tree.folder.parent
-    return Interpreter(python_in(folder), folder / "env")
+    # The command reads the user's own tree, and in linked ones other things lie; where the user
+    # stands decides which project it is run in.
+    own = {"command": command, "tree": str(repository.root), "inside": inside.as_posix()}
+    return run, json.dumps(beneath(repository.root) | own, sort_keys=True)
 
 
 def search_path(python: Path, own_tree: Path) -> list[str]:

@@ -14,16 +14,15 @@ from retrieval_bench.core.git import changed, code_state
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.duets.revisions.dependencies import package_roots, projects_around
 from retrieval_bench.duets.revisions.environments import (
-    Revision,
+    Interpreter,
     Setup,
     among_packages,
     is_installed,
     prepared_by,
-    python_beside,
     python_of,
     search_path,
 )
-from retrieval_bench.duets.revisions.trees import Repository, tree_of
+from retrieval_bench.duets.revisions.trees import Repository, python_in, tree_of
 from retrieval_bench.duets.sides import Place, Side
 
 WORKTREE = "WORKTREE"
@@ -82,19 +81,29 @@ def place_of(
     def projects_of(tree: Path) -> tuple[Path, ...]:
         return _measurable(repository, tree, inside, label)
 
-    preparation = None
+    prepare, identity = None, ""
     if setup.command:
-        preparation = prepared_by(
+        prepare, identity = prepared_by(
             setup.command, repository, inside, label, projects_of, reporter=reporter
         )
-    tree = tree_of(repository, commit, label, root, preparation=preparation, reporter=reporter)
+    tree = tree_of(
+        repository, commit, label, root, prepare=prepare, identity=identity, reporter=reporter
+    )
     projects = projects_of(tree.folder)
-    if preparation is not None:
-        found = python_beside(tree)
+    if setup.command:
+        beside = tree.folder.parent
+        found = Interpreter(python_in(beside), beside / "env")
     else:
-        checked_out = Revision(label, commit, tree, projects, own_projects)
-        ours = _is_ours(projects)
-        found = python_of(checked_out, repository, root, setup, has_harness=ours, reporter=reporter)
+        found = python_of(
+            tree,
+            repository,
+            root,
+            setup,
+            projects=projects,
+            own_projects=own_projects,
+            has_harness=_is_ours(projects),
+            reporter=reporter,
+        )
     entries = search_path(found.python, repository.root)
     return Place(
         label,

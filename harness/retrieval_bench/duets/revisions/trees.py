@@ -54,29 +54,13 @@ class Repository:
             raise ConfigError(
                 "there is no command `git`", fix="install git, or compare configs: --a and --b"
             )
-        asked = ("--is-inside-work-tree", "--is-shallow-repository", "--absolute-git-dir")
-        done = run_git("rev-parse", *asked, "--git-common-dir", folder=folder)
+        asked = ("--is-shallow-repository", "--absolute-git-dir", "--git-common-dir")
+        done = run_git("rev-parse", *asked, "--show-toplevel", folder=folder)
         if done.returncode != 0:
-            outside = "not a git repository" in done.stderr
-            raise ConfigError(
-                "a revision was asked for outside of a git repository"
-                if outside
-                else f"git cannot read the repository: {last_lines(done.stderr)}",
-                where=str(folder),
-                accepted="a folder in the working tree of a git repository",
-                fix="go to the repository, or compare configs: --a and --b",
-            )
-        inside, shallow, git_dir, common = done.stdout.splitlines()[:4]
-        if inside != "true":
-            raise ConfigError(
-                "the repository has no files here: it is a bare one, or this is its folder .git",
-                where=str(folder),
-                accepted="a folder in the working tree of a git repository",
-                fix="go to a working tree of it: git worktree add, or git clone",
-            )
-        top = run_git("rev-parse", "--show-toplevel", folder=folder).stdout.removesuffix("\n")
+            raise _no_repository(done.stderr, folder)
+        shallow, git_dir, common, top = done.stdout.split("\n", 3)
         return cls(
-            Path(top).resolve(),
+            Path(top.removesuffix("\n")).resolve(),
             Path(git_dir),
             (folder / common).resolve(),
             shallow == "true",
@@ -159,6 +143,20 @@ class Repository:
         return done.stdout.splitlines()
 
 
+def _no_repository(said: str, folder: Path) -> ConfigError:
+    given, accepted, fix = (
+        f"git cannot read the repository: {last_lines(said)}",
+        "a folder in the working tree of a git repository",
+        "go to the repository, or compare configs: --a and --b",
+    )
+    if "not a git repository" in said:
+        given = "a revision was asked for outside of a git repository"
+    elif "must be run in a work tree" in said:
+        given = "the repository has no files here: it is a bare one, or this is its folder .git"
+        fix = "go to a working tree of it: git worktree add, or git clone"
+    return ConfigError(given, where=str(folder), accepted=accepted, fix=fix)
+
+
 def last_lines(text: str, n: int = _LAST_LINES) -> str:
     """The end of what a program said, for a message."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
@@ -190,31 +188,15 @@ class Tree:
     """The files of a commit.
 
     Attributes:
+        label: what is shown.
         folder: where they are.
         notes: what to know of it.
     """
 
+    label: str
+    commit: str
     folder: Path
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """What the user's command adds to the files of a commit.
-
-    It is run once, in files that nothing was added to before, and what it adds is kept and removed
-    together with them. In files that it prepared before, `mkdir` would fail and `ln -s` would write
-    through the link of the first time, into the user's own folder.
-
-    Attributes:
-        identity: all that it depends on besides the commit.
-        run: gets the folder that the files lie in as ``tree``; may add files there and beside it.
-        whole: whether what it put into such a folder can still be used.
-    """
-
-    identity: str
-    run: Callable[[Path], None]
-    whole: Callable[[Path], bool]
 
 
 def tree_of(
@@ -223,44 +205,59 @@ def tree_of(
     label: str,
     cache: Path,
     *,
-    preparation: Preparation | None = None,
+    prepare: Callable[[Path], None] | None = None,
+    identity: str = "",
     reporter: Reporter | None = None,
 ) -> Tree:
     """The files of ``commit``, from the cache or made now.
 
     Args:
         label: what is shown.
-        preparation: gives a folder of its own, in which files may be that git does not know.
+        prepare: what the user's command adds, files that git does not know and an environment
+            beside them. It gets the folder that the files lie in as ``tree``, and is run once, in
+            files that nothing was added to before; what it adds is kept and removed together with
+            them. In files that it prepared before, `mkdir` would fail and `ln -s` would write
+            through the link of the first time, into the user's own folder.
+        identity: all that ``prepare`` depends on besides the commit.
 
     Raises:
         ConfigError: git cannot write the files, the cache cannot be used, or the preparation
             failed or changed files of the commit.
     """
-    told = reporter or Silent()
-    if preparation is None:
-        kept = Kept(cache / "revisions", "files of revisions", most=MOST_TREES, reporter=told)
+    reporter = reporter or Silent()
+    if prepare is None:
+        kept = Kept(cache / "revisions", "files of revisions", most=MOST_TREES, reporter=reporter)
     else:
-        kept = Kept(cache / "prepared", "prepared revisions", most=MOST_PREPARED, reporter=told)
-    more = preparation.identity if preparation else ""
-    identity = "\0".join([str(repository.common), commit, more])
-    key = f"{commit[:12]}-{hashlib.sha256(os.fsencode(identity)).hexdigest()[:12]}"
+        kept = Kept(cache / "prepared", "prepared revisions", most=MOST_PREPARED, reporter=reporter)
+    whose = "\0".join([str(repository.common), commit, identity])
+    key = f"{commit[:12]}-{hashlib.sha256(os.fsencode(whose)).hexdigest()[:12]}"
 
     def make(folder: Path) -> dict[str, Any]:
-        with told.phase(Phase(Step.CHECKING_OUT, label)):
+        with reporter.phase(Phase(Step.CHECKING_OUT, label)):
             about = _check_out(repository, commit, label, folder)
-        if preparation is not None:
-            preparation.run(folder)
+        if prepare is not None:
+            prepare(folder)
             _check_unchanged(repository, commit, label, folder, about["differences"])
         return about
 
     def whole(folder: Path, about: dict[str, Any]) -> bool:
-        found = _differences(repository, commit, folder)
-        if found is None or found != about.get("differences"):
+        differences = _differences(repository, commit, folder)
+        if differences is None or differences != about.get("differences"):
             return False
-        return preparation.whole(folder) if preparation else not _strangers(repository, folder)
+        return not _strangers(repository, folder) if prepare is None else starts(folder)
 
     folder, about = kept.folder(key, make, whole)
-    return Tree(folder / "tree", tuple(about["notes"]))
+    return Tree(label, commit, folder / "tree", tuple(about["notes"]))
+
+
+def python_in(folder: Path) -> Path:
+    """The interpreter of the environment in ``folder``."""
+    return folder / "env" / "bin" / "python"
+
+
+def starts(folder: Path) -> bool:
+    """Whether the environment in ``folder`` has its interpreter."""
+    return os.access(python_in(folder), os.X_OK)
 
 
 def _check_unchanged(
