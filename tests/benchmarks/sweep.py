@@ -1,12 +1,15 @@
-"""``python -m tests.benchmarks.sweep [N] [FOLDER]``: a sweep of HNSW and of IVF on N made-up
-vectors in clusters (100,000), as asked and under filters. A study, no test: it takes minutes."""
+"""``python -m tests.benchmarks.sweep [N] [FOLDER] [NAME...]``: sweeps of our HNSW and IVF and of
+engines on N made-up vectors in clusters (100,000), as asked and under filters. A study, no test:
+each takes some minutes."""
 
 from __future__ import annotations
 
 import io
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -20,26 +23,39 @@ from tests.builders.clustered import clustered, dataset_of, without_model
 
 QUERIES, DIMENSION = 500, 64
 FILTERS = ("100", "50", "10", "1", "tenants")
-INDEXES = (
-    ({"type": "hnsw", "m": 16, "ef_construction": 100}, "ef_search", (10, 16, 32, 64, 128, 256)),
-    ({"type": "ivf"}, "nprobe", (1, 2, 4, 8, 16, 32, 64)),
-)
+GRAPH = {"m": 16, "ef_construction": 100}
+EF = (16, 32, 64, 128, 256)
+OWN = {"cache": False}
+SWEPT: Mapping[str, tuple[Mapping[str, Any], str, Sequence[float]]] = {
+    "hnsw": (
+        {"target": "dense", "params": {"index": {"type": "hnsw", **GRAPH}, **OWN}},
+        "ef_search",
+        EF,
+    ),
+    "ivf": (
+        {"target": "dense", "params": {"index": "ivf", **OWN}},
+        "nprobe",
+        (1, 2, 4, 8, 16, 32, 64),
+    ),
+    "qdrant": ({"target": "qdrant", "params": {"load": {**GRAPH, **OWN}}}, "ef", EF),
+    "postgres": ({"target": "postgres", "params": {"load": {**GRAPH, **OWN}}}, "ef", EF),
+}
 
 
-def main(n: int, folder: Path) -> None:
+def main(n: int, folder: Path, names: Sequence[str]) -> None:
     """Print all tables, and keep the records with their pictures."""
     data = dataset_of(*clustered(n, QUERIES, dimension=DIMENSION))
-    for index, parameter, values in INDEXES:
+    for name in names:
+        config, parameter, values = SWEPT[name]
         begin = time.perf_counter()
-        config = {"name": index["type"], "target": "dense"}
         found = sweep(
-            config | {"params": {"index": index, "cache": False}},
+            {"name": name, **config},
             data,
             parameter,
             values,
             filters=FILTERS,
             protocol=Protocol(min_calls=2 * QUERIES, warm_up_s=2.0),
-            out=folder / str(index["type"]),
+            out=folder / name,
         )
         keep_sweep(found)
         drawn = io.StringIO()
@@ -48,7 +64,7 @@ def main(n: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    size = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    size, to = [*sys.argv[1:3], *("100000", "results/sweep-study")[len(sys.argv[1:3]) :]]
     with pytest.MonkeyPatch.context() as patch:
         without_model(patch, DIMENSION)
-        main(size, Path(sys.argv[2] if len(sys.argv) > 2 else "results/sweep-study"))
+        main(int(size), Path(to), sys.argv[3:] or [*SWEPT])

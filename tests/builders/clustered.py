@@ -115,10 +115,12 @@ class Probing(Retriever):
 
 
 def without_model(monkeypatch: pytest.MonkeyPatch, dimension: int = 16) -> None:
-    """Let ``dense`` take texts for their vectors."""
+    """Let ``dense`` and engines take texts for their vectors."""
     from retrieval_bench_retrievers.dense import dense
+    from retrieval_bench_retrievers.engines import engine
 
-    monkeypatch.setattr(dense, "Encoder", lambda *_, **__: _reader(dimension))
+    for module in (dense, engine):
+        monkeypatch.setattr(module, "Encoder", lambda *_, **__: _reader(dimension))
 
 
 def _reader(dimension: int) -> Any:
@@ -131,6 +133,7 @@ def _reader(dimension: int) -> Any:
         def __init__(self) -> None:
             self.name, self.backend, self.engine = "numbers", "torch", SENTENCE_TRANSFORMERS
             self.max_seq_length, self.dimension = None, dimension
+            self.content_hash, self.prompts = None, {}
 
         @property
         def positions(self) -> None:

@@ -63,41 +63,42 @@ def layers(dataset: Dataset, given: Sequence[str]) -> tuple[Dataset, list[Layer]
         ConfigError: a filter that is neither, or a dataset without documents.
     """
     filters = [_of(text) for text in given]
+    plain = Layer(AS_ASKED, dataset.asked, _share(dataset, dataset.asked))
     if not filters:
-        return dataset, [Layer(AS_ASKED, dataset.queries, _share(dataset, dataset.queries))]
+        return dataset, [plain]
     if dataset.documents is None:
         raise ConfigError(
             f"--filters {' '.join(given)} on {dataset.name}, which has no documents",
             accepted="a dataset with documents, which get the fields that are filtered by",
             fix="leave --filters out",
         )
-    made = [
-        (
-            name,
-            tuple(
-                _under(query, condition or {TENANT: tenant_of_query(query.id)})
-                for query in dataset.queries
-            ),
+    asked = {
+        name: tuple(
+            _under(query, condition or {TENANT: tenant_of_query(query.id)})
+            for query in dataset.asked
         )
         for name, condition in filters
-    ]
+    }
+    # One of each filter: retrievers learn from queries by which fields they are filtered.
+    first = [query for queries in asked.values() for query in queries[:1]]
     documents = _WithFields(dataset.documents)
+    together = replace(
+        dataset,
+        documents=documents,
+        queries=(*dataset.queries, *first),
+        filtering=_filtering(documents, dataset),
+    )
+    under = [Layer(name, queries, _share(together, queries)) for name, queries in asked.items()]
+    return together, [plain, *under]
+
+
+def _filtering(documents: Documents, dataset: Dataset) -> Filtering:
     table = MetadataTable([*dataset.filter_fields, PERCENTILE, TENANT])
     ids = []
     for document in documents:
         table.add(document.metadata)
         ids.append(document.id)
-    # One of each filter: retrievers learn from queries by which fields they are filtered.
-    every = (*dataset.queries, *(queries[0] for _, queries in made))
-    together = replace(
-        dataset,
-        documents=documents,
-        queries=every,
-        filtering=Filtering(table, ids, dataset.unit_of),
-    )
-    found = [Layer(AS_ASKED, dataset.queries, _share(dataset, dataset.queries))]
-    found += [Layer(name, queries, _share(together, queries)) for name, queries in made]
-    return together, found
+    return Filtering(table, ids, dataset.unit_of)
 
 
 class _WithFields(Documents):

@@ -83,7 +83,7 @@ def sweep(
 
     Args:
         retriever, dataset, split, language, self_hits, k, overrides: as for
-            :func:`.prepare`; queries need no judgement.
+            :func:`.prepare`; where nothing is judged, all queries are asked.
         recall: that is wanted, above 0 and below 1.
         filters: as :func:`.layers` takes them.
         out: folder of the record; None = a new one under ``results/sweeps``.
@@ -103,7 +103,6 @@ def sweep(
         k=k,
         overrides=overrides,
         protocol=protocol,
-        every_query=True,
         save=False,
     )
     if filters:
@@ -124,7 +123,7 @@ def sweep(
         parameter,
         recall,
         "complete" if whole else "partial",
-        tuple(query.id for query in data.queries),
+        tuple(query.id for query in data.asked),
         tuple(levels),
         {"name": base.name, **base.config},
         tuple(dict.fromkeys([*drawn(data), *_failed(levels), *_alike(parameter, levels), *told])),

@@ -119,7 +119,6 @@ def _built(
             k=experiment.k,
             overrides=[*overrides, *written],
             protocol=experiment.protocol,
-            every_query=True,
             save=False,
         ).candidates
     except HarnessError as problem:

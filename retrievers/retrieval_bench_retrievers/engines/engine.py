@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from time import perf_counter_ns
 from typing import Any, ClassVar
 
@@ -161,6 +162,15 @@ class Engine(Retriever):
             if not whole or len(hits) < wanted or hits[k][1] < hits[k - 1][1]:
                 return hits[:k]
             wanted *= 4
+
+    def searching(self, changed: Mapping[str, Any]) -> Engine | None:
+        """``exact`` and ``ef``, by the same connection."""
+        if set(changed) - {"exact", "ef"}:
+            return None
+        other = copy(self)
+        other._exact = changed.get("exact", self._exact)
+        other._ef = whole_number(changed["ef"], "ef") if "ef" in changed else self._ef
+        return other
 
     def describe(self) -> Mapping[str, Any]:
         """Kind and version of the engine and whether it is a stand-in, what was loaded, and how it

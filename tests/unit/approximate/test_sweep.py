@@ -265,6 +265,13 @@ class TestCtrlC:
             swept(made, [1, 64], protocol=self.NO_WARM_UP)
 
 
+def test_the_queries_are_those_that_bench_asks() -> None:
+    judged = replace(data(), qrels={"q0002": {"d000001": 1}, "q0005": {"d000002": 1}})
+    found = swept(Probing(), [64], data=judged, filters=["50"])
+    assert found.queries == ("q0002", "q0005")
+    assert [len(level.values[0].recalls) for level in found.levels] == [2, 2]
+
+
 def test_a_sweep_is_saved_whole(tmp_path: Path) -> None:
     import json
 

@@ -30,6 +30,7 @@ from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench.testing.samples import sample_documents
 from retrieval_bench_retrievers.dense.dense import Dense
 from retrieval_bench_retrievers.engines.qdrant_words import QdrantWords
+from tests.builders import some
 from tests.builders.engine_corpus import CORPUS, ENGINES, FIELDS, LISTED, MODELS, made
 from tests.builders.service import free_port
 from tests.builders.tiny_encoder import build_tiny_model, one_thread
@@ -131,6 +132,23 @@ def _suites() -> Iterator[tuple[str, type]]:
 
 
 globals().update(_suites())
+
+
+@each()
+def test_other_ways_to_search_share_what_was_filled(name: str) -> None:
+    with closing(made(name, load={"index": "hnsw"})) as engine:
+        engine.index(CORPUS)
+        exact, far = some(engine.searching({"exact": True})), some(engine.searching({"ef": 64}))
+        assert (exact.capabilities.exact, far.capabilities.exact) == (True, False)
+        assert some(far.describe())["ef"] == 64
+        with closing(made(name, exact=True)) as other:
+            other.index(CORPUS)
+            for text in TEXTS:
+                assert ids(far, text, 5)
+                assert ids(exact, text, 5) == ids(other, text, 5)
+        assert engine.searching({"mode": "hybrid"}) is None
+        with pytest.raises(ConfigError, match="whole number"):
+            engine.searching({"ef": 1.5})
 
 
 @each()
