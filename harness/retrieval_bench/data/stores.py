@@ -18,6 +18,9 @@ from retrieval_bench.core.types import Dataset, Documents
 STORES: dict[str, str] = {
     "postgresql": "retrieval_bench_retrievers.sql.load:load_into",
     "postgres": "retrieval_bench_retrievers.sql.load:load_into",
+    "lancedb": "retrieval_bench_retrievers.engines.lance:LanceDB.load_into",
+    "milvus": "retrieval_bench_retrievers.engines.milvus:Milvus.load_into",
+    "milvus+https": "retrieval_bench_retrievers.engines.milvus:Milvus.load_into",
     "qdrant": "retrieval_bench_retrievers.engines.qdrant:Qdrant.load_into",
     "qdrant+https": "retrieval_bench_retrievers.engines.qdrant:Qdrant.load_into",
 }

@@ -24,6 +24,7 @@ from retrieval_bench_retrievers.sql.table import identity_of
 
 _SPLIT = 20
 """Texts whose terms the manifest shows."""
+_FIX = "correct the parameters of the retriever"
 
 
 class Engine(Retriever):
@@ -63,17 +64,16 @@ class Engine(Retriever):
         if mode not in self.store.modes:
             accepted = near_names(mode, self.store.modes)
             raise ConfigError(f"mode = {mode!r}", where=where, accepted=accepted)
-        self._address = None if uri == EMBEDDED else self._addressed(uri, where)
-        _require(self.store, self._address, where)
+        self._address = None if uri == EMBEDDED else Address.parse(uri, self.store.schemes, where)
+        self._require(self._address, where)
         self._table, self._mode, self._exact = params.check_table(table), mode, exact
-        self._ef = None if ef is None else whole_number(ef, "ef")
-        self._load = _checked(
-            params.LoadSettings, {"index": "exact" if exact else "hnsw", **(load or {})}, where
-        )
+        self._ef, self._ef_told = 0 if ef is None else whole_number(ef, "ef"), 0
+        settings = {"index": "exact" if exact else "hnsw", **(load or {})}
+        self._load = validate(params.LoadSettings, settings, where=where, fix=_FIX)
         self._vectors = mode in ("dense", "hybrid")
         self._encoder: Encoder | None = None
         if self._vectors and (encoder is not None or self._address is None):
-            given = _checked(params.EncoderSettings, encoder or {}, where)
+            given = validate(params.EncoderSettings, encoder or {}, where=where, fix=_FIX)
             self._encoder = Encoder(**given.model_dump(exclude_unset=True))
         self._given, self._language = language, ""
         self._fields: tuple[str, ...] = ()
@@ -116,17 +116,17 @@ class Engine(Retriever):
         language = self._language or params.configuration(self._given, None)
         self._store = store = self.store.at(None, self._table)
         store.open()
-        store.plan = base.Plan.of(self._encoder, language, self._fields, self._load)
-        filled = store.fill(documents, None, self._encoder, self.progress)
+        store.plan = base.Plan(
+            getattr(self._encoder, "dimension", None), language, self._fields, self._load
+        )
+        filled = store.fill(documents, self.progress)
         self._loaded = {**(store.known() or {}), "documents": filled.sent}
 
     def search(self, query: Query, k: int) -> Ranking:
         """The ``k`` best; stages ``encode`` and ``engine``. A blank query finds nothing.
 
         Raises:
-            CallError: the engine failed at this query; a :class:`.TransientError` where the same
-                may work later.
-            ContractError: a filter that the engine cannot express.
+            CallError, ContractError: the engine failed; it has no words for the filter.
         """
         require_k(k)
         require_index(self._store is not None or self._address is not None, self)
@@ -155,7 +155,7 @@ class Engine(Retriever):
         whole = self.capabilities.exact
         wanted = k + whole
         while True:
-            ef = max(self._ef or store.usual_ef, wanted)
+            ef = self._ef_told = max(self._ef or store.usual_ef, wanted)
             depth = max(base.DEPTH, wanted)
             how = (self._mode, query.text, vector, wanted, depth, query.filter, self._exact, ef)
             hits = sorted(store.search(base.Asked(*how)), key=lambda hit: (-hit[1], hit[0]))
@@ -181,7 +181,7 @@ class Engine(Retriever):
         found |= {"uri": getattr(self._address, "shown", EMBEDDED), "loaded": self._loaded}
         if store is not None:
             engine |= {"version": store.version, "stand_in": store.stand_in}
-            found |= {"ef": self._ef or store.usual_ef, **store.facts()}
+            found |= {"ef": self._ef_told, "similarity": "cosine", **store.facts()}
             found["split"] = [store.split(text) for text in self._texts]
         return found | ({"encoder": self._encoder.describe()} if self._encoder else {})
 
@@ -235,18 +235,22 @@ class Engine(Retriever):
                 fix="correct `encoder` or `mode`, or load the documents into another table",
             )
         fields = tuple(loaded.get("fields", ()))
-        store.plan = base.Plan.of(self._encoder, loaded["language"], fields, self._load)
+        index = self._load.model_copy(update={"index": loaded["index"]})
+        store.plan = base.Plan(
+            getattr(self._encoder, "dimension", None), loaded["language"], fields, index
+        )
         self._loaded = loaded
 
     @classmethod
-    def _addressed(cls, uri: str, where: str) -> Address:
-        return Address.parse(uri, cls.store.schemes, where)
+    def _require(cls, address: Address | None, where: str) -> None:
+        for package in cls.store.packages(address):
+            require(package, cls.store.extra, where)
 
     @classmethod
     def load_into(cls, load: Load) -> Loaded:
         """``data load``: see :meth:`.EngineStore.fill`."""
-        address = cls._addressed(load.into, "--into")
-        _require(cls.store, address, "--into")
+        address = Address.parse(load.into, cls.store.schemes, "--into")
+        cls._require(address, "--into")
         store = cls.store.at(address, params.check_table(load.table))
         encoder = None if load.encoder is None else Encoder(load.encoder)
         language = params.configuration("auto", load.language)
@@ -255,20 +259,13 @@ class Engine(Retriever):
             store.open()
             if encoder is not None:
                 encoder.load()
-            store.plan = base.Plan.of(encoder, language, load.fields, settings)
-            filled = store.fill(load.documents, len(load.documents), encoder, load.progress)
+            store.plan = base.Plan(
+                getattr(encoder, "dimension", None), language, load.fields, settings
+            )
+            filled = store.fill(load.documents, load.progress)
         finally:
             store.close()
         n, sent, model = filled.sent + filled.there, filled.sent, load.encoder
         name, where = f"{store.kind} {store.version}", (address.shown, load.table)
         content = filled.content
         return Loaded(name, *where, n, sent, n - sent, content, language, model, load.index)
-
-
-def _require(store: type[base.EngineStore], address: Address | None, where: str) -> None:
-    for package in store.packages(address):
-        require(package, store.extra, where)
-
-
-def _checked(model: Any, given: Mapping[str, Any], where: str) -> Any:
-    return validate(model, given, where=where, fix="correct the parameters of the retriever")

@@ -2,7 +2,7 @@
 
 How to add an engine, in a module of this room with at most 250 lines:
 
-1. A subclass of :class:`EngineStore` (of :class:`FolderStore` where it runs in this process) with
+1. A subclass of :class:`EngineStore` (of :class:`.FolderStore` where it runs in this process) with
    its class variables and abstract methods; ``search`` gives what :class:`Asked` says.
 2. ``class NAME(Engine)`` with ``store = THAT``.
 3. Its short name in ``core.plugins.BUILT_IN``, its schemes in ``data.stores.STORES``, its extra in
@@ -14,26 +14,19 @@ How to add an engine, in a module of this room with at most 250 lines:
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import SplitResult
 
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
 from retrieval_bench.core.failures import CallError
-from retrieval_bench.core.filters import Condition, Filter
+from retrieval_bench.core.filters import Filter
 from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors, normalised
-from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
+from retrieval_bench_retrievers.functions.uri import Address
 from retrieval_bench_retrievers.sql.documents import content_of, plain_metadata, texts_of
-from retrieval_bench_retrievers.sql.embedded_postgres import watch
 from retrieval_bench_retrievers.sql.failures import text_of
 from retrieval_bench_retrievers.sql.params import LoadSettings
 from retrieval_bench_retrievers.sql.table import BATCH, Filled, batches, identity_of, shifted
@@ -50,21 +43,21 @@ class Plan:
     """What a collection is made for.
 
     Attributes:
-        dimension: of the vectors; None without.
+        encoder: of the vectors, loaded; None without.
         language: a text search configuration such as "english"; "simple" = no stems.
         fields: of the metadata, which filters name.
         index: of the vectors.
     """
 
-    dimension: int | None
+    encoder: Encoder | None
     language: str
     fields: tuple[str, ...]
     index: LoadSettings
 
-    @classmethod
-    def of(cls, encoder: Encoder | None, *rest: Any) -> Plan:
-        """With the dimension of an encoder, which is loaded."""
-        return cls(None if encoder is None else encoder.dimension, *rest)
+    @property
+    def dimension(self) -> int | None:
+        """Of the vectors."""
+        return None if self.encoder is None else self.encoder.dimension
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +77,7 @@ class Asked:
     Attributes:
         vector: of length 1; None where the mode takes none.
         k, depth: hits; hits of each leg of a hybrid.
-        exact: search all vectors.
-        ef: what an approximate index is told, at least k.
+        exact, ef: search all vectors; what an approximate index is told, at least k.
     """
 
     mode: str
@@ -130,7 +122,7 @@ class EngineStore(ABC):
     @classmethod
     def at(cls, address: Address | None, table: str) -> EngineStore:
         """The collection at an address; None = a new one of the harness's own."""
-        return cls(address or _own(""), table)
+        return cls(address or Address.embedded(), table)
 
     @abstractmethod
     def open(self) -> None:
@@ -188,29 +180,23 @@ class EngineStore(ABC):
         """The process on this machine that answers, where it is another one. Optional."""
         return None
 
-    def fill(
-        self,
-        documents: Iterable[Document],
-        total: int | None,
-        encoder: Encoder | None,
-        progress: Progress | None = None,
-    ) -> Filled:
+    def fill(self, documents: Iterable[Document], progress: Progress | None) -> Filled:
         """Make the collection unless it is there, send what it lacks, then build its index.
 
         Raises:
-            ConfigError: it holds something else, or the engine failed; the same again goes on.
-            ContractError: two documents of one id, or one that no database can hold.
+            ConfigError, ContractError: it holds something else, or the engine failed, after which
+                the same again goes on; two documents of one id, or one that nothing can hold.
         """
         content, there = content_of(documents)
         loaded = {
             **{"content": content, "documents": there, "language": self.plan.language},
-            **{"encoder": identity_of(encoder), "index": self.plan.index.index},
+            **{"encoder": identity_of(self.plan.encoder), "index": self.plan.index.index},
             "fields": list(self.plan.fields),
         }
         try:
             if self._begun(loaded):
                 return Filled(0, there, content)
-            sent = self._sent(documents, there, encoder, progress or (lambda done, total: None))
+            sent = self._sent(documents, there, progress or (lambda done, total: None))
             self.finish()
             self.remember({**loaded, "finished": True})
         except (HarnessError, CallError):
@@ -242,10 +228,9 @@ class EngineStore(ABC):
             fix="choose another --table, or remove that one yourself",
         )
 
-    def _sent(
-        self, documents: Iterable[Document], n: int, encoder: Encoder | None, progress: Progress
-    ) -> int:
-        vectors = DocumentVectors(encoder, self.plan.index.cache) if encoder else None
+    def _sent(self, documents: Iterable[Document], n: int, progress: Progress) -> int:
+        encoder, cache = self.plan.encoder, self.plan.index.cache
+        vectors = None if encoder is None else DocumentVectors(encoder, cache)
         sent = done = 0
         ids = set[str]()
         for batch in batches(documents, BATCH):
@@ -262,71 +247,6 @@ class EngineStore(ABC):
             sent, done = sent + len(new), done + len(batch)
             progress(done, n)
         return sent
-
-
-class FolderStore(EngineStore):
-    """One of an engine in this process: a folder, with a file that says what was loaded."""
-
-    _watch: Any = None
-
-    @classmethod
-    def at(cls, address: Address | None, table: str) -> EngineStore:
-        """A temporary folder also vanishes with a process that is killed."""
-        if address is not None:
-            return cls(address, table)
-        folder = tempfile.mkdtemp(prefix=f"retrieval-bench-{cls.extra}-")
-        store = cls(_own(folder), table)
-        store._watch = watch(folder)
-        return store
-
-    @abstractmethod
-    def made(self) -> bool:
-        """Whether the collection is there."""
-
-    @property
-    def folder(self) -> Path:
-        """Made where it is not there yet."""
-        self.address.path.mkdir(parents=True, exist_ok=True)
-        return self.address.path
-
-    @property
-    def _note(self) -> Path:
-        return self.folder / f"retrieval-bench-{self.table}.json"
-
-    def known(self) -> dict[str, Any] | None:
-        if not self.made():
-            return None
-        return dict(json.loads(self._note.read_bytes())) if self._note.is_file() else {}
-
-    def remember(self, loaded: Mapping[str, Any]) -> None:
-        aside = self._note.with_suffix(f".{os.getpid()}")
-        aside.write_text(json.dumps(loaded), encoding="utf-8")
-        aside.replace(self._note)
-
-    def disk_bytes(self) -> int | None:
-        files = [path.stat() for path in self.folder.rglob("*") if path.is_file()]
-        return sum(getattr(one, "st_blocks", one.st_size // 512) * 512 for one in files)
-
-    def leave(self) -> None:
-        """Remove a temporary folder; for :meth:`close`."""
-        if self._watch is not None:
-            self._watch.kill()
-            self._watch.communicate()
-        if self.address.uri == EMBEDDED:
-            shutil.rmtree(self.address.path, ignore_errors=True)
-
-
-def unfit(kind: str, one: Condition, accepted: str) -> ContractError:
-    """For a condition that an engine has no words for: nothing is left out of a filter."""
-    return ContractError(
-        f"{kind} has no filter for {one.field} {one.operator} {one.value!r}",
-        accepted=accepted,
-        fix="write the filter with other conditions, or measure another engine",
-    )
-
-
-def _own(folder: str) -> Address:
-    return Address(EMBEDDED, EMBEDDED, SplitResult("", "", folder, "", ""))
 
 
 def _rows(

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.failures import Kind, TransientError
 from retrieval_bench.core.filters import Condition, Filter
 from retrieval_bench.core.types import Document
-from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.engines import engine_store as base
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
@@ -70,17 +69,11 @@ class _Postgres(base.EngineStore):
         found = self._connection.execute("SELECT to_regclass(%s)", (self.table,)).fetchone()
         return load_of(self._connection, self.table) if found[0] is not None else None
 
-    def fill(
-        self,
-        documents: Iterable[Document],
-        total: int | None,
-        encoder: Encoder | None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Filled:
+    def fill(self, documents: Iterable[Document], progress: base.Progress | None) -> Filled:
         """See :class:`.sql.table.Table`, which does all of it."""
-        index, language = self.plan.index, self.plan.language
-        table = Table(self._connection, self.table, index, language, encoder)
-        return table.fill(documents, total, progress)
+        plan = self.plan
+        table = Table(self._connection, self.table, plan.index, plan.language, plan.encoder)
+        return table.fill(documents, None, progress)
 
     def search(self, asked: base.Asked) -> base.Hits:
         if self._connection.closed:
@@ -121,7 +114,7 @@ class _Postgres(base.EngineStore):
 
     def facts(self) -> dict[str, Any]:
         """Whether the planner takes the index of the vectors: small tables are read without."""
-        found = {"rrf": {"k": base.RRF_K, "first_rank": 1}, "normalised": "by the cosine"}
+        found = {"rrf": {"k": base.RRF_K, "first_rank": 1}}
         if self.plan.dimension is None:
             return found
         zero = f"'[{','.join(['1'] * self.plan.dimension)}]'::vector"

@@ -10,6 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from retrieval_bench.core.filters import MISSING, Condition, Filter, value_at
 from retrieval_bench_retrievers.engines import engine_store as base
+from retrieval_bench_retrievers.engines.columns import unfit
 from retrieval_bench_retrievers.functions.uri import Address
 
 
@@ -93,7 +94,7 @@ class QdrantWords(base.EngineStore):
     def _condition(self, one: Condition) -> Any:
         words, equal = self.words, one.operator in ("eq", "in")
         if '"' in one.field:
-            raise base.unfit(self.kind, one, "fields without a quotation mark")
+            raise unfit(self.kind, one, "fields without a quotation mark")
         fits = []
         for value in one.value if isinstance(one.value, tuple) else (one.value,):
             if isinstance(value, int | float) and not isinstance(value, bool):
@@ -102,7 +103,7 @@ class QdrantWords(base.EngineStore):
             elif equal:
                 how = {"match": words.MatchValue(value=_marked(value))}
             else:
-                raise base.unfit(self.kind, one, "ranges of numbers; texts by eq and in")
+                raise unfit(self.kind, one, "ranges of numbers; texts by eq and in")
             paths = dict.fromkeys((f'"{one.field}"', one.field))
             fits += [words.FieldCondition(key=f"metadata.{path}", **how) for path in paths]
         return words.Filter(should=fits)

@@ -46,6 +46,11 @@ class Address:
         return None if self.parts.password is None else unquote(self.parts.password)
 
     @classmethod
+    def embedded(cls, folder: str = "") -> Address:
+        """Of what the harness starts itself, in a folder where it runs in this process."""
+        return cls(EMBEDDED, EMBEDDED, SplitResult("", "", folder, "", ""))
+
+    @classmethod
     def parse(cls, uri: str, schemes: Sequence[str], where: str) -> Address:
         """Of ``SCHEME:///FOLDER`` or ``SCHEME://USER:PASSWORD@HOST:PORT/NAME``; the password is
         masked from now on.
