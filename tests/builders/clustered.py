@@ -145,7 +145,9 @@ def _reader(dimension: int) -> Any:
         def close(self) -> None:
             return
 
-        def document_batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Floats]]:
+        def document_batches(
+            self, texts: Sequence[str], size: int | None = None
+        ) -> Iterator[tuple[list[int], Floats]]:
             yield list(range(len(texts))), np.stack([vector_of(text) for text in texts])
 
         def encode_query(self, text: str) -> Floats:

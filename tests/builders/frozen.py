@@ -145,6 +145,7 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "selftest": ("lab", "selftest", "--time", "0.1", "--dataset", "science-ko-mini"),
     "doctor": ("doctor", "bm25", "--dataset", "science-ko-mini"),
     "index": ("data", "index", "bm25", "--dataset", "tiny", "--set", "k1=1.7"),
+    "encoded": ("data", "encode", "hashed.yaml", "--dataset", "tiny", "--out", "blocks"),
     "cache": ("data", "cache"),
     "loaded": ("data", "load", "science-ko-mini", "--into", "memory://here"),
     "loaded-vectors": ("data", "load", "tiny", "--into", "memory://here", "--encoder", "any"),

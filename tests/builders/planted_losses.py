@@ -129,7 +129,9 @@ class MadeUp(Encoder):
         other.max_seq_length = tokens
         return other
 
-    def document_batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
+    def document_batches(
+        self, texts: Sequence[str], size: int | None = None
+    ) -> Iterator[tuple[list[int], Vectors]]:
         cut = set() if self.max_seq_length == 64 else self._planted.lost.get("tokens", set())
         found = [
             self._planted.documents[text] * (not (text[0] == "r" and int(text[1:]) in cut))

@@ -132,6 +132,7 @@ NOT_ASKED = {
     "data fetch": "names data of others, that have no dataset.yaml",
     "data history": "a name to choose saved runs by",
     "data index": "only documents and settings of its retriever; data/test_saved_indexes has them",
+    "data encode": "likewise; shards/test_encode has them",
     "lab selftest": "duets of a retriever with itself: only times",
     "regress": "what baseline stored; the next test has it",
 }

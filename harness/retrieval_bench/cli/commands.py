@@ -70,6 +70,10 @@ GROUPS: Mapping[str, tuple[str, str, Entries]] = {
             "export": ("share.export", "write a dataset in the format of another tool"),
             "load": ("share.load", "fill a table of a database with the documents of a dataset"),
             "index": ("share.index", "build the index of a retriever once, for every later run"),
+            "encode": (
+                "share.encode",
+                "make the vectors of a corpus on several processes or machines",
+            ),
             "cache": ("share.index", "saved indexes and vectors: how much, and what is unused"),
             "schema": ("share.schema", "the JSON Schema of what --format json prints"),
             "history": ("guard.history", "saved runs and duets over time and revisions"),
@@ -179,6 +183,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "bm25",
         "hybrid-light --dataset my/folder",
         "bm25 --dataset my/folder --set k1=1.2",
+    ),
+    "data encode": (
+        "dense-light --dataset my/folder",
+        "dense-light --dataset my/folder --shard 3/16 --out shared",
+        "dense-light --dataset my/folder --on tcp://host:8786 --out shared",
     ),
     "data cache": ("", "--prune 30", "--format json"),
     "data history": ("", "hybrid --dataset my/folder", "bm25 --last all --out bm25.svg"),

@@ -57,6 +57,7 @@ from retrieval_bench.scoring.cheats import ScorerAudit
 from retrieval_bench.scoring.published_table import TableAudit
 from retrieval_bench.scoring.score import ReaderDetails
 from retrieval_bench.scoring.scorecard import ScoreDetails
+from retrieval_bench.shards.encode import EncodedCorpus
 from retrieval_bench.tuning.tuned import Tuning
 
 
@@ -117,6 +118,7 @@ DOCUMENTS: Mapping[str, Entry] = {
     "export": Entry("data export", (Exported, ExportedRun)),
     "loaded": Entry("data load", (LoadedDataset,)),
     "index": Entry("data index", (KeptIndex,)),
+    "encoded": Entry("data encode", (EncodedCorpus,)),
     "cache": Entry("data cache", (Kept,)),
     "schemas": Entry("data schema", (Listing,)),
     "history": Entry("data history", (History,), History.schema_version),

@@ -22,6 +22,7 @@ class Step(StrEnum):
 
     INDEXING = "indexing"
     LOADING = "loading"
+    ENCODING = "encoding"
     SEARCHING = "searching"
     LEAVING_OUT = "leaving out"
     READING = "reading"
@@ -38,6 +39,7 @@ class Step(StrEnum):
 TEXTS: Mapping[Step, str] = {
     Step.INDEXING: "indexing {}",
     Step.LOADING: "loading {}",
+    Step.ENCODING: "encoding documents with {}",
     Step.SEARCHING: "searching with {}",
     Step.LEAVING_OUT: "leaving out the parts of {}, one by one",
     Step.READING: "reading with {}",

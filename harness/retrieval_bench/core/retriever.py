@@ -152,6 +152,11 @@ class Retriever(ABC):
         """Replace the index by the one in ``folder``. Optional."""
         raise NotImplementedError(f"{type(self).__name__} cannot load an index")
 
+    def document_encoder(self) -> DocumentEncoder | None:
+        """What makes the vectors that :meth:`index` finds where they were made before; None where
+        there are none. Optional."""
+        return None
+
     def search_space(self) -> Mapping[str, Sequence[Any]]:
         """What is worth tuning: dotted path of a parameter -> values to try, the one that this
         instance has first. ``tune`` takes it where no grid is given. Optional."""
@@ -211,6 +216,48 @@ class Retriever(ABC):
     def close(self) -> None:
         """Release threads, connections and files. Called once, after the last search."""
         return
+
+
+class DocumentEncoder(Protocol):
+    """What makes vectors, so that other processes can make them, too.
+
+    Attributes:
+        dimension: numbers of a vector; known when the model is loaded.
+        compared: so many first numbers are compared, by their inner product; None = all.
+        normalized: they are scaled to length 1 before.
+    """
+
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def compared(self) -> int | None: ...
+    @property
+    def normalized(self) -> bool: ...
+
+    def load(self) -> None:
+        """Load the model, unless it is loaded."""
+
+    def close(self) -> None:
+        """Let go of the model."""
+
+    def identity(self) -> Mapping[str, Any] | None:
+        """All but texts and the processor that decides what :meth:`documents` gives, in JSON types;
+        None where that is not known. Asked after :meth:`load`."""
+
+    def documents(self, texts: Sequence[str]) -> Any:
+        """One row (float32) for each text, decided by these texts alone, not by their order; equal
+        texts have equal rows."""
+
+    def query(self, text: str) -> Any:
+        """The vector of a query, shape (dimension,)."""
+
+    def keep(self, texts: Sequence[str], vectors: Any) -> None:
+        """Put the vectors of distinct texts where :meth:`Retriever.index` finds them, before others
+        that are there.
+
+        Raises:
+            ConfigError: there is no such place, or it cannot be written.
+        """
 
 
 PartKind = Literal[

@@ -136,7 +136,7 @@ def _check_alike(client: Any, workers: Sequence[str], folder: Path) -> None:
         if isinstance(proof, BaseException):
             raise _refused(worker, f"can't run this project: {proof}", "install it there, as here")
         theirs, read, clock = proof
-        if other := _difference(theirs, facts()):
+        if other := difference(theirs, facts()):
             raise _refused(worker, other, "install the same revision and packages there")
         if read != secret:
             problem = f"does not see the folder {folder}"
@@ -146,12 +146,26 @@ def _check_alike(client: Any, workers: Sequence[str], folder: Path) -> None:
             raise _refused(worker, problem, "set the clocks of all machines, as with NTP")
 
 
-def _difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+def difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+    """What differs first, as the end of a sentence on them; empty where nothing does."""
     for name in dict.fromkeys([*ours, *theirs]):
         there, here = theirs.get(name, "none"), ours.get(name, "none")
         if there != here:
             return f"has other {name}: {there}; here {here}"
     return ""
+
+
+def check_same(ours: Mapping[str, Any], theirs: Mapping[str, Any] | None = None) -> None:
+    """On a worker: refuse to work where the facts of whoever asks are not those of this process.
+
+    Args:
+        theirs: None = :func:`facts`.
+
+    Raises:
+        ConfigError: something differs.
+    """
+    if other := difference(facts() if theirs is None else theirs, ours):
+        raise _refused(platform.node(), other, "take machines of one kind with one installation")
 
 
 def _refused(worker: str, problem: str, fix: str) -> ConfigError:

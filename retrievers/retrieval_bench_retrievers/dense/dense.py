@@ -21,6 +21,7 @@ from retrieval_bench.core.errors import ConfigError, counted, near_names
 from retrieval_bench.core.installation import require
 from retrieval_bench.core.retriever import Capabilities, Rung, require_index
 from retrieval_bench.core.types import Document, Query
+from retrieval_bench_retrievers.dense.document_encoder import DenseEncoder
 from retrieval_bench_retrievers.dense.faiss_index import IndexSettings
 from retrieval_bench_retrievers.dense.maxsim import checked_precision
 from retrieval_bench_retrievers.encoders import encoded
@@ -196,6 +197,11 @@ class Dense(Encoded[Encoder]):
             "versions": {"faiss-cpu": version("faiss-cpu")},
             "code": code_hash(__file__, encoded.__file__, encoder_fit.__file__),
         }
+
+    def document_encoder(self) -> DenseEncoder:
+        """The model, its cache, and what is compared of its vectors."""
+        cosine = self._similarity == "cosine"
+        return DenseEncoder(self._encoder, self._stored, self._dimensions, cosine)
 
     def save(self, folder: Path) -> None:
         """See :meth:`retrieval_bench.core.retriever.Retriever.save`."""

@@ -34,6 +34,8 @@ _MAGIC = b"RBVEC\x00\x00\x01"
 _HEAD = struct.Struct("<8sII32s32s")
 _KEY = 32
 _SUFFIX = ".vectors"
+_FIRST = "first-"
+"""Begins the names of files whose vectors are taken in place of those of other files."""
 
 
 class _DamagedError(Exception):
@@ -92,8 +94,14 @@ class EmbeddingCache:
             )
         return sorted(missing.values())
 
-    def store(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
-        """Keep one vector for each key, all in one file."""
+    def store(
+        self, keys: Sequence[bytes], vectors: NDArray[np.float32], *, first: bool = False
+    ) -> None:
+        """Keep one vector for each key, all in one file.
+
+        Args:
+            first: they are taken in place of those that were kept without it.
+        """
         if not keys or not self._writable:
             return
         key_block = b"".join(keys)
@@ -101,7 +109,7 @@ class EmbeddingCache:
         of_keys = _checksum(len(keys), self._dimension, key_block)
         of_vectors = hashlib.sha256(vector_block).digest()
         head = _HEAD.pack(_MAGIC, len(keys), self._dimension, of_keys, of_vectors)
-        name = hashlib.sha256(of_keys + of_vectors).hexdigest()[:32]
+        name = _FIRST * first + hashlib.sha256(of_keys + of_vectors).hexdigest()[:32]
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             _write_whole(self.folder / f"{name}{_SUFFIX}", head + key_block + vector_block)
@@ -113,7 +121,8 @@ class EmbeddingCache:
 
     def _files(self) -> list[Path]:
         try:
-            return sorted(path for path in self.folder.iterdir() if path.suffix == _SUFFIX)
+            found = [path for path in self.folder.iterdir() if path.suffix == _SUFFIX]
+            return sorted(found, key=lambda path: (not path.name.startswith(_FIRST), path.name))
         except FileNotFoundError:
             return []
         except OSError as problem:

@@ -124,7 +124,7 @@ class Encoder:
                 accepted="neither: its library has the prompts of the card and reads all of a text",
                 fix="leave them out",
             )
-        self._batch_size = whole_number(batch_size, "batch_size")
+        self.batch_size = whole_number(batch_size, "batch_size")
         if max_seq_length is not None:
             whole_number(max_seq_length, "max_seq_length")
         self._given_length = max_seq_length
@@ -168,20 +168,26 @@ class Encoder:
             self._model = None
             raise
 
-    def document_batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
+    def document_batches(
+        self, texts: Sequence[str], size: int | None = None
+    ) -> Iterator[tuple[list[int], Vectors]]:
         """Vectors of ``texts`` batch by batch: positions in ``texts``, and one row for each.
 
         Texts of alike length share a batch, longest first; the order depends on the texts alone,
         not on their order.
+
+        Args:
+            size: of a batch, if not :attr:`batch_size`.
         """
-        for chosen in self.batches(texts):
+        for chosen in self.batches(texts, size):
             yield chosen, self._encode("document", [texts[i] for i in chosen])
 
-    def batches(self, texts: Sequence[str]) -> Iterator[list[int]]:
+    def batches(self, texts: Sequence[str], size: int | None = None) -> Iterator[list[int]]:
         """Positions in ``texts`` that share a batch."""
         order = sorted(range(len(texts)), key=lambda i: (-len(texts[i]), texts[i]))
-        for start in range(0, len(order), self._batch_size):
-            yield order[start : start + self._batch_size]
+        size = size or self.batch_size
+        for start in range(0, len(order), size):
+            yield order[start : start + size]
 
     def encode_query(self, text: str) -> Vectors:
         """The vector of one query, shape (1, dimension)."""
@@ -271,7 +277,7 @@ class Encoder:
             "prompts": dict(self.prompts),
             "device": self._facts.get("device"),
             "modules": self._facts.get("modules"),
-            "batch_size": self._batch_size,
+            "batch_size": self.batch_size,
             "backend": self.engine.name or self.backend,
             "versions": self._versions(),
         }
@@ -392,7 +398,7 @@ class Encoder:
         return encode(
             texts,
             prompt=self.prompts[role],
-            batch_size=self._batch_size,
+            batch_size=self.batch_size,
             show_progress_bar=False,
             **how,
         )

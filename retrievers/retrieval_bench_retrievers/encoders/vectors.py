@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench_retrievers.encoders.cache import (
     FILE_SIZE,
     EmbeddingCache,
@@ -79,6 +80,23 @@ class DocumentVectors:
         finally:
             self._keep(keys, vectors, fresh)
         return vectors
+
+    def put(self, texts: Sequence[str], vectors: Vectors) -> None:
+        """Have :meth:`of` find these vectors of distinct texts, in place of others that are there.
+
+        Raises:
+            ConfigError: there is no cache, or it cannot be written.
+        """
+        cache = self._open_cache()
+        if cache is not None:
+            cache.store([text_key(text) for text in texts], vectors, first=True)
+        if cache is None or cache.notes:
+            raise ConfigError(
+                "; ".join(cache.notes if cache else [self._note or "cache: false"]),
+                where="vectors that were made elsewhere",
+                accepted="a retriever with cache: true, and a folder that can be written to",
+                fix="make room there, or set RETRIEVAL_BENCH_CACHE to another folder",
+            )
 
     def _keep(self, keys: Sequence[bytes], vectors: Vectors, fresh: list[int]) -> None:
         """Write the rows in ``fresh`` to the cache, if there is one, and empty the list."""

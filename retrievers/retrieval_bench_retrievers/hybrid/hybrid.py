@@ -37,6 +37,7 @@ from retrieval_bench.core.ranking import checked_ranking, top_k
 from retrieval_bench.core.retriever import (
     Answers,
     Capabilities,
+    DocumentEncoder,
     Part,
     RankingLike,
     Retriever,
@@ -349,6 +350,11 @@ class Hybrid(Retriever):
     def named_legs(self) -> Mapping[str, Retriever]:
         """The legs by name."""
         return {leg.name: leg.retriever for leg in self._legs}
+
+    def document_encoder(self) -> DocumentEncoder | None:
+        """That of the one leg that has some."""
+        found = [own for leg in self._legs if (own := leg.retriever.document_encoder())]
+        return found[0] if len(found) == 1 else None
 
     def parts(self, k: int) -> Sequence[Part]:
         """Each leg; of three or more the fusion, with each leg alone in its place; the depth, where

@@ -22,7 +22,7 @@ FLOORS: dict[str, int] = {
     "measure": 3, "metrics": 3,
     "runs": 4,
     "experiment": 5, "comparison": 5,
-    "duets": 6, "load": 6, "approximate": 6, "tuning": 6, "scoring": 6, "labels": 6,
+    "duets": 6, "load": 6, "approximate": 6, "shards": 6, "tuning": 6, "scoring": 6, "labels": 6,
     "regression": 7, "reproduction": 7,
     "reports": 8,
     "cli": 9, "api": 9,

@@ -8,7 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.retriever import Answers, Capabilities, Part, Retriever, Rung
+from retrieval_bench.core.retriever import (
+    Answers,
+    Capabilities,
+    DocumentEncoder,
+    Part,
+    Retriever,
+    Rung,
+)
 from retrieval_bench.core.types import Document, Documents, Query
 
 
@@ -99,6 +106,10 @@ class Wrapped(Retriever):
     def index_identity(self) -> Mapping[str, Any] | None:
         """That of the inner retriever."""
         return self.inner.index_identity()
+
+    def document_encoder(self) -> DocumentEncoder | None:
+        """That of the inner retriever."""
+        return self.inner.document_encoder()
 
     def save(self, folder: Path) -> None:
         """Passed on."""

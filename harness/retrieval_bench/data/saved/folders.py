@@ -14,7 +14,7 @@ from retrieval_bench.core.cache import cache_folder
 from retrieval_bench.core.document import Documented
 from retrieval_bench.data.saved.indexes import CONTENT, FOLDER
 
-_WHAT = {FOLDER: "indexes", "embeddings": "vectors"}
+_WHAT = {FOLDER: "indexes", "embeddings": "vectors", "blocks": "blocks"}
 _DAY_S = 86_400
 
 
@@ -23,7 +23,7 @@ class KeptFolder(Documented):
     """One folder that can be made again.
 
     Attributes:
-        kind: "indexes" or "vectors".
+        kind: "indexes", "vectors", or "blocks" of vectors that were not merged or may be again.
         name: of the retriever or the model, as far as it is known, and of the folder.
         bytes: on disk.
         days: since it was last used.

@@ -1,0 +1,216 @@
+"""Vectors of 1,024 documents in a file each: what processes and machines share.
+
+Documents are cut by their position, so a block is the same whoever makes it and however many
+others there are. A file appears when it is whole; it is an array of numpy (float32, a row for each
+document), behind that JSON that says what made it and of which texts, and the sha256 of all that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.retriever import DocumentEncoder
+from retrieval_bench.core.types import Document, Documents
+from retrieval_bench.measure.cluster import difference
+from retrieval_bench.measure.machine.kernel import read_table
+
+Vectors = NDArray[np.float32]
+
+SIZE = 1024
+"""Documents in a block."""
+
+FOLDER = "blocks"
+_FORMAT = 1
+_CHECKSUM = 64
+_KERNELS = ("sse", "ssse", "avx", "amx", "fma", "f16c", "neon", "asimd", "sve", "bf16", "i8mm")
+"""How flags of processors begin for which libraries have kernels of their own."""
+
+
+class State(StrEnum):
+    """Of the file of a block."""
+
+    SOUND = "sound"
+    MISSING = "missing"
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What is remembered of texts.
+
+    Attributes:
+        ids: of the documents, by position.
+        digests: sha256 over the texts of each block.
+        first: position of the first document with the same text, of each.
+    """
+
+    ids: Sequence[str]
+    digests: Sequence[str]
+    first: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, documents: Documents) -> Corpus:
+        """Walks them once."""
+        ids: list[str] = []
+        keys = bytearray()
+        for document in documents:
+            ids.append(document.id)
+            keys += _key(document.contents)
+        if not ids:
+            return cls((), (), np.empty(0, np.int64))
+        blocks = range(0, len(keys), SIZE * 32)
+        digests = [hashlib.sha256(keys[at : at + SIZE * 32]).hexdigest() for at in blocks]
+        _, first, same = np.unique(
+            np.frombuffer(keys, "S32"), return_index=True, return_inverse=True
+        )
+        return cls(ids, digests, first[same].astype(np.int64))
+
+
+class Reader:
+    """The texts of blocks; who asks in ascending order walks the corpus once."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._walk: Iterator[Document] = iter(())
+        self._next: int | None = None
+
+    def texts(self, number: int) -> list[str]:
+        """Title and text of each document of a block."""
+        if self._next is None or number < self._next:
+            self._walk, self._next = iter(self._documents), 0
+        skipped = (number - self._next) * SIZE
+        self._next = number + 1
+        return [one.contents for one in islice(self._walk, skipped, skipped + SIZE)]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFolder:
+    """The files of all blocks.
+
+    Attributes:
+        facts: what made them: see :func:`facts_of`.
+        dimension: numbers of a vector.
+    """
+
+    folder: Path
+    facts: Mapping[str, Any]
+    dimension: int
+
+    def path(self, number: int) -> Path:
+        """The file of a block."""
+        return self.folder / f"{number:06}.npy"
+
+    def write(self, number: int, texts: Sequence[str], vectors: Vectors) -> None:
+        """Write the file of a block whole, or leave nothing of it.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        said = {"facts": dict(self.facts), "block": number, "texts": digest_of(texts)}
+        file = io.BytesIO()
+        np.save(file, np.ascontiguousarray(vectors, "<f4"), allow_pickle=False)
+        file.write(json.dumps(said, ensure_ascii=True, sort_keys=True).encode())
+        content = file.getvalue()
+        path = self.path(number)
+        aside = path.with_name(f".{path.name}.{os.getpid()}.{token_hex(4)}")
+        try:
+            aside.write_bytes(content + hashlib.sha256(content).hexdigest().encode())
+            aside.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                aside.unlink()
+            raise
+
+    def look(self, number: int, texts: str) -> State:
+        """Whether a block is there and as it was written.
+
+        Args:
+            texts: their digest.
+
+        Raises:
+            ConfigError: the file is sound, and holds something else.
+        """
+        path = self.path(number)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return State.MISSING
+        body, checksum = content[:-_CHECKSUM], content[-_CHECKSUM:]
+        if hashlib.sha256(body).hexdigest().encode() != checksum:
+            return State.DAMAGED
+        said = _said(body)
+        other = difference(said["facts"], self.facts)
+        if not other and (said["block"], said["texts"]) != (number, texts):
+            other = f"is block {said['block']} of other texts"
+            other = other if said["block"] == number else f"is block {said['block']}"
+        if other:
+            raise ConfigError(
+                f"the block {path.name} {other}",
+                where=str(self.folder),
+                accepted="blocks of this corpus, made by the same model, versions and processor",
+                fix="take it away, or name another folder with --out",
+            )
+        return State.SOUND
+
+    def vectors(self, number: int) -> Vectors:
+        """Those of a block that was looked at, mapped into memory."""
+        mapped: Vectors = np.load(self.path(number), mmap_mode="r", allow_pickle=False)
+        return mapped
+
+    def clear(self) -> None:
+        """Take away what processes that were killed have left."""
+        for path in self.folder.glob(".*.npy.*"):
+            with suppress(OSError):
+                path.unlink()
+
+
+def facts_of(encoder: DocumentEncoder) -> Mapping[str, Any] | None:
+    """All but the texts that decides the bits of a vector; None where a model is not known."""
+    made = encoder.identity()
+    if made is None:
+        return None
+    said = {"form": [_FORMAT, SIZE], "numpy": np.__version__, "processor": processor()}
+    facts: Mapping[str, Any] = json.loads(json.dumps({**said, **made}))
+    return facts
+
+
+def processor(root: Path = Path("/")) -> str:
+    """What decides which kernels libraries choose: the maker and the flags of instructions."""
+    table = read_table(root / "proc/cpuinfo")
+    flags = (table.get("flags") or table.get("Features") or "").split()
+    maker = table.get("vendor_id") or table.get("CPU implementer") or ""
+    known = sorted(flag for flag in flags if flag.startswith(_KERNELS))
+    return " ".join(filter(None, [platform.machine(), maker, *known]))
+
+
+def digest_of(texts: Iterable[str]) -> str:
+    """Over the texts of a block."""
+    return hashlib.sha256(b"".join(map(_key, texts))).hexdigest()
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _said(body: bytes) -> dict[str, Any]:
+    """The JSON behind the array."""
+    file = io.BytesIO(body)
+    np.load(file, allow_pickle=False)
+    said: dict[str, Any] = json.loads(file.read())
+    return said
