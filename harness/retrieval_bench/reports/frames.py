@@ -130,7 +130,6 @@ def _slices(slicing: Slicing) -> Iterator[Row]:
                 yield row | {"queries": f"{slicing.by}: {one.label}"}
 
 
-
 def queries(runs: Named) -> Iterator[Row]:
     """A row for each evaluated query and metric, with the text and the tags of the query where the
     dataset is there."""

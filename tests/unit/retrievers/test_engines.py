@@ -478,7 +478,7 @@ def test_a_server_of_qdrant_that_is_not_there_is_told() -> None:
         made("qdrant", uri=f"qdrant://localhost:{free_port()}").use_k(3)
 
 
-@pytest.mark.needs(*ENGINES["milvus"].packages)
+@pytest.mark.needs("pymilvus", "milvus_lite")
 def test_a_server_of_milvus_is_filled_and_searched_over_the_network(tmp_path: Path) -> None:
     """That of Milvus Lite, in another process."""
     from milvus_lite.server_manager import server_manager_instance as servers
