@@ -5,29 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from time import perf_counter_ns
-from typing import Any, ClassVar
+from typing import Any
 
 from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError, HarnessError, near_names
 from retrieval_bench.core.failures import CallError
-from retrieval_bench.core.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench.data.stores import Load, Loaded
 from retrieval_bench_retrievers.encoders.encoder import Encoder, whole_number
 from retrieval_bench_retrievers.encoders.vectors import normalised
 from retrieval_bench_retrievers.engines import engine_store as base
+from retrieval_bench_retrievers.engines.loading import LoadedByURI
 from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
 from retrieval_bench_retrievers.sql import params
 from retrieval_bench_retrievers.sql.health import unfinished
 from retrieval_bench_retrievers.sql.table import identity_of
 
-_SPLIT = 20
-"""Texts whose terms the manifest shows."""
 _FIX = "correct the parameters of the retriever"
 
 
-class Engine(Retriever):
+class Engine(LoadedByURI, Retriever):
     """Documents of one collection.
 
     Args:
@@ -46,8 +43,6 @@ class Engine(Retriever):
         MissingDependencyError: the engine's extra is not installed.
     """
 
-    store: ClassVar[type[base.EngineStore]]
-
     def __init__(
         self,
         *,
@@ -65,7 +60,7 @@ class Engine(Retriever):
             accepted = near_names(mode, self.store.modes)
             raise ConfigError(f"mode = {mode!r}", where=where, accepted=accepted)
         self._address = None if uri == EMBEDDED else Address.parse(uri, self.store.schemes, where)
-        self._require(self._address, where)
+        self.require_packages(self._address, where)
         self._table, self._mode, self._exact = params.check_table(table), mode, exact
         self._ef, self._ef_told = 0 if ef is None else whole_number(ef, "ef"), 0
         settings = {"index": "exact" if exact else "hnsw", **(load or {})}
@@ -116,9 +111,7 @@ class Engine(Retriever):
         language = self._language or params.configuration(self._given, None)
         self._store = store = self.store.at(None, self._table)
         store.open()
-        store.plan = base.Plan(
-            getattr(self._encoder, "dimension", None), language, self._fields, self._load
-        )
+        store.plan = base.Plan(self._encoder, language, self._fields, self._load)
         filled = store.fill(documents, self.progress)
         self._loaded = {**(store.known() or {}), "documents": filled.sent}
 
@@ -134,7 +127,7 @@ class Engine(Retriever):
         assert self._store is not None
         if not query.text.strip() or not self._loaded["documents"]:
             return Ranking([], [])
-        if len(self._texts) < _SPLIT:
+        if len(self._texts) < 20:  # whose terms the manifest shows
             self._texts.setdefault(query.text)
         stages, vector, begin = dict[str, int](), None, perf_counter_ns()
         if self._encoder is not None:
@@ -164,13 +157,13 @@ class Engine(Retriever):
             wanted *= 4
 
     def searching(self, changed: Mapping[str, Any]) -> Engine | None:
-        """``exact`` and ``ef``, by the same connection."""
-        if set(changed) - {"exact", "ef"}:
-            return None
-        other = copy(self)
-        other._exact = changed.get("exact", self._exact)
-        other._ef = whole_number(changed["ef"], "ef") if "ef" in changed else self._ef
-        return other
+        """``exact`` and ``ef``, in the same collection; not where a graph stands in the way."""
+        given, other = dict(changed), copy(self)
+        other._exact = bool(given.pop("exact", self._exact))
+        if "ef" in given:
+            other._ef = whole_number(given.pop("ef"), "ef")
+        graph = other._exact and self.store.graph_only and self._load.index == "hnsw"
+        return None if given or graph else other
 
     def describe(self) -> Mapping[str, Any]:
         """Kind and version of the engine and whether it is a stand-in, what was loaded, and how it
@@ -236,36 +229,5 @@ class Engine(Retriever):
             )
         fields = tuple(loaded.get("fields", ()))
         index = self._load.model_copy(update={"index": loaded["index"]})
-        store.plan = base.Plan(
-            getattr(self._encoder, "dimension", None), loaded["language"], fields, index
-        )
+        store.plan = base.Plan(self._encoder, loaded["language"], fields, index)
         self._loaded = loaded
-
-    @classmethod
-    def _require(cls, address: Address | None, where: str) -> None:
-        for package in cls.store.packages(address):
-            require(package, cls.store.extra, where)
-
-    @classmethod
-    def load_into(cls, load: Load) -> Loaded:
-        """``data load``: see :meth:`.EngineStore.fill`."""
-        address = Address.parse(load.into, cls.store.schemes, "--into")
-        cls._require(address, "--into")
-        store = cls.store.at(address, params.check_table(load.table))
-        encoder = None if load.encoder is None else Encoder(load.encoder)
-        language = params.configuration("auto", load.language)
-        settings = params.LoadSettings.model_validate({"index": load.index})
-        try:
-            store.open()
-            if encoder is not None:
-                encoder.load()
-            store.plan = base.Plan(
-                getattr(encoder, "dimension", None), language, load.fields, settings
-            )
-            filled = store.fill(load.documents, load.progress)
-        finally:
-            store.close()
-        n, sent, model = filled.sent + filled.there, filled.sent, load.encoder
-        name, where = f"{store.kind} {store.version}", (address.shown, load.table)
-        content = filled.content
-        return Loaded(name, *where, n, sent, n - sent, content, language, model, load.index)

@@ -7,8 +7,7 @@ How to add an engine, in a module of this room with at most 250 lines:
 2. ``class NAME(Engine)`` with ``store = THAT``.
 3. Its short name in ``core.plugins.BUILT_IN``, its schemes in ``data.stores.STORES``, its extra in
    ``pyproject.toml`` and ``cli.layers``, its versions in ``constraints.txt``.
-4. A line of ``ENGINES`` in ``tests/unit/retrievers/test_engines.py``: conformance, exact against
-   ours, filters, killed and interrupted loads and bad addresses then are tested.
+4. A line of ``ENGINES`` in ``tests/builders/engine_corpus.py``, which all tests of engines read.
 5. Its lines in the guide: ``do/engines.md``, ``look-up/retrievers.md``.
 """
 
@@ -98,6 +97,7 @@ class EngineStore(ABC):
         schemes: of its addresses.
         extra, modes: what must be installed; what it can search in.
         usual_ef: what the engine takes where nobody says.
+        graph_only: where there is a graph, nothing searches past it.
         stand_in: it stands in for another engine: its times are not those of that.
         plan: what the collection is made for; set before it is filled or searched.
     """
@@ -107,6 +107,7 @@ class EngineStore(ABC):
     extra: ClassVar[str]
     modes: ClassVar[tuple[str, ...]]
     usual_ef: ClassVar[int]
+    graph_only: ClassVar[bool] = False
     stand_in: bool = False
     version: str = ""
     plan: Plan

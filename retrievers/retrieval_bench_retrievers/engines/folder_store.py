@@ -40,9 +40,22 @@ class FolderStore(EngineStore):
 
     @property
     def folder(self) -> Path:
-        """Made where it is not there yet."""
-        self.address.path.mkdir(parents=True, exist_ok=True)
-        return self.address.path
+        """Made where it is not there yet, by who fills it."""
+        path = self.address.path
+        if not path.is_dir():
+            if not hasattr(self, "plan"):
+                raise ConfigError(
+                    f"there is no collection {self.table}: its folder is not there",
+                    where=self.address.shown,
+                    fix=f"correct the address, or data load DATASET --into {self.address.shown}",
+                )
+            try:
+                path.mkdir(parents=True)
+            except OSError as problem:
+                raise ConfigError(
+                    f"the folder cannot be made: {problem.strerror}", where=self.address.shown
+                ) from None
+        return path
 
     @property
     def _note(self) -> Path:

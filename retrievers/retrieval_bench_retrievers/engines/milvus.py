@@ -34,7 +34,7 @@ class _Milvus(FolderStore):
     """A collection; a folder holds the file of Milvus Lite."""
 
     kind, extra, schemes = "Milvus", "milvus", ("milvus", "milvus+https")
-    modes, usual_ef = ("dense", "bm25", "hybrid"), 64
+    modes, usual_ef, graph_only = ("dense", "bm25", "hybrid"), 64, True
     _client: Any = None
     _told: Mapping[str, Any] = {}
 
@@ -65,6 +65,8 @@ class _Milvus(FolderStore):
             self.stand_in = "lite" in self.version  # also where it serves over a port
             if self.made():
                 self._client.load_collection(self.table)
+        except ConfigError:
+            raise
         except Exception as problem:
             raise ConfigError(
                 f"no answer from Milvus: {text_of(problem)}",

@@ -37,7 +37,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers": 560,
     "retrieval_bench_retrievers/dense": 1_030,
     "retrieval_bench_retrievers/encoders": 2_610,
-    "retrieval_bench_retrievers/engines": 1_760,
+    "retrieval_bench_retrievers/engines": 1_790,
     "retrieval_bench_retrievers/functions": 790,
     "retrieval_bench_retrievers/http": 1_560,
     "retrieval_bench_retrievers/hybrid": 1_810,
@@ -47,7 +47,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_730,
     "retrieval_bench_retrievers/text": 750,
-    "product": 100_160,
+    "product": 100_190,
     "tests": 82_400,
     "frozen data": 11_480,
 }

@@ -16,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -31,9 +32,9 @@ from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench.testing.samples import sample_documents
 from retrieval_bench_retrievers.dense.dense import Dense
 from retrieval_bench_retrievers.engines import engine_store
+from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.qdrant_words import QdrantWords
 from retrieval_bench_retrievers.functions.uri import Address
-from tests.builders import some
 from tests.builders.engine_corpus import CORPUS, ENGINES, FIELDS, LISTED, MODELS, made
 from tests.builders.service import free_port
 from tests.builders.tiny_encoder import build_tiny_model, one_thread
@@ -138,23 +139,6 @@ globals().update(_suites())
 
 
 @each()
-def test_other_ways_to_search_share_what_was_filled(name: str) -> None:
-    with closing(made(name, load={"index": "hnsw"})) as engine:
-        engine.index(CORPUS)
-        exact, far = some(engine.searching({"exact": True})), some(engine.searching({"ef": 64}))
-        assert (exact.capabilities.exact, far.capabilities.exact) == (True, False)
-        assert some(far.describe())["ef"] == 64
-        with closing(made(name, exact=True)) as other:
-            other.index(CORPUS)
-            for text in TEXTS:
-                assert ids(far, text, 5)
-                assert ids(exact, text, 5) == ids(other, text, 5)
-        assert engine.searching({"mode": "hybrid"}) is None
-        with pytest.raises(ConfigError, match="whole number"):
-            engine.searching({"ef": 1.5})
-
-
-@each()
 def test_exact_search_is_ours_also_after_many_approximate_calls(name: str) -> None:
     dense = Dense(**MODELS["tiny"])
     dense.index(CORPUS)
@@ -162,15 +146,19 @@ def test_exact_search_is_ours_also_after_many_approximate_calls(name: str) -> No
     engine.index(CORPUS)
     for at in range(50):
         ids(engine, TEXTS[at % len(TEXTS)], 10)
-    engine._exact = True
+    exact: Engine | None = engine.searching({"exact": True, "ef": 20})
     if ENGINES[name].exact_apart:
+        assert exact is None
+        engine._exact = True
         with pytest.raises(ConfigError, match="exact: true, and the collection has"):
             ids(engine, TEXTS[0], 10)
         engine.close()
-        engine = made(name, exact=True)
+        exact = engine = made(name, exact=True)
         engine.index(CORPUS)
+    assert exact is not None
+    assert engine.searching({"table": "other"}) is None
     for text in TEXTS:
-        ours, theirs = dense.search(Query("q", text), 100), engine.search(Query("q", text), 100)
+        ours, theirs = dense.search(Query("q", text), 100), exact.search(Query("q", text), 100)
         assert list(theirs.doc_ids) == list(ours.doc_ids)
         assert np.asarray(theirs.scores) == pytest.approx(np.asarray(ours.scores), abs=1e-5)
         assert set(theirs.stages) == {"encode", "engine"}
@@ -241,6 +229,7 @@ def test_a_uri_without_the_collection_or_with_another_is_told(name: str, place: 
     with closing(made(name, uri=place)) as engine:
         with pytest.raises(ConfigError, match="no collection documents"):
             engine.use_k(3)
+        assert not ENGINES[name].scheme or not Path(urlsplit(place).path).exists()
         load_of(name, place)
     with (
         closing(made(name, uri=place)) as engine,
@@ -398,6 +387,13 @@ def test_a_disk_that_is_full_is_told_and_the_load_goes_on(
     assert load_of(name, place).n_there == 80
 
 
+@each("lancedb", "milvus", "qdrant")
+def test_a_folder_that_cannot_be_made_is_told(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ConfigError, match="the folder cannot be made"):
+        load_of(name, f"{name}://{tmp_path}/file/inside")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no such lock")
 @each("lancedb", "milvus")
 def test_two_that_fill_one_folder_take_turns(name: str, place: str) -> None:
@@ -478,7 +474,7 @@ def test_a_server_of_qdrant_that_is_not_there_is_told() -> None:
         made("qdrant", uri=f"qdrant://localhost:{free_port()}").use_k(3)
 
 
-@pytest.mark.needs("pymilvus", "milvus_lite")
+@pytest.mark.needs("milvus_lite", "pymilvus")
 def test_a_server_of_milvus_is_filled_and_searched_over_the_network(tmp_path: Path) -> None:
     """That of Milvus Lite, in another process."""
     from milvus_lite.server_manager import server_manager_instance as servers
