@@ -54,7 +54,7 @@ def main(n: int, folder: Path, names: Sequence[str]) -> None:
             parameter,
             values,
             filters=FILTERS,
-            protocol=Protocol(min_calls=2 * QUERIES, warm_up_s=2.0),
+            protocol=Protocol(rounds=1, warm_up_s=0.5),
             out=folder / name,
         )
         keep_sweep(found)

@@ -20,6 +20,7 @@ from retrieval_bench.approximate.swept import (
 from retrieval_bench.approximate.truth import DEEPER, Truth, truth_of
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.foreign import foreign_code, innermost, message_of
+from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Task
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Dataset, Query, Ranking
@@ -87,7 +88,8 @@ def measured_level(
         may_do(rows, chosen),
         partial=any(one.interrupted for one in found),
     )
-    told = disturbances(found[0].noise, machine(), protocol.threads)
+    disturbed = disturbances(found[0].noise, machine(), protocol.threads)
+    told: list[str] = [*coded(disturbed, Code.BUSY)]
     told += [text for one in found for text in unsteady(experiment.candidates[0], one)]
     return level, told
 

@@ -126,7 +126,7 @@ def sweep(
         tuple(query.id for query in data.asked),
         tuple(levels),
         {"name": base.name, **base.config},
-        tuple(dict.fromkeys([*drawn(data), *_failed(levels), *_alike(parameter, levels), *told])),
+        (*drawn(data), *_failed(levels), *_alike(parameter, levels), *_once(told)),
         environment(protocol.threads),
     )
     return _saved(result, out) if save else result
@@ -204,6 +204,15 @@ def _failed(levels: Sequence[SweptLevel]) -> list[str]:
         f"{counted(failed, 'query')} without an answer at one value: each counts as a recall of 0."
     )
     return [what] if failed else []
+
+
+def _once(told: Sequence[str]) -> list[str]:
+    """Of what levels say of their times in much the same words, the first."""
+    found: dict[str, str] = {}
+    for text in told:
+        code = text.code if isinstance(text, Notice) else text
+        found.setdefault(code, text)
+    return [*found.values()]
 
 
 def _alike(parameter: str, levels: Sequence[SweptLevel]) -> list[str]:

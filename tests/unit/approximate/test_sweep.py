@@ -17,9 +17,10 @@ from retrieval_bench.approximate.selectivity import (
     fields_of_document,
     tenant_of_query,
 )
-from retrieval_bench.approximate.sweep import parse_sweep, sweep
+from retrieval_bench.approximate.sweep import _once, parse_sweep, sweep
 from retrieval_bench.approximate.swept import Reach, Sweep, SweptValue, cheapest, may_do, reach_of
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.measure.protocol import Protocol
@@ -263,6 +264,11 @@ class TestCtrlC:
         made.when_exact = True
         with pytest.raises(KeyboardInterrupt):
             swept(made, [1, 64], protocol=self.NO_WARM_UP)
+
+
+def test_what_each_level_says_of_its_times_is_told_once() -> None:
+    told = [Notice("busy: 70 %", Code.BUSY), Notice("busy: 71 %", Code.BUSY), "flat", "flat"]
+    assert _once(told) == ["busy: 70 %", "flat"]
 
 
 def test_the_queries_are_those_that_bench_asks() -> None:

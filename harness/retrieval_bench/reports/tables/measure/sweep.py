@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from retrieval_bench.approximate.swept import Reach, Sweep, SweptLevel, SweptValue
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import end_text, short_ms
+from retrieval_bench.core.figures import end_text, short_ms, times_text
 from retrieval_bench.reports.render.cells import (
     PERCENT,
     SHORT_MS,
@@ -82,15 +82,9 @@ def _lead(found: Sweep) -> list[AnyNote]:
     first, name = found.levels[0], found.parameter
     chosen = first.chosen
     if chosen is not None and chosen.ms and first.exact_ms:
-        times = first.exact_ms / chosen.ms
-        told.append(
-            result(
-                f"An exhaustive search takes {short_ms(first.exact_ms)} ms, {times:.2g} times as "
-                "long."
-                if times >= 1
-                else f"An exhaustive search is faster: {short_ms(first.exact_ms)} ms."
-            )
-        )
+        took = f"An exhaustive search takes {short_ms(first.exact_ms)} ms"
+        times = f", {times_text(first.exact_ms / chosen.ms)} as much"
+        told.append(result(f"{took}{times if first.exact_ms >= chosen.ms else ': it is faster'}."))
     if first.may_do:
         values = ", ".join(f"{value:g}" for value in first.may_do)
         told.append(warning(f"{name} {values} may do, too: more queries would tell."))
