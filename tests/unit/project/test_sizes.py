@@ -14,7 +14,7 @@ FROZEN = ("tests/golden/frozen",)
 MOST: Mapping[str, int] = {
     "retrieval_bench": 80,
     "retrieval_bench/api": 1_090,
-    "retrieval_bench/approximate": 950,
+    "retrieval_bench/approximate": 960,
     "retrieval_bench/cli": 5_320,
     "retrieval_bench/comparison": 6_000,
     "retrieval_bench/core": 5_020,
@@ -26,7 +26,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/measure": 3_700,
     "retrieval_bench/metrics": 3_320,
     "retrieval_bench/regression": 4_350,
-    "retrieval_bench/reports": 12_810,
+    "retrieval_bench/reports": 12_800,
     "retrieval_bench/reproduction": 880,
     "retrieval_bench/runs": 3_210,
     "retrieval_bench/scoring": 5_400,
@@ -48,7 +48,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 1_730,
     "retrieval_bench_retrievers/text": 750,
     "product": 100_190,
-    "tests": 82_400,
+    "tests": 82_410,
     "frozen data": 11_480,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,
