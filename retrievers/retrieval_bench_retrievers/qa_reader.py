@@ -106,25 +106,25 @@ class HuggingFaceReader(Reader):
         offsets = encoded.pop("offset_mapping").numpy()
         owners = [chosen[i] for i in encoded.pop("overflow_to_sample_mapping").tolist()]
         starts, ends = self._logits(encoded)
-        found: dict[tuple[int, int, int], float] = {}
+        spans: dict[tuple[int, int, int], float] = {}
         nulls = []
         for window, owner in enumerate(owners):
             first = self._first(encoded["input_ids"][window].tolist())
             nulls.append(float(starts[window, first]) + float(ends[window, first]))
-            inside = np.array([one == 1 for one in encoded.sequence_ids(window)])
+            inside = np.array([sequence_id == 1 for sequence_id in encoded.sequence_ids(window)])
             view = _Window(starts[window], ends[window], offsets[window], inside)
             for start, end, score in _spans(view, texts[owner], self._max_answer, 4 * n):
                 key = (owner, start, end)
-                found[key] = max(score, found.get(key, -np.inf))
+                spans[key] = max(score, spans.get(key, -np.inf))
         ranked = [
             (-score, owner, start, Answer(documents[owner].text[start:end],
              Span(documents[owner].id, start, end), score))
-            for (owner, start, end), score in found.items()
+            for (owner, start, end), score in spans.items()
         ]  # fmt: skip
         if self._no_answer or not ranked:
             null = min(nulls) + self._boost
             ranked.append((-null, len(documents), 0, Answer("", None, null)))
-        ranked.sort(key=lambda one: one[:3])
+        ranked.sort(key=lambda span: span[:3])
         return [answer for *_, answer in ranked[:n]]
 
     def describe(self) -> Mapping[str, Any]:
@@ -174,7 +174,7 @@ class HuggingFaceReader(Reader):
         return question[: offsets[self._max_question - 1][1]]
 
     def _first(self, ids: Sequence[int]) -> int:
-        """Where the model points to when there is no answer."""
+        """Return where the model points to when there is no answer."""
         cls = self._tokenizer.cls_token_id
         return ids.index(cls) if cls in ids else 0
 
@@ -223,7 +223,7 @@ def _spans(window: _Window, text: str, max_tokens: int, most: int) -> list[tuple
     sums[(length < 0) | (length >= max_tokens)] = -np.inf
     flat = sums.ravel()
     best = np.argsort(-flat, kind="stable")[:most] if len(flat) <= most else _top(flat, most)
-    found = []
+    spans = []
     for place in best.tolist():
         first, last = divmod(place, len(tokens))
         if not np.isfinite(flat[place]):
@@ -233,8 +233,8 @@ def _spans(window: _Window, text: str, max_tokens: int, most: int) -> list[tuple
         start += len(piece) - len(piece.lstrip())  # some tokenizers count the blank before a word
         end -= len(piece) - len(piece.rstrip())
         if start < end:
-            found.append((start, end, float(flat[place])))
-    return found
+            spans.append((start, end, float(flat[place])))
+    return spans
 
 
 def _top(values: NDArray[np.float64], most: int) -> NDArray[np.intp]:

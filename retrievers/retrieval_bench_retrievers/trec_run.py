@@ -108,21 +108,21 @@ class TrecRun(Retriever):
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
         """Queries that the run lacks, and what was remarkable in its file."""
         missing = sum(query.id not in self._rankings for query in queries)
-        told = f"{missing} of {len(queries)} queries are not in {self.path.name}"
+        message = f"{missing} of {len(queries)} queries are not in {self.path.name}"
         return [
-            *[told] * bool(missing),
-            *(f"{self.path.name}: {one}" for one in self._file.warnings),
+            *[message] * bool(missing),
+            *(f"{self.path.name}: {warning}" for warning in self._file.warnings),
         ]
 
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """How many hits are of a unit that was returned already."""
-        return [f"{self.path.name}: {one}" for one in self._facts]
+        """Return how many hits are of a unit that was returned already."""
+        return [f"{self.path.name}: {fact}" for fact in self._facts]
 
 
 def _saved(folder: Path) -> RunFile:
     rankings = records.read_run(folder).rankings
-    found = {query_id: rankings.row(at) for at, query_id in enumerate(rankings.query_ids)}
-    return RunFile(folder, RUN_FOLDER, found, {})
+    saved = {query_id: rankings.row(at) for at, query_id in enumerate(rankings.query_ids)}
+    return RunFile(folder, RUN_FOLDER, saved, {})
 
 
 def _distinct(ranking: Ranking) -> Ranking:

@@ -70,7 +70,7 @@ class CallableRetriever(Retriever):
         return Capabilities(external=True, filters=self._pass_query or self._pass_filter)
 
     def search(self, query: Query, k: int) -> Ranking:
-        """What the function returns, as a ranking.
+        """Return what the function returns, as a ranking.
 
         Its stages are ``function`` and ``wrapper`` (what the adapter adds, for an async function
         also handing over to its event loop); those of a :class:`.Ranking` that the function returns
@@ -90,7 +90,7 @@ class CallableRetriever(Retriever):
         answer, inside = self._call(asked, k, params)
         if isinstance(answer, Ranking):
             stages.update(answer.stages)
-            found = replace(answer, stages=stages)
+            ranking = replace(answer, stages=stages)
         else:
             unordered = isinstance(answer, Mapping | Set)
             if unordered or isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
@@ -98,12 +98,12 @@ class CallableRetriever(Retriever):
             begin = perf_counter_ns()
             hits = list(answer)  # a generator searches only now
             inside += perf_counter_ns() - begin
-            found = self._from_hits(hits, stages)
-        self._counts.add(query, k, len(found), size=declared_size(self._declared))
+            ranking = self._from_hits(hits, stages)
+        self._counts.add(query, k, len(ranking), size=declared_size(self._declared))
         # Filled in last, so that making the ranking is in the adapter's time.
         stages["function"] = inside
         stages["wrapper"] = perf_counter_ns() - start - inside
-        return found
+        return ranking
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
         """Says when every search so far found nothing, or got fewer hits than asked for."""

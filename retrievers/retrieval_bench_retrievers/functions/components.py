@@ -18,7 +18,7 @@ from retrieval_bench_retrievers.functions.user_code import check_call, name_of
 def component(
     given: Any, handed: Sequence[str], params: Mapping[str, Any], methods: Sequence[str]
 ) -> tuple[Any, str, Mapping[str, Any]]:
-    """What ``given`` stands for, its name, and the parameters that each call of it gets.
+    """Return what ``given`` stands for, its name, and the parameters that each call of it gets.
 
     Args:
         given: ``module:name``, ``file.py:name``, or an object. A function that takes ``handed`` is
@@ -32,35 +32,35 @@ def component(
         ConfigError: it can be neither called nor made like that.
     """
     name = given if isinstance(given, str) else name_of(given)
-    found = plugins.load(given) if isinstance(given, str) else given
-    if _is_object(found, methods):
+    made = plugins.load(given) if isinstance(given, str) else given
+    if _is_object(made, methods):
         if params:
             raise ConfigError(
-                f"{name} is {type(found).__name__}, which takes no parameters here: "
+                f"{name} is {type(made).__name__}, which takes no parameters here: "
                 + ", ".join(sorted(params)),
                 fix="remove them, or name a function that takes them and returns it",
             )
-        return found, name, EMPTY
-    if not callable(found):
+        return made, name, EMPTY
+    if not callable(made):
         raise ConfigError(
-            f"{name} is {type(found).__name__}, not a function",
+            f"{name} is {type(made).__name__}, not a function",
             accepted=f"{_wanted(handed, methods)}, or a function that makes one",
         )
-    if inspect.isclass(found) or not _takes(found, handed, params):
-        if inspect.isclass(found) or _takes(found, (), params):
-            return _made(found, name, handed, params, methods), name, EMPTY
-        check_call(found, name, handed, params)
-    return found, name, params
+    if inspect.isclass(made) or not _takes(made, handed, params):
+        if inspect.isclass(made) or _takes(made, (), params):
+            return _made(made, name, handed, params, methods), name, EMPTY
+        check_call(made, name, handed, params)
+    return made, name, params
 
 
 def _wanted(handed: Sequence[str], methods: Sequence[str]) -> str:
     function = f"a function of ({', '.join(handed)})"
-    objects = " or ".join(f"{one}()" for one in methods)
+    objects = " or ".join(f"{method}()" for method in methods)
     return f"{function}, an object with {objects}" if objects else function
 
 
-def _is_object(found: Any, methods: Sequence[str]) -> bool:
-    return not inspect.isclass(found) and any(hasattr(found, method) for method in methods)
+def _is_object(candidate: Any, methods: Sequence[str]) -> bool:
+    return not inspect.isclass(candidate) and any(hasattr(candidate, method) for method in methods)
 
 
 def _takes(function: Callable[..., Any], handed: Sequence[str], params: Mapping[str, Any]) -> bool:
@@ -108,17 +108,17 @@ class Call:
         self._loop = EventLoop()
 
     def __call__(self, *handed: Any) -> Any:
-        """What it returns, awaited where it must be; what it raises is passed through."""
-        found = self._function(*handed, **self._params)
-        if inspect.isawaitable(found):
-            awaitable = found
+        """Return what it returns, awaited where it must be; what it raises is passed through."""
+        answer = self._function(*handed, **self._params)
+        if inspect.isawaitable(answer):
+            awaitable = answer
 
             async def wait() -> Any:
                 return await awaitable
 
-            found = self._loop.run(wait)
-        report(usage_of(found))
-        return found
+            answer = self._loop.run(wait)
+        report(usage_of(answer))
+        return answer
 
     def close(self) -> None:
         """Close the event loop."""

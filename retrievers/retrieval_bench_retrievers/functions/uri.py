@@ -37,23 +37,24 @@ class Address:
 
     @property
     def host(self) -> str:
-        """Of a server; empty for a folder."""
+        """Return the host of a server; empty for a folder."""
         return "" if self.parts.netloc == "." else self.parts.hostname or ""
 
     @property
     def password(self) -> str | None:
-        """As it was meant."""
+        """Return it as it was meant."""
         return None if self.parts.password is None else unquote(self.parts.password)
 
     @classmethod
     def embedded(cls, folder: str = "") -> Address:
-        """Of what the harness starts itself, in a folder where it runs in this process."""
+        """Return the embedded of what the harness starts itself, in a folder where it runs in this
+        process."""
         return cls(EMBEDDED, EMBEDDED, SplitResult("", "", folder, "", ""))
 
     @classmethod
     def parse(cls, uri: str, schemes: Sequence[str], where: str) -> Address:
-        """Of ``SCHEME:///FOLDER`` or ``SCHEME://USER:PASSWORD@HOST:PORT/NAME``; the password is
-        masked from now on.
+        """Return the parse of ``SCHEME:///FOLDER`` or ``SCHEME://USER:PASSWORD@HOST:PORT/NAME``;
+        the password is masked from now on.
 
         Raises:
             ConfigError: it is none of ``schemes``. The message does not repeat it.
@@ -65,7 +66,7 @@ class Address:
         except ValueError:  # no number for a port, a bracket that is not closed
             fit = False
         if not fit:
-            named = " or ".join(f"{one}://" for one in schemes)
+            named = " or ".join(f"{part}://" for part in schemes)
             raise ConfigError(
                 "uri: this is no address of the engine",
                 where=where,

@@ -117,8 +117,8 @@ def filter_function(given: Any) -> Callable[[Any], Any] | None:
             accepted="a function that gets the Filter of a query and returns the engine's own",
         )
     check_call(translate, name, ("filter",))
-    found: Callable[[Any], Any] = translate
-    return found
+    function: Callable[[Any], Any] = translate
+    return function
 
 
 def _remedy(unknown: Sequence[str], handed: Sequence[str]) -> str:

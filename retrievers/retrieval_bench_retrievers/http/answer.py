@@ -31,7 +31,7 @@ _DEPTH, _PLACES, _KEYS = 4, 8, 10
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How answers are read: the hits one by one, or ids and scores side by side.
+    """Reading of answers: the hits one by one, or ids and scores side by side.
 
     Attributes:
         hits: from the answer to a list of hits; None = ``ids`` and ``scores`` are lists.
@@ -59,11 +59,11 @@ class Reading:
         if self.hits is not None:
             given = self._list(self.hits, "hits", answer)
             hits = given[:k]
-            found = [self.ids(hit) for hit in hits]
+            named = [self.ids(hit) for hit in hits]
             numbers = None if self.scores is None else [self.scores(hit) for hit in hits]
         else:
             given = self._list(self.ids, "ids", answer)
-            found = given[:k]
+            named = given[:k]
             numbers = None
             if self.scores is not None:
                 numbers = self._list(self.scores, "scores", answer)
@@ -75,16 +75,16 @@ class Reading:
                         fix="correct the two expressions",
                     )
                 numbers = numbers[:k]
-        ids = [self._id(one, rank, answer) for rank, one in enumerate(found, start=1)]
+        ids = [self._id(hit, rank, answer) for rank, hit in enumerate(named, start=1)]
         return ids, None if numbers is None else self._in_order(numbers, answer), len(given)
 
     def _list(self, path: Path, param: str, answer: Any) -> list[Any]:
-        found = path(answer)
-        if isinstance(found, list):
-            return found
+        hits = path(answer)
+        if isinstance(hits, list):
+            return hits
         if isinstance(answer, Mapping) and (says := answer.get("error") or answer.get("errors")):
             raise CallError(f"the service answered an error: {shown(json.dumps(says))}")
-        what = "nothing" if found is None else f"{_kind(found)}, no list,"
+        what = "nothing" if hits is None else f"{_kind(hits)}, no list,"
         raise ContractError(
             f"{param} found {what} in the answer",
             where=f"{param}: {self.names[param]}",
@@ -206,15 +206,15 @@ def server_ns(how: tuple[Path, float, str], answer: Any) -> int:
         ContractError: there is no such number in the answer.
     """
     path, unit, expression = how
-    found = path(answer)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < math.inf:
+    time = path(answer)
+    if isinstance(time, bool) or not isinstance(time, int | float) or not 0 <= time < math.inf:
         raise ContractError(
-            f"server_time found {_kind(found)} in the answer",
+            f"server_time found {_kind(time)} in the answer",
             where=f"server_time: {expression}",
             accepted=f"a number; the answer has {outline(answer)}",
             fix="correct `server_time`, or leave it out",
         )
-    return round(found * unit)
+    return round(time * unit)
 
 
 def usage_paths(given: Any) -> dict[str, Path]:
@@ -286,7 +286,7 @@ def outline(answer: Any) -> str:
 
 def shown(text: str) -> str:
     """The beginning of an answer, on one line."""
-    line = "".join(one if one.isprintable() else " " for one in " ".join(text.split()))
+    line = "".join(item if item.isprintable() else " " for item in " ".join(text.split()))
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..."
 
 

@@ -88,7 +88,7 @@ class Line:
 
     def hide(self, texts: Iterable[str]) -> None:
         """Keep these texts, and their parts between blanks, out of every message."""
-        parts = {one for text in texts for one in (text, *text.split()) if one not in _SCHEMES}
+        parts = {item for text in texts for item in (text, *text.split()) if item not in _SCHEMES}
         long = [part for part in parts if len(part) >= _SHORTEST_HIDDEN]
         self._hidden = tuple(sorted({*self._hidden, *long}, key=len, reverse=True))
 
@@ -166,7 +166,7 @@ class Line:
         )
 
     def _proxy_of(self, url: httpx.URL) -> str:
-        """As :func:`proxy_of`, asked once for each host, since a client does the same."""
+        """Return it as :func:`proxy_of`, asked once for each host, since a client does the same."""
         key = f"{url.scheme}://{url.netloc.decode()}"
         if key not in self._proxies:
             self._proxies[key] = proxy_of(url)
@@ -239,7 +239,8 @@ class Line:
 
 
 def certificates(ca: str | None, verify: bool, find: Callable[[str], Path]) -> Any:
-    """What httpx takes as ``verify``, made once: reading certificates takes longer than a call.
+    """Return what httpx takes as ``verify``, made once: reading certificates takes longer than a
+    call.
 
     Raises:
         ConfigError: both are given, or ``ca`` is no file of certificates.
@@ -262,7 +263,7 @@ def certificates(ca: str | None, verify: bool, find: Callable[[str], Path]) -> A
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine: ``localhost``, a name below it, or an address such as
+    """Return whether a host is this machine: ``localhost``, a name below it, or an address such as
     127.0.1.1."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -289,12 +290,12 @@ def proxy_of(url: httpx.URL) -> str:
 def without_userinfo(url: str) -> tuple[str, str | None, tuple[int, int]]:
     """A URL without ``user:password@``, the header ``Authorization`` that says the same, and where
     it stood."""
-    found = _USERINFO.search(url)
-    if found is None:
+    match = _USERINFO.search(url)
+    if match is None:
         return str(url), None, (0, 0)
-    user, _, password = found[0][:-1].partition(":")
+    user, _, password = match[0][:-1].partition(":")
     token = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
-    return url[: found.start()] + url[found.end() :], f"Basic {token}", found.span()
+    return url[: match.start()] + url[match.end() :], f"Basic {token}", match.span()
 
 
 def check_url(url: str) -> None:

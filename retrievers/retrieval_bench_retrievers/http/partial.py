@@ -57,18 +57,18 @@ class Sign:
     says: str = ""
 
     def said(self, answer: Any) -> str:
-        """What ``answer`` says of itself by this sign, empty where it does not."""
+        """Return what ``answer`` says of itself by this sign, empty where it does not."""
         beside: Any = None
-        found = answer
+        value = answer
         for key in self.path:
-            if not isinstance(found, Mapping):
+            if not isinstance(value, Mapping):
                 return ""
-            beside, found = found, found.get(key)
-        if not self.partial(found):
+            beside, value = value, value.get(key)
+        if not self.partial(value):
             return ""
         if self.says:
             return self.says.format_map(_OrUnknown(beside))
-        return f"{'.'.join(self.path)}: {shown(json.dumps(found, ensure_ascii=False))}"
+        return f"{'.'.join(self.path)}: {shown(json.dumps(value, ensure_ascii=False))}"
 
 
 class _OrUnknown(dict[str, Any]):
@@ -123,10 +123,10 @@ async search."""
 
 
 def _by_first_key(signs: Iterable[Sign]) -> Mapping[str, list[Sign]]:
-    found: dict[str, list[Sign]] = {}
+    by_key: dict[str, list[Sign]] = {}
     for sign in signs:
-        found.setdefault(sign.path[0], []).append(sign)
-    return found
+        by_key.setdefault(sign.path[0], []).append(sign)
+    return by_key
 
 
 _SIGNS = _by_first_key(SIGNS)
@@ -134,14 +134,15 @@ _KEYS = _SIGNS.keys()
 
 
 def partial(answer: Any) -> str:
-    """What ``answer`` says of itself where it is not whole; empty where it is, or does not say.
+    """Return what ``answer`` says of itself where it is not whole; empty where it is, or does not
+    say.
 
     It looks at keys of the answer alone, never at its hits, since it is part of a timed call.
     """
-    for one in _answers(answer):
-        for key in one.keys() & _KEYS:
+    for part in _answers(answer):
+        for key in part.keys() & _KEYS:
             for sign in _SIGNS[key]:
-                if said := sign.said(one):
+                if said := sign.said(part):
                     return said
     return ""
 
@@ -152,7 +153,7 @@ def _answers(answer: Any) -> Iterator[Mapping[str, Any]]:
     yield answer
     for name in _SEVERAL:
         inner = answer.get(name)
-        for one in inner if isinstance(inner, list) else (inner,):
-            if not (isinstance(one, Mapping) and "hits" in one):
+        for part in inner if isinstance(inner, list) else (inner,):
+            if not (isinstance(part, Mapping) and "hits" in part):
                 break
-            yield one
+            yield part

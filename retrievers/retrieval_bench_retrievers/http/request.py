@@ -104,9 +104,9 @@ def _address(url: Any) -> tuple[str, str | None]:
     if authorization is not None and not any(a < end and b > start for a, b in spans):
         raise _in_the_open("user and password in the url")
 
-    for found in _SECRET_PARAMETER.finditer(url):
-        if not any(a < found.end(2) and b > found.start(2) for a, b in spans):
-            raise _in_the_open(f"the value of {found[1]} in the url")
+    for match in _SECRET_PARAMETER.finditer(url):
+        if not any(a < match.end(2) and b > match.start(2) for a, b in spans):
+            raise _in_the_open(f"the value of {match[1]} in the url")
 
     def moved(at: int) -> int:
         return at if at <= start else max(start, at - (end - start))

@@ -88,8 +88,8 @@ class UrlTemplate:
     def render(self, values: Mapping[str, Any]) -> str:
         """The URL; a parameter of its query whose placeholder has no value is left out."""
         url = _joined(self._path, values, _encoded)
-        arguments = [_joined(one, values, _encoded) for one in self._query]
-        kept = [one for one in arguments if one is not GONE]
+        arguments = [_joined(item, values, _encoded) for item in self._query]
+        kept = [argument for argument in arguments if argument is not GONE]
         return f"{url}?{'&'.join(kept)}" if kept else str(url)
 
 
@@ -142,13 +142,13 @@ def _found(raw: Any, where: str) -> Any:
 
 def _parts(raw: str) -> Parts:
     """A text as literal pieces and slots; what came from the environment is literal."""
-    found: list[str | Slot] = []
+    parts: list[str | Slot] = []
     end = 0
     for start, stop in raw.spans if isinstance(raw, Filled) else ():
-        found += [*_pieces(raw[end:start]), raw[start:stop]]
+        parts += [*_pieces(raw[end:start]), raw[start:stop]]
         end = stop
-    found += _pieces(raw[end:])
-    return tuple(part for part in found if part != "")
+    parts += _pieces(raw[end:])
+    return tuple(part for part in parts if part != "")
 
 
 def _pieces(text: str) -> Iterator[str | Slot]:
@@ -196,8 +196,8 @@ def _rendered(node: Any, values: Mapping[str, Any]) -> Any:
 
 
 def _emptied(item: Any, values: Mapping[str, Any]) -> bool:
-    """Whether an item lost its values and only constants are left: a condition without its value,
-    such as ``{key: tenant, match: {value: "{filter.tenant}"}}``."""
+    """Return whether an item lost its values and only constants are left: a condition without its
+    value, such as ``{key: tenant, match: {value: "{filter.tenant}"}}``."""
     names = set(_names(item)) if isinstance(item, Mapping) else set()
     return bool(names) and names.isdisjoint(values)
 

@@ -142,7 +142,8 @@ def _total(parts: Floats, ranks: NDArray[Any], weights: Floats) -> Floats:
 
 
 class _Fusion(BaseModel):
-    """What both methods share: weights, matched to the legs named in the validation context."""
+    """Fields that both methods share: weights, matched to the legs named in the validation
+    context."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     NORMALISED: ClassVar[bool] = False

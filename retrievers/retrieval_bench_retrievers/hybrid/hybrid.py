@@ -98,7 +98,7 @@ class _Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one query is answered.
+    """Plan of how one query is answered.
 
     Attributes:
         queries: what each leg is asked, in the order of the legs.
@@ -183,12 +183,12 @@ class Hybrid(Retriever):
 
     @property
     def legs(self) -> Sequence[Leg]:
-        """What it asks."""
+        """Return what it asks."""
         return self._legs
 
     @property
     def parallel(self) -> bool:
-        """Whether the legs run at the same time."""
+        """Return whether the legs run at the same time."""
         return self._parallel
 
     @property
@@ -241,8 +241,8 @@ class Hybrid(Retriever):
         self._indexed = True
 
     def index_identity(self) -> Mapping[str, Any] | None:
-        """Those of the legs that are not external, in their order, which is that of the files;
-        None where one has none, and of a class of a user's."""
+        """Return those of the legs that are not external, in their order, which is that of the
+        files; None where one has none, and of a class of a user's."""
         of_legs = [leg.retriever.index_identity() for leg in self._indexing()]
         if type(self) is not Hybrid or not all(of_legs):
             return None
@@ -255,7 +255,7 @@ class Hybrid(Retriever):
             leg.retriever.save(folder / f"leg-{at}")
 
     def load(self, folder: Path) -> None:
-        """What :meth:`save` wrote."""
+        """Return what :meth:`save` wrote."""
         self._indexed = False
         for at, leg in enumerate(self._indexing()):
             with told_from("leg", leg.name, "hybrid"):
@@ -352,7 +352,7 @@ class Hybrid(Retriever):
         return {leg.name: leg.retriever for leg in self._legs}
 
     def document_encoder(self) -> DocumentEncoder | None:
-        """That of the one leg that has some."""
+        """Return that of the one leg that has some."""
         found = [own for leg in self._legs if (own := leg.retriever.document_encoder())]
         return found[0] if len(found) == 1 else None
 
@@ -362,7 +362,7 @@ class Hybrid(Retriever):
         return hybrid_parts(self, k)
 
     def rungs(self) -> Sequence[Rung]:
-        """Those of each leg that has some, and how many of its hits are read."""
+        """Return those of each leg that has some, and how many of its hits are read."""
         of_legs = [leg.retriever.rungs() for leg in self._legs]
         legs = [
             replace(
@@ -456,7 +456,7 @@ class Hybrid(Retriever):
 
 
 def _ask(leg: Leg, query: Query, k: int) -> tuple[RankingLike, int]:
-    """What the leg returns, and the nanoseconds of the call."""
+    """Return what the leg returns, and the nanoseconds of the call."""
     with told_from("leg", leg.name, "hybrid"):
         begin = perf_counter_ns()
         raw = leg.retriever.search(query, max(leg.depth, k))

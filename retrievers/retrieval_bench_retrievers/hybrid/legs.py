@@ -1,4 +1,5 @@
-"""From what a config names as legs to retrievers: found, built together, closed together."""
+"""The way from what a config names as legs to retrievers: found, built together, closed
+together."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ class Leg:
 
 @contextmanager
 def told_from(kind: str, name: str, whole: str) -> Iterator[None]:
-    """What fails inside says where: in which leg or step, by its name, of what."""
+    """Return what fails inside says where: in which leg or step, by its name, of what."""
     try:
         yield
     except Exception as problem:
@@ -72,7 +73,7 @@ def told_from(kind: str, name: str, whole: str) -> Iterator[None]:
 
 
 def steps_inside(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, StepTrace]:
-    """What the rankings of several retrievers kept, under the name of each."""
+    """Return what the rankings of several retrievers kept, under the name of each."""
     kept: dict[str, StepTrace] = {}
     for name, ranking in zip(names, rankings, strict=True):
         for leg, trace in ranking.legs.items():
@@ -83,7 +84,7 @@ def steps_inside(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str,
 
 
 def usage_of_legs(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, Usage]:
-    """What the legs of a hybrid used up, by stage."""
+    """Return what the legs of a hybrid used up, by stage."""
     return {
         f"leg:{name}" if stage == "call" else f"{name}.{stage}": used
         for name, ranking in zip(names, rankings, strict=True)
@@ -92,7 +93,7 @@ def usage_of_legs(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str
 
 
 def sources_of(legs: Sequence[LegSpec]) -> list[Source]:
-    """What each of ``legs`` is made of; nothing is built.
+    """Return what each of ``legs`` is made of; nothing is built.
 
     Raises:
         ConfigError: fewer than two, or what is no leg.
@@ -108,7 +109,7 @@ def sources_of(legs: Sequence[LegSpec]) -> list[Source]:
 
 
 def built_alone(spec: LegSpec) -> Leg:
-    """What one retriever inside of another is given as, found and built; its depth is 0.
+    """Return what one retriever inside of another is given as, found and built; its depth is 0.
 
     Raises:
         HarnessError: it cannot be had, or would contain itself.

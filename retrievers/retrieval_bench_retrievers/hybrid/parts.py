@@ -16,7 +16,7 @@ WHOLE = ("leg:", "step:", "more texts of ")
 
 
 class Asked(Protocol):
-    """What each leg is asked."""
+    """Question to each leg."""
 
     @property
     def queries(self) -> Sequence[Query]:
@@ -24,18 +24,18 @@ class Asked(Protocol):
 
 
 class Hybrid(Protocol):
-    """Of a hybrid, what its parts are made from."""
+    """Hybrid as its parts are made from it."""
 
     @property
     def legs(self) -> Sequence[Leg]:
-        """What it asks."""
+        """Return what it asks."""
 
     @property
     def parallel(self) -> bool:
-        """Whether the legs run at the same time."""
+        """Return whether the legs run at the same time."""
 
     def plan(self, query: Query) -> Asked:
-        """What it asks for ``query``."""
+        """Return what it asks for ``query``."""
 
     def with_legs(self, legs: Sequence[Leg], keep: Sequence[int] | None = None) -> Retriever:
         """The same with other ``legs``."""
@@ -50,7 +50,7 @@ class Alone(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the leg."""
+        """Return those of the leg."""
         return self._leg.retriever.capabilities
 
     def search(self, query: Query, k: int) -> Ranking:
@@ -58,9 +58,9 @@ class Alone(Retriever):
         leg, asked = self._leg, self._hybrid.plan(query).queries[self._at]
         depth = max(leg.depth, k)
         raw = leg.retriever.search(asked, depth)
-        found = checked_ranking(raw, depth, has_scores=self.capabilities.has_scores)
-        scores = None if found.scores is None else found.scores[:k]
-        return Ranking(found.doc_ids[:k], scores)
+        ranking = checked_ranking(raw, depth, has_scores=self.capabilities.has_scores)
+        scores = None if ranking.scores is None else ranking.scores[:k]
+        return Ranking(ranking.doc_ids[:k], scores)
 
     @property
     def _leg(self) -> Leg:
@@ -70,17 +70,17 @@ class Alone(Retriever):
 def hybrid_parts(hybrid: Hybrid, k: int) -> list[Part]:
     """See :meth:`.Hybrid.parts`."""
     legs = hybrid.legs
-    found = [_leg(hybrid, at) for at in range(len(legs))]
+    hybrid_parts = [_leg(hybrid, at) for at in range(len(legs))]
     if len(legs) > 2:
-        found += [_fusion(hybrid, at) for at in range(len(legs))]
+        hybrid_parts += [_fusion(hybrid, at) for at in range(len(legs))]
     deep = [leg for leg in legs if leg.depth > k]
     if deep:
         flat = hybrid.with_legs([replace(leg, depth=min(leg.depth, k)) for leg in legs])
         name = f"leg depth {max(leg.depth for leg in deep)}"
-        found.append(Part(name, "depth", flat, f"depth {k}", timed=False))
+        hybrid_parts.append(Part(name, "depth", flat, f"depth {k}", timed=False))
     for at, leg in enumerate(legs):
-        found += _inside(hybrid, at, leg.retriever.parts(max(leg.depth, k)))
-    return found
+        hybrid_parts += _inside(hybrid, at, leg.retriever.parts(max(leg.depth, k)))
+    return hybrid_parts
 
 
 def _leg(hybrid: Hybrid, at: int) -> Part:
@@ -109,13 +109,13 @@ def _fusion(hybrid: Hybrid, at: int) -> Part:
 
 
 def _inside(hybrid: Hybrid, at: int, parts: Sequence[Part]) -> list[Part]:
-    legs, found = hybrid.legs, []
+    legs, traces = hybrid.legs, []
     for part in parts:
         leg = replace(legs[at], retriever=part.without)
         whole = hybrid.with_legs([*legs[:at], leg, *legs[at + 1 :]])
         stages = [*part.stages, *part.beside]
-        renamed = {one: f"{leg.name}.{one}" for one in stages if one.startswith(WHOLE)}
+        renamed = {stage: f"{leg.name}.{stage}" for stage in stages if stage.startswith(WHOLE)}
         inside = part.inside(leg.name, whole, renamed)
         # Side by side, what it saves depends on how long the other legs take without it.
-        found.append(replace(inside, timed=inside.timed and not hybrid.parallel))
-    return found
+        traces.append(replace(inside, timed=inside.timed and not hybrid.parallel))
+    return traces

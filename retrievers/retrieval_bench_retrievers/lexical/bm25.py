@@ -109,7 +109,7 @@ class BM25(LexicalRetriever):
             self._index.save(folder)
 
     def load(self, folder: Path) -> None:
-        """What :meth:`save` wrote: arrays are mapped into memory."""
+        """Return what :meth:`save` wrote: arrays are mapped into memory."""
         self._background = np.load(folder / "background.npy")
         self._index = InvertedIndex.load(folder) if len(self._background) else None
         self._load_corpus(folder)
@@ -124,15 +124,15 @@ class BM25(LexicalRetriever):
         if not corpus.vocabulary:
             return  # the library divides by the number of documents and of terms
         model = _model(self._variant, corpus, self._params)
-        found = _by_term(model.counts, len(corpus.vocabulary))
+        frequencies = _by_term(model.counts, len(corpus.vocabulary))
         idf = np.empty(len(corpus.vocabulary))
         idf[np.fromiter(model.idf, np.intp)] = np.fromiter(model.idf.values(), np.float64)
-        weights = _contributions(self._variant, model, idf, found)
+        weights = _contributions(self._variant, model, idf, frequencies)
         if self._variant == "plus":
             # Every query term adds this to every document, also to those without it.
             self._background = idf * model.delta
         self._index = InvertedIndex(
-            Postings(len(corpus.ids), found.starts, found.positions, weights)
+            Postings(len(corpus.ids), frequencies.starts, frequencies.positions, weights)
         )
 
     def _rank(
@@ -158,7 +158,7 @@ class _Counts:
         self.sizes = array("i")
 
     def append(self, frequencies: dict[int, int]) -> None:
-        """What the library calls for each document."""
+        """Return what the library calls for each document."""
         self.terms.extend(frequencies)
         self.frequencies.extend(frequencies.values())
         self.sizes.append(len(frequencies))
@@ -217,22 +217,25 @@ def _by_term(counts: _Counts, n_terms: int) -> _Frequencies:
 
 
 def _contributions(
-    variant: Variant, model: Any, idf: NDArray[np.float64], found: _Frequencies
+    variant: Variant, model: Any, idf: NDArray[np.float64], frequencies: _Frequencies
 ) -> NDArray[Any]:
-    """What each posting adds to the score of its document.
+    """Return what each posting adds to the score of its document.
 
     In single precision, unless a term counts negatively: sums of mixed signs may cancel, and then
     an error of 6e-8 in a part can be any error in the sum.
     """
     lengths = np.asarray(model.doc_len) / model.avgdl
-    terms = np.repeat(np.arange(idf.shape[0], dtype=np.int32), np.diff(found.starts))
+    terms = np.repeat(np.arange(idf.shape[0], dtype=np.int32), np.diff(frequencies.starts))
     dtype = np.float64 if (idf < 0).any() else np.float32
     weights = np.empty(terms.shape[0], dtype=dtype)
     formula = _l_weights if variant == "l" else _okapi_weights
     for start in range(0, weights.shape[0], _CHUNK):
         part = slice(start, start + _CHUNK)
         weights[part] = formula(
-            model, idf[terms[part]], found.frequencies[part], lengths[found.positions[part]]
+            model,
+            idf[terms[part]],
+            frequencies.frequencies[part],
+            lengths[frequencies.positions[part]],
         )
     return weights
 

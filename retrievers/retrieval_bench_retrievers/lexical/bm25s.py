@@ -107,15 +107,16 @@ class BM25S(LexicalRetriever):
         return best, scores[best].astype(np.float64)
 
     def _with_any(self, terms: list[int]) -> NDArray[np.bool_]:
-        """Which documents have one of ``terms``."""
+        """Return which documents have one of ``terms``."""
         index = self._model.scores
-        found = np.zeros(index["num_docs"], dtype=np.bool_)
+        mask = np.zeros(index["num_docs"], dtype=np.bool_)
         for term in terms:
-            found[index["indices"][index["indptr"][term] : index["indptr"][term + 1]]] = True
-        return found
+            mask[index["indices"][index["indptr"][term] : index["indptr"][term + 1]]] = True
+        return mask
 
     def _score_without_terms(self, terms: list[int]) -> float:
-        """What the library gives to a document without any of ``terms``, rounded up a little."""
+        """Return what the library gives to a document without any of ``terms``, rounded up a
+        little."""
         background = self._model.nonoccurrence_array
         return 0.0 if background is None else float(background[terms].sum()) * (1 + 1e-5)
 

@@ -136,7 +136,7 @@ class LexicalRetriever(Retriever):
         write_metadata(folder, self._metadata)
 
     def _load_corpus(self, folder: Path) -> None:
-        """What :meth:`_save_corpus` wrote."""
+        """Return what :meth:`_save_corpus` wrote."""
         facts = read_json(folder / "corpus.json")
         self._vocabulary = {term: n for n, term in enumerate(read_json(folder / "vocabulary.json"))}
         self._n_tokens, self._scripts = facts["tokens"], facts["scripts"]
@@ -197,7 +197,7 @@ class LexicalRetriever(Retriever):
     def _read(self, documents: Iterable[Document], sample: ScriptSample) -> TokenizedCorpus:
         vocabulary = _Numbering()
         tokens = array("i")
-        found: list[tuple[str, int, int]] = []
+        entries: list[tuple[str, int, int]] = []
         metadata = MetadataTable(self._fields)
         for document in documents:
             metadata.add(document.metadata)
@@ -205,17 +205,17 @@ class LexicalRetriever(Retriever):
             sample.add(text)
             start = len(tokens)
             tokens.extend(map(vocabulary.__getitem__, self._tokenize(text)))
-            found.append((document.id, start, len(tokens)))
-        order = sorted(range(len(found)), key=found.__getitem__)
-        found = [found[at] for at in order]
+            entries.append((document.id, start, len(tokens)))
+        order = sorted(range(len(entries)), key=entries.__getitem__)
+        entries = [entries[at] for at in order]
         self._metadata = metadata.reordered(order)
-        ids = [doc_id for doc_id, _, _ in found]
+        ids = [doc_id for doc_id, _, _ in entries]
         if len(set(ids)) != len(ids):
             repeated = next(a for a, b in pairwise(ids) if a == b)
             raise DataError(
                 f"document id {repeated!r} given twice", fix="give each document an id of its own"
             )
-        bounds = [(start, end) for _, start, end in found]
+        bounds = [(start, end) for _, start, end in entries]
         return TokenizedCorpus(ids, dict(vocabulary), tokens, bounds)
 
     def _known_terms(self, text: str) -> dict[int, int]:

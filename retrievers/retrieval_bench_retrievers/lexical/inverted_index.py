@@ -78,7 +78,7 @@ class InvertedIndex:
 
     @classmethod
     def load(cls, folder: Path) -> InvertedIndex:
-        """What :meth:`save` wrote, mapped into memory."""
+        """Return what :meth:`save` wrote, mapped into memory."""
         index = cls.__new__(cls)
         terms, index._rows, index._starts, index._positions, index._weights = (
             read_array(folder / f"{name}.npy") for name in _FILES
@@ -134,14 +134,14 @@ class InvertedIndex:
         return total
 
     def _has_any(self, counts: Mapping[int, float]) -> NDArray[np.bool_]:
-        found = np.zeros(self._n, dtype=np.bool_)
+        mask = np.zeros(self._n, dtype=np.bool_)
         for term in counts:
             row = self._row_of.get(term)
             if row is None:
-                found[self._positions[self._starts[term] : self._starts[term + 1]]] = True
+                mask[self._positions[self._starts[term] : self._starts[term + 1]]] = True
             else:
-                found |= self._rows[row] > 0
-        return found
+                mask |= self._rows[row] > 0
+        return mask
 
 
 def best_allowed(

@@ -132,7 +132,7 @@ class FactoryRetriever(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """As the parameters say."""
+        """Return it as the parameters say."""
         return Capabilities(
             external=self._external,
             exact=self._options.exact,
@@ -167,7 +167,7 @@ class FactoryRetriever(Retriever):
         self._expected_k = k
 
     def search(self, query: Query, k: int) -> Ranking:
-        """At most ``k`` documents in the order of the list that the library returns.
+        """Return at most ``k`` documents in the order of the list that the library returns.
 
         Stages: one of the library's name, all time inside of its calls; ``factory``, only where
         this search is the first with its number of hits; ``wrapper``, what the adapter adds:
@@ -195,9 +195,9 @@ class FactoryRetriever(Retriever):
                 begin = perf_counter_ns()
                 engine = self._engine(depth)
                 stages["factory"] = stages.get("factory", 0) + perf_counter_ns() - begin
-            found, inside = self._ask(engine, asked, depth, filters)
+            answer, inside = self._ask(engine, asked, depth, filters)
             stages[self.library] += inside
-            hits = self._side.read(found, stages)
+            hits = self._side.read(answer, stages)
             ranking = collapse(hits, EMPTY, k)
             exhausted = len(hits) < depth or len(hits) <= seen
             deaf = self._fixed is not None and not engine.takes_k
@@ -369,20 +369,20 @@ class FactoryRetriever(Retriever):
             return self._loop.run(lambda: _timed(engine.ask_async(asked, k, filters)))
         begin = perf_counter_ns()
         try:
-            found = engine.ask(asked, k, filters)
+            answer = engine.ask(asked, k, filters)
         except Exception as problem:
             if self._use_async is False or not engine.only_async(problem):
                 raise
             tried = perf_counter_ns() - begin
-            found, inside = self._loop.run(lambda: _timed(engine.ask_async(asked, k, filters)))
+            answer, inside = self._loop.run(lambda: _timed(engine.ask_async(asked, k, filters)))
             self._use_async = True
-            return found, tried + inside
+            return answer, tried + inside
         inside = perf_counter_ns() - begin
         self._use_async = False
-        return found, inside
+        return answer, inside
 
 
 async def _timed(answer: Coroutine[Any, Any, Any]) -> tuple[Any, int]:
     begin = perf_counter_ns()
-    found = await answer
-    return found, perf_counter_ns() - begin
+    result = await answer
+    return result, perf_counter_ns() - begin

@@ -113,15 +113,15 @@ class Haystack(OwnScores):
 
     def metadata(self, hit: Any) -> Mapping[str, Any]:
         """``meta``."""
-        found: Mapping[str, Any] = hit.meta
-        return found
+        metadata: Mapping[str, Any] = hit.meta
+        return metadata
 
     def score_of(self, hit: Any) -> float | None:
         """The document's score."""
         score: float | None = hit.score
         return score
 
-    def answer_advice(self, found: Any) -> str:
+    def answer_advice(self, answer: Any) -> str:
         """A pipeline that goes on to an answer tells the documents of a part on request."""
         return "name the component whose documents are the answer: `output`"
 
@@ -182,7 +182,7 @@ class PipelineEngine(Engine):
         )
 
     def takes(self, key: str) -> bool:
-        """Whether an open input has this name."""
+        """Return whether an open input has this name."""
         return any(name == key for _, name in self._open)
 
     def call(self, asked: Any, k: int, filters: Any) -> Call:

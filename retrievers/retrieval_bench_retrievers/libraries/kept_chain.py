@@ -33,7 +33,7 @@ class KeptChain(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the chain."""
+        """Return those of the chain."""
         return self._inner.capabilities
 
     def search(self, query: Query, k: int) -> Ranking:
@@ -42,10 +42,10 @@ class KeptChain(Retriever):
         Raises:
             NotKeptError: it is not known, and nobody may be asked.
         """
-        found: Ranking = self._memory.answer(
+        ranking: Ranking = self._memory.answer(
             self._path, question_of(query), self._whole, lambda: self._inner.search(query, k)
         )
-        return _cut(found, k)
+        return _cut(ranking, k)
 
     def _whole(self, path: str, ranking: Ranking) -> Ranking | None:
         for name, step in ranking.steps.items():
@@ -59,7 +59,7 @@ class KeptChain(Retriever):
         """Each step that rewrites the query or orders documents; but of the last one nothing is
         known without it."""
         listed = list(self._lists)
-        found = [
+        parts = [
             Part(name, "rewriting", _Unknown(), stages=(f"step:{name}",)) for name in self._texts
         ]
         for before, name in pairwise(listed):
@@ -68,8 +68,8 @@ class KeptChain(Retriever):
                 without = _Step(self, before)
             stages = (f"step:{name}",)
             part = Part(name, "reranker", without, stages=stages, gets=before, gives=name)
-            found.append(part)
-        return found
+            parts.append(part)
+        return parts
 
     def step(self, name: str, query: Query, k: int) -> Ranking:
         """The first ``k`` of what a step gave to ``query``."""
@@ -83,7 +83,7 @@ class KeptChain(Retriever):
 
 
 class _Step(Retriever):
-    """What a step of a chain gave."""
+    """Answer of a step of a chain."""
 
     def __init__(self, chain: KeptChain, name: str) -> None:
         self._chain = chain
@@ -98,19 +98,19 @@ class _Step(Retriever):
 
 
 class _Unknown(Retriever):
-    """What nobody can ask."""
+    """Step that nobody can ask."""
 
     def search(self, query: Query, k: int) -> Ranking:
         raise NotKeptError
 
 
-def _cut(found: Ranking, k: int) -> Ranking:
-    scores = None if found.scores is None else found.scores[:k]
-    return Ranking(found.doc_ids[:k], scores)
+def _cut(ranking: Ranking, k: int) -> Ranking:
+    scores = None if ranking.scores is None else ranking.scores[:k]
+    return Ranking(ranking.doc_ids[:k], scores)
 
 
 class Inside:
-    """What a call of a chain was made of.
+    """Steps of a call of a chain.
 
     Attributes:
         stages: nanoseconds by step.

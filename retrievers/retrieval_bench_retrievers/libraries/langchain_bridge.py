@@ -53,15 +53,15 @@ class HarnessRetriever(BaseRetriever):
             self.k,
             has_scores=self.retriever.capabilities.has_scores,
         )
-        found = []
+        relevant_documents = []
         for hit in ranking:
             known = self.documents.get(hit.doc_id)
             # EnsembleRetriever takes equal page content for one document: an id keeps them apart.
             document = to_langchain(known or Document(hit.doc_id, text=hit.doc_id))
             if ranking.scores is not None:
                 document.metadata["score"] = hit.score
-            found.append(document)
-        return found
+            relevant_documents.append(document)
+        return relevant_documents
 
 
 class LangChain(Library):
@@ -126,9 +126,9 @@ class LangChain(Library):
         return hit.id if self.id_key is None else hit.metadata.get(self.id_key)
 
     def metadata(self, hit: Any) -> Mapping[str, Any]:
-        """That of the document."""
-        found: Mapping[str, Any] = hit.metadata
-        return found
+        """Return that of the document."""
+        metadata: Mapping[str, Any] = hit.metadata
+        return metadata
 
     def scores(self, hits: Sequence[Any]) -> list[float] | None:
         """The numbers under ``score_key``, which never rise."""
@@ -139,11 +139,11 @@ class LangChain(Library):
             scores.append(self._score_of(hit, scores))
         return scores
 
-    def answer_advice(self, found: Any) -> str:
+    def answer_advice(self, answer: Any) -> str:
         """A chain that goes on to an answer is cut where its documents are."""
-        if isinstance(found, Mapping):
+        if isinstance(answer, Mapping):
             return "end the chain where its documents are, for example chain.pick('context')"
-        return super().answer_advice(found)
+        return super().answer_advice(answer)
 
     def _score_of(self, hit: LangChainDocument, before: Sequence[float]) -> float:
         raw: Any = hit.metadata.get(str(self._score_key))
@@ -216,18 +216,18 @@ class ChainEngine(LangChainEngine):
 
     def inside(self, library: Library) -> Inside:
         """Steps by run name, told apart."""
-        found = Inside()
+        inside = Inside()
         steps = [step for step in self._trace.steps if step.end]
         names = distinct_names([re.sub(r"[/\[\]:]", "_", step.name) for step in steps])
         for name, step in zip(names, steps, strict=True):
-            found.unnamed += step.name.startswith("Runnable")
-            found.stages[f"step:{name}"] = step.end - step.begin
+            inside.unnamed += step.name.startswith("Runnable")
+            inside.stages[f"step:{name}"] = step.end - step.begin
             made = _made(step.gave, library)
             if made is not None:
-                found.steps[name] = made
+                inside.steps[name] = made
             if step.usage is not None:
-                found.usage[f"step:{name}"] = step.usage
-        return found
+                inside.usage[f"step:{name}"] = step.usage
+        return inside
 
 
 def _made(gave: Any, library: Library) -> StepTrace | None:
@@ -244,8 +244,8 @@ def _made(gave: Any, library: Library) -> StepTrace | None:
 
 
 def _keyword(made: Any) -> str:
-    """What the search of a vector store calls its filter, for retrievers over one; else "filter".
-    Stores that only declare ``**kwargs`` hand that on."""
+    """Return what the search of a vector store calls its filter, for retrievers over one; else
+    "filter". Stores that only declare ``**kwargs`` hand that on."""
     if isinstance(made, VectorStoreRetriever):
         declared = inspect.signature(made.vectorstore.similarity_search).parameters
         return next((name for name in ("filter", "expr", "filters") if name in declared), "filter")
@@ -253,7 +253,7 @@ def _keyword(made: Any) -> str:
 
 
 def _takes_filter(made: Runnable[Any, Any]) -> bool:
-    """Whether a keyword ``filter`` of ``invoke`` reaches what ``made`` searches with."""
+    """Return whether a keyword ``filter`` of ``invoke`` reaches what ``made`` searches with."""
     parameters: Mapping[str, inspect.Parameter]
     if isinstance(made, BaseRetriever):
         parameters = inspect.signature(made._get_relevant_documents).parameters

@@ -79,8 +79,8 @@ class Trace(BaseCallbackHandler):
 
     def on_llm_end(self, response: Any, *, run_id: UUID, **about: Any) -> None:
         """A model ends: what it used up stands in its messages, else in its answer."""
-        generations = [one for row in response.generations for one in row]
-        used = total(usage_of(getattr(one, "message", None)) for one in generations)
+        generations = [item for row in response.generations for item in row]
+        used = total(usage_of(getattr(generation, "message", None)) for generation in generations)
         if used is None and response.llm_output:
             used = usage_of(response.llm_output.get("token_usage") or {})
         self.usage = total([self.usage, used])

@@ -27,7 +27,7 @@ class Call(NamedTuple):
 
 
 class Engine(ABC):
-    """What a factory made, ready to be asked.
+    """Engine that a factory made, ready to be asked.
 
     Attributes:
         made: the library's object.
@@ -43,7 +43,7 @@ class Engine(ABC):
 
     @abstractmethod
     def call(self, asked: Any, k: int, filters: Any) -> Call:
-        """What is called, and with what.
+        """Return what is called, and with what.
 
         Args:
             asked: the query's text.
@@ -63,11 +63,12 @@ class Engine(ABC):
         return answer
 
     def only_async(self, problem: Exception) -> bool:
-        """Whether ``problem``, raised by :meth:`ask`, says that only :meth:`ask_async` works."""
+        """Return whether ``problem``, raised by :meth:`ask`, says that only :meth:`ask_async`
+        works."""
         return isinstance(problem, NotImplementedError)
 
     def inside(self, library: Library) -> Inside | None:
-        """What the last call was made of, for a chain that tells its steps."""
+        """Return what the last call was made of, for a chain that tells its steps."""
         return None
 
     def deeper(self, k: int) -> Engine | None:
@@ -113,11 +114,11 @@ class Library(ABC):
 
     @abstractmethod
     def is_engine(self, made: Any) -> bool:
-        """Whether ``made`` is an object that can be asked."""
+        """Return whether ``made`` is an object that can be asked."""
 
     @abstractmethod
     def advice(self, made: Any) -> str:
-        """What to do about ``made``, which cannot be asked."""
+        """Return what to do about ``made``, which cannot be asked."""
 
     @abstractmethod
     def engine(self, made: Any, *, filtered: bool) -> Engine:
@@ -175,7 +176,7 @@ class Library(ABC):
         return ", ".join(map(str, self.metadata(hit))) or "none"
 
     def facts(self) -> list[str]:
-        """What was seen while reading, one line each."""
+        """Return what was seen while reading, one line each."""
         return []
 
     def _place(self) -> str:
@@ -203,17 +204,17 @@ class Library(ABC):
             fix=self.unknown_id_advice,
         )
 
-    def _no_hits(self, found: Any, prefix: str = "") -> ContractError:
-        if inspect.iscoroutine(found):
-            found.close()
+    def _no_hits(self, answer: Any, prefix: str = "") -> ContractError:
+        if inspect.iscoroutine(answer):
+            answer.close()
         return ContractError(
-            f"{self.name} answered a query with {prefix}{described(found)}",
+            f"{self.name} answered a query with {prefix}{described(answer)}",
             accepted=self.accepted,
-            fix=self.answer_advice(found),
+            fix=self.answer_advice(answer),
         )
 
-    def answer_advice(self, found: Any) -> str:
-        """What to do about an answer that is no list of hits."""
+    def answer_advice(self, answer: Any) -> str:
+        """Return what to do about an answer that is no list of hits."""
         return "return the documents themselves"
 
 
@@ -239,7 +240,7 @@ class OwnScores(Library):
         """The score of one hit."""
 
     def scores(self, hits: Sequence[Any]) -> list[float] | None:
-        """As the class says; None where they are not wanted."""
+        """Return it as the class says; None where they are not wanted."""
         if not self._wanted:
             return None
         self._lists += 1
@@ -259,8 +260,8 @@ class OwnScores(Library):
         """Says how many lists had rising scores."""
         if not self._rising:
             return []
-        told = f"{self._rising:,} of {self._lists:,} lists of {self.name} have scores that rise"
-        return [f"{told}: their order counts, not their scores"]
+        message = f"{self._rising:,} of {self._lists:,} lists of {self.name} have scores that rise"
+        return [f"{message}: their order counts, not their scores"]
 
 
 @contextmanager
@@ -295,7 +296,7 @@ def described(value: Any) -> str:
 
 
 def is_made_up(doc_id: str) -> bool:
-    """Whether an id looks like one that an engine made itself."""
+    """Return whether an id looks like one that an engine made itself."""
     from uuid import UUID
 
     try:

@@ -107,17 +107,17 @@ class LlamaIndex(OwnScores):
         return node.ref_doc_id or node.node_id
 
     def metadata(self, hit: Any) -> Mapping[str, Any]:
-        """That of the node."""
-        found: Mapping[str, Any] = hit.node.metadata
-        return found
+        """Return that of the node."""
+        metadata: Mapping[str, Any] = hit.node.metadata
+        return metadata
 
     def score_of(self, hit: Any) -> float | None:
         """The node's score."""
         score: float | None = hit.score
         return score
 
-    def answer_advice(self, found: Any) -> str:
-        """What answers in words is no retriever."""
+    def answer_advice(self, answer: Any) -> str:
+        """Return what answers in words is no retriever."""
         return "return the list of nodes with their scores"
 
 
@@ -131,7 +131,7 @@ class LlamaIndexEngine(Engine):
         return Call(self.made, (asked,))
 
     def deeper(self, k: int) -> Engine | None:
-        """As :func:`_deeper` says."""
+        """Return it as :func:`_deeper` says."""
         made = _deeper(self.made, k)
         return None if made is None else LlamaIndexEngine(made)
 
@@ -151,7 +151,7 @@ class FilteredEngine(Engine):
         return Call(self._with(filters), (asked,))
 
     def deeper(self, k: int) -> Engine | None:
-        """As :func:`_deeper` says of the retriever without a filter."""
+        """Return it as :func:`_deeper` says of the retriever without a filter."""
         made = _deeper(self.made, k)
         return None if made is None else FilteredEngine(self._make, made, k)
 

@@ -70,7 +70,7 @@ class PyTerrierRetriever(Retriever):
         return Capabilities(external=True)
 
     def search(self, query: Query, k: int) -> Ranking:
-        """At most ``k`` hits of the frame that the pipeline gives for this query.
+        """Return at most ``k`` hits of the frame that the pipeline gives for this query.
 
         Stages: ``pyterrier``, the time inside of ``transform``; ``wrapper``, what the adapter adds.
 
@@ -81,13 +81,13 @@ class PyTerrierRetriever(Retriever):
         require_k(k)
         asked = self._frame({"qid": [query.id], "query": [query.text]})
         begin = perf_counter_ns()
-        found = self._transform(asked)
+        frame = self._transform(asked)
         inside = perf_counter_ns() - begin
-        ids, scores = self._hits(found, query)
+        ids, scores = self._hits(frame, query)
         order = sorted(range(len(ids)), key=lambda at: (-scores[at], ids[at]))[:k]
         ranked = [ids[at] for at in order]
         stages = {"pyterrier": inside}
-        has_scores = not len(ids) or "score" in found.columns
+        has_scores = not len(ids) or "score" in frame.columns
         ranking = Ranking(ranked, scores[order] if has_scores else None, stages)
         stages["wrapper"] = perf_counter_ns() - start - inside
         return ranking
@@ -101,27 +101,27 @@ class PyTerrierRetriever(Retriever):
         facts = {"pipeline": self._name, "returned": self._type, "pyterrier": installed}
         return {**facts, "external": self._declared}
 
-    def _hits(self, found: Any, query: Query) -> tuple[list[str], Any]:
+    def _hits(self, frame: Any, query: Query) -> tuple[list[str], Any]:
         """Ids as they come, and a number for each of which the highest is the best."""
-        if not isinstance(found, self._frame):
-            raise self._wrong(type(found).__name__, "return the frame of the last step")
-        if not len(found):
+        if not isinstance(frame, self._frame):
+            raise self._wrong(type(frame).__name__, "return the frame of the last step")
+        if not len(frame):
             return [], np.empty(0)
-        columns = list(found.columns)
+        columns = list(frame.columns)
         by = next((name for name in ("score", "rank") if name in columns), None)
         if "docno" not in columns or by is None:
             what = f"a frame with the columns {', '.join(map(str, columns))}"
             raise self._wrong(what, "end the pipeline with a step that ranks documents")
-        if "qid" in columns and (other := set(found["qid"]) - {query.id}):
+        if "qid" in columns and (other := set(frame["qid"]) - {query.id}):
             what = f"hits of the query {next(iter(other))!r} for {query.id!r}"
             raise self._wrong(what, "keep qid as it is")
-        ids = found["docno"].tolist()
-        wrong = [one for one in ids if not isinstance(one, str)]
+        ids = frame["docno"].tolist()
+        wrong = [doc_id for doc_id in ids if not isinstance(doc_id, str)]
         if wrong:
             fix = 'convert them: frame["docno"].astype(str)'
             raise self._wrong(f"the docno {wrong[0]!r}", fix)
         try:
-            numbers = found[by].to_numpy(dtype=np.float64)
+            numbers = frame[by].to_numpy(dtype=np.float64)
         except (TypeError, ValueError) as problem:
             raise self._wrong(f"a column {by} of other than numbers: {problem}", "") from None
         return ids, -numbers if by == "rank" else numbers
@@ -171,8 +171,8 @@ def _transform_of(made: Any, name: str) -> Callable[[Any], Any]:
             accepted="a PyTerrier transformer or pipeline, or a function that makes one",
             fix="for a function of a text and k use `target: callable`",
         )
-    found: Callable[[Any], Any] = transform
-    return found
+    function: Callable[[Any], Any] = transform
+    return function
 
 
 def _pandas() -> Any:

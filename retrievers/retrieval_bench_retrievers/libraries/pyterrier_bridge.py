@@ -44,22 +44,22 @@ class HarnessTransformer(pt.Transformer):  # type: ignore[misc]
             hits["score"] += map(float, scores)
             hits["rank"] += ranks
         queries = inp.iloc[np.asarray(rows, dtype=np.intp)].reset_index(drop=True)
-        found = queries.assign(
+        frame = queries.assign(
             docno=pd.Series(hits["docno"], dtype=object),
             score=pd.Series(hits["score"], dtype=np.float64),
             rank=pd.Series(hits["rank"], dtype=np.int64),
         )
         if self.documents is None:
-            return found
-        unknown = next((one for one in hits["docno"] if one not in self.documents), None)
+            return frame
+        unknown = next((item for item in hits["docno"] if item not in self.documents), None)
         if unknown is not None:
             raise ContractError(
                 f"document id {unknown!r} is not among the documents",
                 accepted="all that the retriever returns, or none",
                 fix="hand over the whole corpus to as_pyterrier",
             )
-        known = [self.documents[one] for one in hits["docno"]]
-        return found.assign(
+        known = [self.documents[item] for item in hits["docno"]]
+        return frame.assign(
             title=pd.Series([document.title for document in known], dtype=object),
             text=pd.Series([document.text for document in known], dtype=object),
         )

@@ -42,11 +42,11 @@ class Rewriting(Running):
         """See :class:`Running`."""
         texts: list[str] = []
         for at, text in enumerate(passing.texts, start=1):
-            found = self._rewriter.rewrite(replace(passing.query, text=text))
+            rewritten = self._rewriter.rewrite(replace(passing.query, text=text))
             self._calls += 1
-            self._nothing += not found.texts
-            own = [text] if self.step.keep or not found.texts else []
-            own = list(dict.fromkeys([*own, *found.texts]))
+            self._nothing += not rewritten.texts
+            own = [text] if self.step.keep or not rewritten.texts else []
+            own = list(dict.fromkeys([*own, *rewritten.texts]))
             # One entry for each text that it was asked for, as each has its own answer.
             passing.steps[numbered(self.name, at)] = StepTrace(texts=own)
             texts += own
@@ -111,9 +111,9 @@ class Retrieving(Running):
                 asked = replace(asked, text=text)
             raw = self.retriever.search(asked, passing.depth)
             has_scores = self.retriever.capabilities.has_scores
-            found = checked_ranking(raw, passing.depth, has_scores=has_scores)
-            lists.append(found)
-            self._keep(passing, found, at)
+            ranking = checked_ranking(raw, passing.depth, has_scores=has_scores)
+            lists.append(ranking)
+            self._keep(passing, ranking, at)
             if at == 1:
                 first = perf_counter_ns()
         passing.ranking = lists[0]
@@ -121,18 +121,18 @@ class Retrieving(Running):
             passing.ranking = self._fuse(passing, lists)
             passing.stages[MORE_TEXTS + passing.several] = perf_counter_ns() - first
 
-    def _keep(self, passing: Passing, found: Ranking, at: int) -> None:
-        passing.steps[numbered(self.name, at)] = StepTrace(found.doc_ids, found.scores)
-        for path, made in steps_inside([self.name], [found]).items():
+    def _keep(self, passing: Passing, ranking: Ranking, at: int) -> None:
+        passing.steps[numbered(self.name, at)] = StepTrace(ranking.doc_ids, ranking.scores)
+        for path, made in steps_inside([self.name], [ranking]).items():
             passing.steps[numbered(path, at)] = made
-        for stage, nanoseconds in found.stages.items():
+        for stage, nanoseconds in ranking.stages.items():
             own = self._stage(stage)
             passing.stages[own] = passing.stages.get(own, 0) + nanoseconds
-        for stage, usage in found.usage.items():  # by the stage whose time it goes with
+        for stage, usage in ranking.usage.items():  # by the stage whose time it goes with
             passing.used(f"step:{self.name}" if stage == "call" else self._stage(stage), usage)
 
     def _stage(self, stage: str) -> str:
-        """What a stage of the retriever is called here."""
+        """Return what a stage of the retriever is called here."""
         return f"{self.name}.{stage}" if stage.startswith(("step:", MORE_TEXTS)) else stage
 
     def _fuse(self, passing: Passing, lists: Sequence[Ranking]) -> Ranking:

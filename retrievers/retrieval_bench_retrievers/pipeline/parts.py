@@ -12,11 +12,11 @@ from retrieval_bench_retrievers.pipeline.running import Running
 
 
 class Pipeline(Protocol):
-    """Of a pipeline, what its parts are made from."""
+    """Pipeline as its parts are made from it."""
 
     @property
     def steps(self) -> Sequence[Running]:
-        """Those that are on."""
+        """Return those that are on."""
 
     @property
     def retrieving(self) -> Retrieving:
@@ -41,7 +41,7 @@ def pipeline_parts(pipeline: Pipeline, k: int) -> list[Part]:
         if kind is not None:
             more = [f"{MORE_TEXTS}{step.name}"] if kind == "rewriting" else []
             # What it cuts off, a later step would read without it: nobody timed that.
-            later = any(isinstance(one, Reading) for one in steps[at + 1 :])
+            later = any(isinstance(step, Reading) for step in steps[at + 1 :])
             found.append(
                 Part(
                     step.name,
@@ -96,14 +96,14 @@ def _depth(pipeline: Pipeline, steps: Sequence[Running], k: int) -> Part:
 
 
 def _inside(pipeline: Pipeline, steps: Sequence[Running], depth: int) -> list[Part]:
-    found = []
+    stages = []
     at = next(at for at, step in enumerate(steps) if isinstance(step, Retrieving))
     retrieving = pipeline.retrieving
     for part in retrieving.retriever.parts(depth):
         inner = retrieving.with_retriever(part.without, depth)
         whole = pipeline.with_steps([*steps[:at], inner, *steps[at + 1 :]])
         own = ("step:", MORE_TEXTS)
-        names = [one for one in (*part.stages, *part.beside) if one.startswith(own)]
-        renamed = {one: f"{retrieving.name}.{one}" for one in names}
-        found.append(part.inside(retrieving.name, whole, renamed))
-    return found
+        names = [stage for stage in (*part.stages, *part.beside) if stage.startswith(own)]
+        renamed = {name: f"{retrieving.name}.{name}" for name in names}
+        stages.append(part.inside(retrieving.name, whole, renamed))
+    return stages

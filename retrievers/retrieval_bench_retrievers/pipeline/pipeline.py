@@ -81,7 +81,7 @@ class Pipeline(Retriever):
 
     @property
     def steps(self) -> Sequence[Running]:
-        """Those that are on."""
+        """Return those that are on."""
         return self._steps
 
     @property
@@ -91,18 +91,18 @@ class Pipeline(Retriever):
 
     @property
     def retriever(self) -> Retriever:
-        """Of the step that retrieves."""
+        """Return the retriever of the step that retrieves."""
         return self.retrieving.retriever
 
     @property
     def reads_documents(self) -> bool:
-        """Whether a step reads the texts of documents."""
+        """Return whether a step reads the texts of documents."""
         return any(isinstance(step, Reading) for step in self._steps)
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the retriever; external only where no step reads documents, with scores only
-        where the last step has some."""
+        """Return those of the retriever; external only where no step reads documents, with scores
+        only where the last step has some."""
         own = self.retriever.capabilities
         scored = own.has_scores or any(isinstance(step, Rewriting) for step in self._steps)
         for step in self._steps:
@@ -129,7 +129,7 @@ class Pipeline(Retriever):
         self.retriever.use_k(self.depth(k))
 
     def server_pid(self) -> int | None:
-        """That of the retriever."""
+        """Return that of the retriever."""
         return self.retriever.server_pid()
 
     def prepare(self) -> None:
@@ -191,15 +191,15 @@ class Pipeline(Retriever):
             for used in passing.usage.values():  # a call that fails is paid for, too
                 report(used)
             raise
-        found = passing.ranking
-        ids, scores = found.doc_ids, found.scores
+        ranking = passing.ranking
+        ids, scores = ranking.doc_ids, ranking.scores
         if len(ids) > k:
             ids, scores = ids[:k], None if scores is None else scores[:k]
         stages |= passing.stages
         return Ranking(ids, scores, stages, steps=passing.steps, usage=passing.usage)
 
     def describe(self) -> Mapping[str, Any]:
-        """What each step says of itself, by name, and the depth."""
+        """Return what each step says of itself, by name, and the depth."""
         own = {step.name: step.describe() for step in self._steps}
         depth = self.retrieving.depth or (DEPTH if self.reads_documents else None)
         facts = {"steps": own, "depth": depth}
@@ -207,7 +207,7 @@ class Pipeline(Retriever):
         return facts if inner is None else {**facts, "parallel": inner}
 
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """What the retriever says, and how often steps gave less than they got."""
+        """Return what the retriever says, and how often steps gave less than they got."""
         counts = [fact for step in self._steps for fact in step.facts()]
         return [*self.retriever.health_facts(queries), *counts]
 
@@ -235,14 +235,14 @@ class Pipeline(Retriever):
         return space
 
     def shared(self, memory: Answers) -> Mapping[str, Any]:
-        """What each step that is on asks, with its answers from ``memory``."""
+        """Return what each step that is on asks, with its answers from ``memory``."""
         on = [at for at, step in enumerate(self._given) if getattr(step, "on", True)]
-        found = {}
+        shared = {}
         for at, step in zip(on, self._steps, strict=True):
             kind, stands_for = step.remembered(memory)
             if kind:
-                found[f"steps.{at}.{kind}"] = stands_for
-        return found
+                shared[f"steps.{at}.{kind}"] = stands_for
+        return shared
 
     def parts(self, k: int) -> Sequence[Part]:
         """Each step that can be left out, the depth, and the parts of the retriever."""
@@ -261,7 +261,7 @@ class Pipeline(Retriever):
         return other
 
     def disk_bytes(self) -> int | None:
-        """Those of the retriever."""
+        """Return those of the retriever."""
         return self.retriever.disk_bytes()
 
     def close(self) -> None:

@@ -76,15 +76,15 @@ class Reranking(Reading):
             return
         text, documents = self._read(passing)
         scores = passing.ranking.scores
-        found = self.reranker.rerank(text, documents, scores if scores is None else list(scores))
+        reranked = self.reranker.rerank(text, documents, scores if scores is None else list(scores))
         self._calls += 1
-        self._short += bool(found.dropped)
-        self._dropped += found.dropped
-        self._repeated += found.repeated
-        ids = [documents[at].id for at in found.positions]
-        passing.steps[self.name] = StepTrace(ids, found.scores)
+        self._short += bool(reranked.dropped)
+        self._dropped += reranked.dropped
+        self._repeated += reranked.repeated
+        ids = [documents[at].id for at in reranked.positions]
+        passing.steps[self.name] = StepTrace(ids, reranked.scores)
         top = self.step.top
-        kept = None if found.scores is None else found.scores[:top]
+        kept = None if reranked.scores is None else reranked.scores[:top]
         passing.ranking = Ranking(ids[:top], kept)
 
     def remembered(self, memory: Answers) -> tuple[str, Any]:
@@ -134,8 +134,10 @@ class Filtering(Reading):
     def __init__(self, step: FilterStep, name: str) -> None:
         super().__init__(step, name)
         self.step = step
-        found, self._function, left = component(step.filter, ("text", "documents"), step.params, ())
-        self._call: Any = Call(found, left)
+        function, self._function, left = component(
+            step.filter, ("text", "documents"), step.params, ()
+        )
+        self._call: Any = Call(function, left)
         self._calls = self._left_out = 0
 
     @property
@@ -185,8 +187,12 @@ class Filtering(Reading):
             ids = tuple(document.id for document in documents)
 
             def kept(at: str, ranking: Ranking) -> Any:
-                found = kept_list(at, ranking)
-                return None if found is None else [one in set(found.doc_ids) for one in ids]
+                kept_ranking = kept_list(at, ranking)
+                return (
+                    None
+                    if kept_ranking is None
+                    else [doc_id in set(kept_ranking.doc_ids) for doc_id in ids]
+                )
 
             return memory.answer(path, (text, ids), kept, lambda: ask(text, documents))
 

@@ -17,7 +17,7 @@ from retrieval_bench_retrievers.functions.components import Call, component
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What became of a query.
+    """Queries that a rewriter made of one.
 
     Attributes:
         texts: distinct and not blank; empty where the rewriter gave nothing.
@@ -31,7 +31,8 @@ class Rewriter(ABC):
 
     @abstractmethod
     def rewrite(self, query: Query) -> Rewritten:
-        """What to search for in place of ``query``; what foreign code raises is passed through.
+        """Return what to search for in place of ``query``; what foreign code raises is passed
+        through.
 
         Raises:
             ContractError: it gave neither a text nor a list of texts.
@@ -58,10 +59,10 @@ def rewriter_of(given: Any, params: Mapping[str, Any], *, pass_query: bool) -> R
     """
     if isinstance(given, Rewriter):
         return given
-    found, name, left = component(given, ("text",), params, ("invoke",))
-    if hasattr(found, "invoke"):
-        return RunnableRewriter(found, name, pass_query)
-    return FunctionRewriter(found, name, left, pass_query)
+    function, name, left = component(given, ("text",), params, ("invoke",))
+    if hasattr(function, "invoke"):
+        return RunnableRewriter(function, name, pass_query)
+    return FunctionRewriter(function, name, left, pass_query)
 
 
 class FunctionRewriter(Rewriter):
@@ -82,8 +83,8 @@ class FunctionRewriter(Rewriter):
 
     def rewrite(self, query: Query) -> Rewritten:
         """See :meth:`Rewriter.rewrite`."""
-        found = self._call(query if self._pass_query else query.text)
-        return Rewritten(texts_of(found, self._name))
+        answer = self._call(query if self._pass_query else query.text)
+        return Rewritten(texts_of(answer, self._name))
 
     def describe(self) -> Mapping[str, Any]:
         """The name of the function."""
@@ -109,10 +110,10 @@ class RunnableRewriter(Rewriter):
         trace = Trace()
         asked = query if self._pass_query else query.text
         try:
-            found = self._made.invoke(asked, config={"callbacks": [trace]})
+            answer = self._made.invoke(asked, config={"callbacks": [trace]})
         finally:
             report(trace.usage)
-        return Rewritten(texts_of(found, self._name))
+        return Rewritten(texts_of(answer, self._name))
 
     def describe(self) -> Mapping[str, Any]:
         """Its name and type."""
@@ -138,28 +139,28 @@ class RememberedRewriter(Rewriter):
             step = ranking.steps.get(at)
             return None if step is None else Rewritten(step.texts)
 
-        found: Rewritten = self._memory.answer(
+        rewritten: Rewritten = self._memory.answer(
             self._path, question_of(query), kept, lambda: self._inner.rewrite(query)
         )
-        return found
+        return rewritten
 
 
-def texts_of(found: Any, name: str) -> list[str]:
+def texts_of(answer: Any, name: str) -> list[str]:
     """The texts in what a rewriter gave, each once and without blank ones.
 
     Raises:
         ContractError: there is something else in it.
     """
-    given = [found] if isinstance(found, str) or hasattr(found, "content") else found
+    given = [answer] if isinstance(answer, str) or hasattr(answer, "content") else answer
     if given is None:
         return []
     if isinstance(given, Mapping) or not isinstance(given, Sequence):
         raise _wrong(name, given)
     texts = []
-    for one in given:
-        text = getattr(one, "content", one)
-        if text is not one and isinstance(text, list):  # blocks, of which the message makes a text
-            made = getattr(one, "text", None)
+    for item in given:
+        text = getattr(item, "content", item)
+        if text is not item and isinstance(text, list):  # blocks, of which the message makes a text
+            made = getattr(item, "text", None)
             text = made() if callable(made) and not isinstance(made, str) else made
         if text is None:
             continue

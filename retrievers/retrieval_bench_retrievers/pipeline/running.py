@@ -1,4 +1,4 @@
-"""What goes from step to step of a pipeline, and what a step at work is."""
+"""State that goes from step to step of a pipeline, and what a step at work is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from retrieval_bench.core.usage import Price
 
 @dataclass(slots=True)
 class Passing:
-    """What goes from step to step.
+    """State that goes from step to step.
 
     Attributes:
         query: as it was asked.
@@ -62,7 +62,7 @@ class Running(ABC):
 
     @property
     def price(self) -> Price | None:
-        """Of what it uses up."""
+        """Return the price of what it uses up."""
         return None
 
     @abstractmethod
@@ -87,11 +87,11 @@ class Running(ABC):
         return
 
     def facts(self) -> Sequence[str]:
-        """What happened that is no reason to worry."""
+        """Return what happened that is no reason to worry."""
         return ()
 
     def warnings(self) -> Sequence[str]:
-        """What happened that is one."""
+        """Return what happened that is one."""
         return ()
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ _WHERE = "steps of the pipeline"
 
 
 class Step(BaseModel):
-    """What all steps have.
+    """Keys of all steps.
 
     Attributes:
         name: in stages and lists; None = what it does.
@@ -118,7 +118,7 @@ class FilterStep(_OfDocuments):
 
 AnyStep = RewriteStep | RetrieveStep | RerankStep | FilterStep
 _KINDS: Mapping[str, type[AnyStep]] = {
-    one.KIND: one for one in (RewriteStep, RetrieveStep, RerankStep, FilterStep)
+    item.KIND: item for item in (RewriteStep, RetrieveStep, RerankStep, FilterStep)
 }
 
 
@@ -140,24 +140,24 @@ def steps_of(given: Any) -> tuple[list[AnyStep], list[str]]:
     """
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence) or not given:
         raise _wrong([f"steps given as {type(given).__name__}"])
-    found: list[AnyStep] = []
+    steps: list[AnyStep] = []
     faults: list[str] = []
-    for at, one in enumerate(given, start=1):
+    for at, step in enumerate(given, start=1):
         try:
-            found.append(_step(one))
+            steps.append(_step(step))
         except ConfigError as problem:
             faults.append(f"step {at}: {problem.given}")
         except ValidationError as problem:
             faults += [f"step {at}: {fault}" for fault in describe_faults(problem)]
     if faults:
         raise _wrong(faults)
-    kinds = [step.KIND for step in found]
+    kinds = [step.KIND for step in steps]
     if kinds.count("retrieve") != 1:
         raise _wrong([f"{kinds.count('retrieve')} steps that retrieve"])
     at = kinds.index("retrieve")
     if any(kind != "rewrite" for kind in kinds[:at]) or "rewrite" in kinds[at:]:
         raise _wrong([f"the order {', '.join(kinds)}"])
-    return found, distinct_names([step.name or step.KIND for step in found])
+    return steps, distinct_names([step.name or step.KIND for step in steps])
 
 
 def _step(given: Any) -> AnyStep:

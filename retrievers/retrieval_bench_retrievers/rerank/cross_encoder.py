@@ -108,13 +108,13 @@ class CrossEncoderReranker(Reranker):
         """See :meth:`.Reranker.rerank`."""
         self.prepare()
         query = readable(text)
-        found = self._model.predict(
+        values = self._model.predict(
             [(query, readable(document.contents)) for document in documents],
             batch_size=self._batch_size,
             show_progress_bar=False,
             convert_to_numpy=True,
         )
-        return by_score(found, documents, self._name)
+        return by_score(values, documents, self._name)
 
     def describe(self) -> Mapping[str, Any]:
         """The model with its hash, what it reads, and where it runs."""

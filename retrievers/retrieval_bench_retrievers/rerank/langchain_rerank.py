@@ -24,13 +24,13 @@ class Compressor(ListReranker):
     ) -> list[str]:
         trace = Trace()
         try:
-            found = self._made.compress_documents(
+            kept = self._made.compress_documents(
                 [to_langchain(document) for document in documents], text, callbacks=[trace]
             )
         finally:
             report(trace.usage)
         try:
-            return [str(one.id or one.metadata["doc_id"]) for one in found]
+            return [str(item.id or item.metadata["doc_id"]) for item in kept]
         except (AttributeError, KeyError, TypeError):
             raise ContractError(
                 f"the reranker {self._name} gave documents without an id",

@@ -23,9 +23,9 @@ class Postprocessor(ListReranker):
             NodeWithScore(node=to_node(document), score=None if score is None else float(score))
             for document, score in zip(documents, given, strict=True)
         ]
-        found = self._made.postprocess_nodes(nodes, query_str=text)
+        kept = self._made.postprocess_nodes(nodes, query_str=text)
         try:
-            return [str(one.node.node_id) for one in found]
+            return [str(item.node.node_id) for item in kept]
         except (AttributeError, TypeError):
             raise ContractError(
                 f"the reranker {self._name} gave what is no list of nodes",

@@ -55,8 +55,8 @@ class MaxSimReranker(Reranker):
             self.index(documents)
         assert self._vectors is not None  # index has made them
         rows = np.array([self._rows[document.id] for document in documents], dtype=np.intp)
-        found = self._vectors.scores(self._encoder.query_tokens(text), rows)
-        return by_score(found, documents, "maxsim")
+        values = self._vectors.scores(self._encoder.query_tokens(text), rows)
+        return by_score(values, documents, "maxsim")
 
     def describe(self) -> Mapping[str, Any]:
         """The model, and what its vectors take."""

@@ -46,11 +46,11 @@ class MiniLMReranker(Reranker):
         self.prepare()
         assert self._graph is not None  # prepare has opened it
         query, threads = readable(text), thread_limit()
-        found = [
+        values = [
             float(self._graph.run((query, readable(document.contents)), threads)[0])
             for document in documents
         ]
-        return by_score(found, documents, MINILM_L12_RERANKER.name)
+        return by_score(values, documents, MINILM_L12_RERANKER.name)
 
     def describe(self) -> Mapping[str, Any]:
         """The model with its hash, what it reads, and what computes it."""

@@ -1,4 +1,4 @@
-"""From the name of a reranker, or an object, to a reranker."""
+"""The way from the name of a reranker, or an object, to a reranker."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def reranker_of(given: Any, params: Mapping[str, Any]) -> Reranker:
         return CrossEncoderReranker(given, **params)
     if isinstance(given, Reranker):
         return given
-    found, name, left = component(given, ("text", "documents"), params, METHODS)
-    if hasattr(found, "compress_documents"):
+    function, name, left = component(given, ("text", "documents"), params, METHODS)
+    if hasattr(function, "compress_documents"):
         from retrieval_bench_retrievers.rerank.langchain_rerank import Compressor
 
-        return Compressor(found, name)
-    if hasattr(found, "postprocess_nodes"):
+        return Compressor(function, name)
+    if hasattr(function, "postprocess_nodes"):
         from retrieval_bench_retrievers.rerank.llamaindex_rerank import Postprocessor
 
-        return Postprocessor(found, name)
-    return FunctionReranker(found, name, left)
+        return Postprocessor(function, name)
+    return FunctionReranker(function, name, left)
 
 
 def _is_drive(name: str) -> bool:
-    """Whether the colon is that of a drive of Windows."""
+    """Return whether the colon is that of a drive of Windows."""
     return name[1:3] in (":\\", ":/")

@@ -25,7 +25,7 @@ from retrieval_bench_retrievers.functions.components import Call
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """What a reranker made of a list.
+    """Order that a reranker made of a list.
 
     Attributes:
         positions: of documents in the list that it got, best first, each at most once.
@@ -168,27 +168,27 @@ class RememberedReranker(Reranker):
         ids = tuple(document.id for document in documents)
 
         def kept(at: str, ranking: Ranking) -> Reranked | None:
-            found = kept_list(at, ranking)
-            if found is None or not set(found.doc_ids) <= set(ids):
+            kept_ranking = kept_list(at, ranking)
+            if kept_ranking is None or not set(kept_ranking.doc_ids) <= set(ids):
                 return None
-            own = None if found.scores is None else np.asarray(found.scores)
-            return replace(by_list(found.doc_ids, documents, self._path), scores=own)
+            own = None if kept_ranking.scores is None else np.asarray(kept_ranking.scores)
+            return replace(by_list(kept_ranking.doc_ids, documents, self._path), scores=own)
 
-        found: Reranked = self._memory.answer(
+        reranked: Reranked = self._memory.answer(
             self._path,
             (text, ids),
             kept,
             lambda: self._inner.rerank(text, documents, scores),
         )
-        return found
+        return reranked
 
     def _scored(self, text: str, documents: Sequence[Document]) -> list[float]:
         """The number of each, of which those are asked for that are not known."""
         known = self._scores.setdefault(text, {})
         if any(document.id not in known for document in documents):
-            found: Ranking | None = self._memory.kept(self._path, kept_list)
-            if found is not None and found.scores is not None:
-                known |= dict(zip(found.doc_ids, map(float, found.scores), strict=True))
+            ranking: Ranking | None = self._memory.kept(self._path, kept_list)
+            if ranking is not None and ranking.scores is not None:
+                known |= dict(zip(ranking.doc_ids, map(float, ranking.scores), strict=True))
         missing = [document for document in documents if document.id not in known]
         if missing:
             made: Reranked = self._memory.anew(
@@ -235,19 +235,19 @@ def by_score(raw: Any, documents: Sequence[Document], name: str) -> Reranked:
 
 
 def by_list(ids: Sequence[Any], documents: Sequence[Document], name: str) -> Reranked:
-    """Those of ``documents`` whose ids are in ``ids``, in that order.
+    """Return those of ``documents`` whose ids are in ``ids``, in that order.
 
     Raises:
         CallError: an id that is none of theirs.
     """
     place = {document.id: at for at, document in enumerate(documents)}
-    invented = [one for one in ids if one not in place]
+    invented = [doc_id for doc_id in ids if doc_id not in place]
     if invented:
         raise CallError(
             f"the reranker {name} gave document {invented[0]!r}, which it did not get"
             + (f", and {len(invented) - 1:,} more" if len(invented) > 1 else "")
         )
-    kept = list(dict.fromkeys(place[one] for one in ids))
+    kept = list(dict.fromkeys(place[doc_id] for doc_id in ids))
     return Reranked(kept, None, len(documents) - len(kept), len(ids) - len(kept))
 
 

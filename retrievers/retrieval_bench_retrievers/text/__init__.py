@@ -1,1 +1,1 @@
-"""From text to terms, in any script."""
+"""The way from text to terms, in any script."""

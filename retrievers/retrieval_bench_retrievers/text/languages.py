@@ -1,4 +1,4 @@
-"""Which language queries look written in, for advice where a dataset names none. It changes no
+"""Language that queries look written in, for advice where a dataset names none. It changes no
 ranking."""
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def likely_language(texts: Sequence[str]) -> str | None:
         return None
     from py3langid import classify
 
-    found = Counter(str(classify(" ".join(sample[part::n]))[0]) for part in range(n))
-    ((language, agreeing),) = found.most_common(1)
+    counter = Counter(str(classify(" ".join(sample[part::n]))[0]) for part in range(n))
+    ((language, agreeing),) = counter.most_common(1)
     return language if n - agreeing <= n // _MOST_PARTS else None
 
 
 def language_advice(tokenizer: TokenizerSpec, queries: Sequence[str]) -> str:
-    """What naming the language of a dataset would change in its terms; empty where it would change
-    nothing, and in doubt.
+    """Return what naming the language of a dataset would change in its terms; empty where it would
+    change nothing, and in doubt.
 
     Args:
         tokenizer: as it is configured; one that names its language is right in any case.
@@ -49,7 +49,7 @@ def language_advice(tokenizer: TokenizerSpec, queries: Sequence[str]) -> str:
     follows = before != make_tokenizer(tokenizer, "fr").describe()
     if not follows or main_script(script_profile(queries)) in (*BLANKLESS, "Hangul"):
         return ""
-    code = {"no": "nb"}.get(found := likely_language(queries) or "en", found)  # YAML's false
+    code = {"no": "nb"}.get(language := likely_language(queries) or "en", language)  # YAML's false
     after = make_tokenizer(tokenizer, code).describe()
     if after["stemmer"] in (None, before["stemmer"]):
         return ""

@@ -84,7 +84,8 @@ def _past_and_gerund(word: str) -> str:
 
 
 def _replaced(word: str, endings: dict[str, str], *, above: int) -> str:
-    """With its longest ending of ``endings`` replaced where enough syllables stand before it."""
+    """Return it with its longest ending of ``endings`` replaced where enough syllables stand before
+    it."""
     if not word.endswith(tuple(endings)):
         return word
     ending = max((ending for ending in endings if word.endswith(ending)), key=len)
@@ -113,7 +114,7 @@ def _shape(word: str) -> str:
 
 
 def _measure(word: str) -> int:
-    """How often consonants follow vowels: m of the paper."""
+    """Return how often consonants follow vowels: m of the paper."""
     return _shape(word).count("vc")
 
 

@@ -1,4 +1,4 @@
-"""What every tokenizer is, and what several share: words that are remembered, stop words, marks."""
+"""Base of every tokenizer, and what several share: words that are remembered, stop words, marks."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Tokenizer(ABC):
         """Name and everything that changes the terms, for the manifest."""
 
     def are_parts(self, terms: Sequence[str]) -> bool:
-        """Whether the ``terms`` of a query are single characters that documents hold as parts of
-        longer terms: whatever term has one of them is asked for then."""
+        """Return whether the ``terms`` of a query are single characters that documents hold as
+        parts of longer terms: whatever term has one of them is asked for then."""
         return False
 
 

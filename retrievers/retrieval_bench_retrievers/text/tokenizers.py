@@ -1,4 +1,4 @@
-"""From a text to index terms, by the name of a tokenizer.
+"""The way from a text to index terms, by the name of a tokenizer.
 
 The default, ``auto``, works for any script: writing without blanks between words (Han, Kana, Thai
 ...) and Hangul, whose words carry their particles, become character bigrams; everything else
@@ -93,7 +93,8 @@ _INVISIBLE = ("\u00ad", "\u200d", "\u2060")
 
 
 class WhitespaceTokenizer(Tokenizer):
-    """What stands between blanks, punctuation included; lower-cased unless ``lower`` is false."""
+    """Tokenizer of what stands between blanks, punctuation included; lower-cased unless ``lower``
+    is false."""
 
     def __init__(self, *, lower: bool = True) -> None:
         _require(isinstance(lower, bool), f"lower: {lower!r}", "true or false")

@@ -65,8 +65,8 @@ class LuceneTokenizer(Tokenizer):
 
 
 class BM25STokenizer(Tokenizer):
-    """What ``bm25s.tokenize`` makes with its English stop words and Snowball's English stemmer:
-    lower case, words of two characters or more."""
+    """Terms as ``bm25s.tokenize`` makes them with its English stop words and Snowball's English
+    stemmer: lower case, words of two characters or more."""
 
     def __init__(self) -> None:
         import Stemmer

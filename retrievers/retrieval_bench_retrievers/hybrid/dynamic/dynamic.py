@@ -83,7 +83,7 @@ class HybridDynamic(Hybrid):
 
     @property
     def capabilities(self) -> Capabilities:
-        """As of Hybrid; but weights need the corpus, even where the legs do without."""
+        """Return what Hybrid does; but weights need the corpus, even where the legs do without."""
         of_legs = super().capabilities
         return replace(of_legs, external=False) if self._weigher else of_legs
 
@@ -110,7 +110,8 @@ class HybridDynamic(Hybrid):
         super().index(documents)
 
     def plan(self, query: Query) -> Plan:
-        """What each leg is asked, and the weights; with the stages ``expand`` and ``weigh``."""
+        """Return what each leg is asked, and the weights; with the stages ``expand`` and
+        ``weigh``."""
         queries, fusion = [query, query], self._fusion
         stages: dict[str, int] = {}
         begin = perf_counter_ns()
@@ -127,7 +128,8 @@ class HybridDynamic(Hybrid):
         return Plan(queries, fusion, stages)
 
     def describe(self) -> Mapping[str, Any]:
-        """As of Hybrid, with WordNet's version and hash, and what the weights are made of."""
+        """Return what Hybrid does, with WordNet's version and hash, and what the weights are made
+        of."""
         facts = dict(super().describe())
         if self._weigher:
             sparse, dense = self._names()
@@ -168,7 +170,7 @@ class HybridDynamic(Hybrid):
         return warnings
 
     def search_space(self) -> Mapping[str, Sequence[Any]]:
-        """What the paper does not say of the weights, and the depth of the legs."""
+        """Return what the paper does not say of the weights, and the depth of the legs."""
         depths = [leg.depth for leg in self._legs]
         own = depths[0] if depths[0] == depths[1] else depths
         space: dict[str, Sequence[Any]] = {
@@ -183,17 +185,17 @@ class HybridDynamic(Hybrid):
         return space
 
     def parts(self, k: int) -> Sequence[Part]:
-        """As of Hybrid, with the expansion and the weighting."""
-        found = list(super().parts(k))
+        """Return what Hybrid does, with the expansion and the weighting."""
+        parts = list(super().parts(k))
         if self._expander:
             plain = copy(self)
             plain._expander = None
-            found.append(Part("expansion", "expansion", plain, stages=("expand",)))
+            parts.append(Part("expansion", "expansion", plain, stages=("expand",)))
         if self._weigher:
             even = copy(self)
             even._weigher = None
-            found.append(Part("weighting", "weighting", even, "equal weights", ("weigh",)))
-        return found
+            parts.append(Part("weighting", "weighting", even, "equal weights", ("weigh",)))
+        return parts
 
     def named_legs(self) -> Mapping[str, Retriever]:
         """None: answers that were remembered would be those to queries without synonyms."""

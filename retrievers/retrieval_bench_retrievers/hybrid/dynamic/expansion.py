@@ -55,8 +55,8 @@ class Expander:
         return self._wordnet
 
     def synonyms(self, text: str) -> list[str]:
-        """What is added to ``text``: the synonyms of each term in turn, none that it has already.
-        The first for a term is of its most frequent meaning."""
+        """Return what is added to ``text``: the synonyms of each term in turn, none that it has
+        already. The first for a term is of its most frequent meaning."""
         wordnet = self.prepare()
         terms = dict.fromkeys(self._words(text))
         known = set(terms)

@@ -72,7 +72,8 @@ class Weigher:
         self._counts: dict[str, int] = {}
 
     def use_language(self, language: str | None) -> None:
-        """Of stems and stop words, where the tokenizer names none; before ``count``."""
+        """Set the language of stems and stop words, where the tokenizer names none; before
+        ``count``."""
         self._tokenize = make_tokenizer(self.settings.tokenizer, language)
 
     def count(self, documents: Iterable[Document]) -> None:

@@ -60,14 +60,14 @@ def find_wordnet(given: str | Path | None = None) -> Path:
         MissingDependencyError: there is none; the message has the line that installs it.
     """
     if given is not None:
-        found = next(
+        folder = next(
             (place for place in _within(Path(given).expanduser()) if _has_all(place)), None
         )
-        if found is None:
+        if folder is None:
             raise ConfigError(
                 f"no WordNet in {str(given)!r}", where="wordnet", accepted=_ACCEPTED, fix=INSTALL
             )
-        return found
+        return folder
     places = list(dict.fromkeys(_usual_places()))
     for place in places:
         if _has_all(place):
@@ -107,8 +107,8 @@ class WordNet:
         self._hash = hashed.hexdigest()
 
     def synonyms(self, word: str, limit: int) -> list[str]:
-        """At most ``limit`` other words with a meaning of ``word``, in the order of WordNet: nouns,
-        verbs, adjectives, adverbs; of each the frequent senses first.
+        """Return at most ``limit`` other words with a meaning of ``word``, in the order of WordNet:
+        nouns, verbs, adjectives, adverbs; of each the frequent senses first.
 
         Source of the order: WordNet sorts the senses of a word by how often they occur in text that
         was tagged with them.
@@ -116,16 +116,16 @@ class WordNet:
         asked = word.lower()
         lemmas = {part: self._lemmas(asked.replace(" ", "_"), part) for part in _PARTS}
         known = {asked, *(lemma.replace("_", " ") for of in lemmas.values() for lemma in of)}
-        found: list[str] = []
+        synonyms: list[str] = []
         for part, of_part in lemmas.items():
             for lemma in of_part:
                 for name in self._words(lemma, part):
-                    if len(found) >= limit:
-                        return found
+                    if len(synonyms) >= limit:
+                        return synonyms
                     if name.lower() not in known:
                         known.add(name.lower())
-                        found.append(name)
-        return found
+                        synonyms.append(name)
+        return synonyms
 
     def describe(self) -> dict[str, Any]:
         """Version and hash of the files, for the manifest."""
