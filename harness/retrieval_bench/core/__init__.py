@@ -1,1 +1,1 @@
-"""What everything else is built on: records, errors, the retriever contract, plug-ins, configs."""
+"""Base of everything else: records, errors, the retriever contract, plug-ins, configs."""

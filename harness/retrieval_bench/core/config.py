@@ -1,4 +1,5 @@
-"""From YAML to validated models: an unknown key is an error, and all faults come at once."""
+"""The way from YAML to validated models: an unknown key is an error, and all faults come at
+once."""
 
 from __future__ import annotations
 
@@ -127,14 +128,14 @@ def _overridden(config: RetrieverConfig, overrides: Sequence[str]) -> RetrieverC
 
 def placed(params: Mapping[str, Any], objects: Mapping[str, Any]) -> dict[str, Any]:
     """``params`` with ``objects`` at their dotted paths; what was given is not changed."""
-    found: dict[str, Any] = _containers_copied(dict(params))
+    placed: dict[str, Any] = _containers_copied(dict(params))
     for path, value in objects.items():
         *parents, last = path.split(".")
-        node: Any = found
+        node: Any = placed
         for part in parents:
             node = _step(node, part, path)
         node[_position(node, last, path) if isinstance(node, list) else last] = value
-    return found
+    return placed
 
 
 def _containers_copied(value: Any) -> Any:
@@ -155,8 +156,8 @@ def build_retriever(spec: str | Mapping[str, Any], *, base: Path | None = None) 
 
 
 def config_hash(target: str, params: Mapping[str, Any]) -> str:
-    """Of the target and the parameters, with the configs that legs and steps name in their
-    place."""
+    """Return the config hash of the target and the parameters, with the configs that legs and steps
+    name in their place."""
     text = json.dumps(_resolved(target, params), sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
@@ -166,7 +167,7 @@ def flat(params: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]
     for key, value in params.items():
         if isinstance(value, dict):
             yield from flat(value, f"{path}{key}.")
-        elif isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
+        elif isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
             yield f"{path}{key}", "/".join(map(str, value))
         else:
             yield f"{path}{key}", str(value)
@@ -264,7 +265,7 @@ def validate(
     try:
         return model.model_validate(content, context=context)
     except ValidationError as problem:
-        known = dict.fromkeys(_keys(model, one["loc"]) for one in problem.errors())
+        known = dict.fromkeys(_keys(model, error["loc"]) for error in problem.errors())
         raise ConfigError(
             "; ".join(plugins.describe_faults(problem)),
             where=where,
@@ -274,8 +275,8 @@ def validate(
 
 
 def _keys(model: type[BaseModel], location: Sequence[int | str]) -> str:
-    """What the section takes in which a fault lies: as its description says, or its keys; those of
-    the top where it is no model."""
+    """Return what the section takes in which a fault lies: as its description says, or its keys;
+    those of the top where it is no model."""
     first = model.model_fields.get(str(location[0])) if location else None
     if first is not None and first.description:
         return f"{location[0]}: {first.description}"
@@ -399,13 +400,13 @@ class _UniqueKeyLoader(yaml.SafeLoader):
 
 
 def _n_values(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
-    """How many values ``node`` stands for: one inside of itself has no end."""
+    """Return how many values ``node`` stands for: one inside of itself has no end."""
     if node not in known:
         known[node] = LARGEST + 1
         inner = node.value if isinstance(node, yaml.CollectionNode) else ()
         if isinstance(node, yaml.MappingNode):
             inner = chain.from_iterable(inner)
-        known[node] = 1 + sum(_n_values(one, known) for one in inner)
+        known[node] = 1 + sum(_n_values(item, known) for item in inner)
     return known[node]
 
 

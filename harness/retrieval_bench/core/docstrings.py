@@ -1,4 +1,4 @@
-"""What docstrings say, for the pages and schemas that are made from them."""
+"""Texts of docstrings, for the pages and schemas that are made from them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 SECTIONS = ("Args", "Attributes", "Returns", "Raises")
 
 
-def documented(one: Any) -> dict[str, dict[str, str]]:
+def documented(documented_object: Any) -> dict[str, dict[str, str]]:
     """The sections of a docstring, each name -> what it is; "" holds the text of its own."""
     entries: dict[str, list[str]] = {"": []}
     section = ""
-    for line in inspect.cleandoc(one.__doc__ or "").splitlines():
+    for line in inspect.cleandoc(documented_object.__doc__ or "").splitlines():
         if line.removesuffix(":") in SECTIONS:
             section = line.removesuffix(":")
             entries[section] = []
@@ -25,27 +25,27 @@ def documented(one: Any) -> dict[str, dict[str, str]]:
         elif line:
             section = ""
             entries[""].append(line)
-    found = {"": {"": unmarked(" ".join(entries.pop("")))}}
+    sections = {"": {"": unmarked(" ".join(entries.pop("")))}}
     for title, texts in entries.items():
         named = [re.match(r"([\w, ]+): (.*)", text) for text in texts]
         if all(named) and title != "Returns":
-            found[title] = {match[1]: unmarked(match[2]) for match in named if match}
+            sections[title] = {match[1]: unmarked(match[2]) for match in named if match}
         else:
-            found[title] = {"": unmarked(" ".join(texts))}
-    return found
+            sections[title] = {"": unmarked(" ".join(texts))}
+    return sections
 
 
 @cache
 def attributes_of(kind: type) -> dict[str, str]:
-    """What the docstrings of a class and of those that it extends say of each attribute."""
-    found: dict[str, str] = {}
-    for one in reversed(kind.__mro__):
-        for names, text in documented(one).get("Attributes", {}).items():
-            found |= dict.fromkeys((name.strip() for name in names.split(",")), text)
-    return found
+    """Return what the docstrings of a class and of those that it extends say of each attribute."""
+    attributes: dict[str, str] = {}
+    for item in reversed(kind.__mro__):
+        for names, text in documented(item).get("Attributes", {}).items():
+            attributes |= dict.fromkeys((name.strip() for name in names.split(",")), text)
+    return attributes
 
 
 def unmarked(text: str) -> str:
-    """Without the marks that docstrings have for names."""
+    """Leave out the marks that docstrings have for names."""
     text = re.sub(r":\w+:`\.?(?:[\w.]*\.)?(\w+)`", r"`\1`", text).replace("``", "`")
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""From records to what JSON has.
+"""The way from records to what JSON has.
 
 A record says once what JSON documents have of it, in ``KEYS``: the document, its JSON Schema
 (:mod:`retrieval_bench.core.schemas`) and the guide are made from that and from its annotations.
@@ -26,7 +26,7 @@ class Documented:
     KEYS = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON, with numbers to the last digit."""
+        """Return it for JSON, with numbers to the last digit."""
         return document(self, self.KEYS)
 
 
@@ -100,14 +100,14 @@ def _key(text: str) -> Key:
 
 
 def keys_of_class(kind: type) -> tuple[Key, ...]:
-    """Those of a class that is documented, or of any dataclass."""
+    """Return those of a class that is documented, or of any dataclass."""
     named: str = getattr(kind, "KEYS", "")
     return keys_of(named or " ".join(field.name for field in fields(kind)))
 
 
 def document(record: Any, names: str = "") -> dict[str, Any]:
-    """What ``names`` says of ``record``, as :class:`Documented` describes it. Numbers stay as they
-    are, to the last digit.
+    """Return what ``names`` says of ``record``, as :class:`Documented` describes it. Numbers stay
+    as they are, to the last digit.
 
     Tuples become lists, members of an enumeration their values, paths text, records in
     it what their own ``as_dict`` gives or else their fields.
@@ -133,9 +133,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, PurePath | AsText):
         return str(value)
     if hasattr(value, "as_dict"):

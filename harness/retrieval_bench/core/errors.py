@@ -119,7 +119,7 @@ def check_distinct(given: Sequence[str], what: str) -> None:
     Raises:
         ConfigError: something is there twice.
     """
-    twice = [one for at, one in enumerate(given) if one in given[:at]]
+    twice = [name for at, name in enumerate(given) if name in given[:at]]
     if twice:
         raise ConfigError(
             f"the {what} {twice[0]} is given twice",

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Kind(StrEnum):
-    """What made a call fail."""
+    """Cause of a failed call."""
 
     THROTTLED = "429"
     SERVER = "5xx"
@@ -89,16 +89,16 @@ class Retry(BaseModel):
 def kind_of(problem: BaseException) -> Kind:
     """The kind of a failure, by what adapters say, by the status of an HTTP answer that a client
     library put into its exception, or by the exception and what caused it."""
-    for one in _causes(problem):
-        if isinstance(one, CallError):
-            return one.kind
-        status = _status(one)
+    for cause in _causes(problem):
+        if isinstance(cause, CallError):
+            return cause.kind
+        status = _status(cause)
         if status is not None:
             served = Kind.SERVER if 500 <= status < 600 else Kind.OTHER
             return Kind.THROTTLED if status == 429 else served
-        if isinstance(one, TimeoutError) or _named(one, "Timeout", "TimeoutError"):
+        if isinstance(cause, TimeoutError) or _named(cause, "Timeout", "TimeoutError"):
             return Kind.TIMEOUT
-        if isinstance(one, ConnectionError) or _named(one, *_LOST):
+        if isinstance(cause, ConnectionError) or _named(cause, *_LOST):
             return Kind.CONNECTION
     return Kind.OTHER
 
@@ -106,9 +106,9 @@ def kind_of(problem: BaseException) -> Kind:
 def retry_after(problem: BaseException) -> float | None:
     """Seconds that the service asks to wait, None where neither the failure nor what caused it says
     so."""
-    for one in _causes(problem):
-        asked = getattr(one, "retry_after", None)
-        for holder in (getattr(one, "response", None), one):
+    for cause in _causes(problem):
+        asked = getattr(cause, "retry_after", None)
+        for holder in (getattr(cause, "response", None), cause):
             headers: Any = getattr(holder, "headers", None)
             if asked is None and hasattr(headers, "get"):
                 asked = headers.get("retry-after")
@@ -124,23 +124,24 @@ def retry_after(problem: BaseException) -> float | None:
 def _causes(problem: BaseException) -> Iterator[BaseException]:
     """It, and what caused it, the latest first."""
     seen: set[int] = set()
-    one: BaseException | None = problem
-    while one is not None and id(one) not in seen:
-        seen.add(id(one))
-        yield one
-        one = one.__cause__ or one.__context__
+    cause: BaseException | None = problem
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _status(problem: BaseException) -> int | None:
-    """As the clients of services keep it: on the exception, or on the answer that it holds."""
+    """Return it as the clients of services keep it: on the exception, or on the answer that it
+    holds."""
     for holder in (problem, getattr(problem, "response", None)):
         for name in ("status_code", "status", "code"):
-            found: Any = getattr(holder, name, None)
-            if isinstance(found, int) and not isinstance(found, bool) and 100 <= found < 600:
-                return found
+            status: Any = getattr(holder, name, None)
+            if isinstance(status, int) and not isinstance(status, bool) and 100 <= status < 600:
+                return status
     return None
 
 
 def _named(problem: BaseException, *ends: str) -> bool:
-    """Whether a class of it is called so: libraries have exceptions of their own."""
+    """Return whether a class of it is called so: libraries have exceptions of their own."""
     return any(kind.__name__.endswith(ends) for kind in type(problem).__mro__)

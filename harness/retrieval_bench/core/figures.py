@@ -68,7 +68,7 @@ def three_digits(value: float) -> str:
 
 
 def times_text(times: float) -> str:
-    """How many times as much: "1.05x", "64x"."""
+    """Return how many times as much: "1.05x", "64x"."""
     return f"{times:.2f}x" if times < 10 else f"{times:,.0f}x"
 
 

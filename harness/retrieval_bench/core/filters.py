@@ -39,7 +39,7 @@ MISSING = object()
 
 
 class FilterError(ValueError):
-    """What is wrong with a filter as written: a sentence."""
+    """Fault of a filter as written: a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +56,17 @@ class Condition:
     operator: str
     value: Value | tuple[Value, ...]
 
-    def fits(self, found: object) -> bool:
-        """Whether a value of the field does."""
-        if isinstance(found, list | tuple | set | frozenset):
-            return any(self.fits(one) for one in found)
+    def fits(self, value: object) -> bool:
+        """Return whether a value of the field does."""
+        if isinstance(value, list | tuple | set | frozenset):
+            return any(self.fits(item) for item in value)
         if self.operator == "in":
             assert isinstance(self.value, tuple)
-            return any(_kind(found) == _kind(one) and found == one for one in self.value)
-        if _kind(found) != _kind(self.value):
+            return any(_kind(value) == _kind(item) and value == item for item in self.value)
+        if _kind(value) != _kind(self.value):
             return False
         compare: Callable[[Any, Any], bool] = RANGES.get(self.operator, operator.eq)
-        return bool(compare(found, self.value))
+        return bool(compare(value, self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,35 +108,37 @@ class Filter:
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """Fields of all its conditions, distinct, in order."""
-        return tuple(sorted({one.field for one in _conditions(self.condition)}))
+        return tuple(sorted({condition.field for condition in _conditions(self.condition)}))
 
     @cached_property
     def values(self) -> Mapping[str, Any]:
-        """What must hold in any case, by name, for templates: ``tenant`` -> the value that it must
-        equal, or the list it must be in; ``since.gte`` -> the end of a range. What stands in
-        ``or`` or ``not`` has no name."""
-        found: dict[str, Any] = {}
-        for one in _required(self.condition):
-            plain = one.operator in ("eq", "in")
-            name = one.field if plain else f"{one.field}.{one.operator}"
-            found[name] = list(one.value) if isinstance(one.value, tuple) else one.value
-        return MappingProxyType(found)
+        """Return what must hold in any case, by name, for templates: ``tenant`` -> the value that
+        it must equal, or the list it must be in; ``since.gte`` -> the end of a range. What stands
+        in ``or`` or ``not`` has no name."""
+        values: dict[str, Any] = {}
+        for condition in _required(self.condition):
+            plain = condition.operator in ("eq", "in")
+            name = condition.field if plain else f"{condition.field}.{condition.operator}"
+            values[name] = (
+                list(condition.value) if isinstance(condition.value, tuple) else condition.value
+            )
+        return MappingProxyType(values)
 
     @cached_property
     def is_named(self) -> bool:
-        """Whether ``values`` says all of it: nothing stands in ``or`` or ``not``, and no two
+        """Return whether ``values`` says all of it: nothing stands in ``or`` or ``not``, and no two
         conditions have one name."""
         return len(self.values) == sum(1 for _ in _conditions(self.condition))
 
     def translated(
         self, condition: Callable[[Condition], T], group: Callable[[str, list[T]], T]
     ) -> T:
-        """In the words of an engine: ``condition`` of each leaf, ``group`` of "and", "or" and "not"
-        (of one part)."""
+        """Say it in the words of an engine: ``condition`` of each leaf, ``group`` of "and", "or"
+        and "not" (of one part)."""
         return _translated(self.condition, condition, group)
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a document with this metadata fits."""
+        """Return whether a document with this metadata fits."""
         return _matches(self.condition, metadata)
 
 
@@ -151,19 +153,28 @@ def parse_filter(given: object) -> Filter:
 
 def fields_of(filters: Iterable[Filter | None]) -> tuple[str, ...]:
     """The fields that ``filters`` name, distinct, in order."""
-    return tuple(sorted({field for one in filters if one is not None for field in one.fields}))
+    return tuple(
+        sorted(
+            {
+                field
+                for query_filter in filters
+                if query_filter is not None
+                for field in query_filter.fields
+            }
+        )
+    )
 
 
 def value_at(metadata: Mapping[str, Any], field: str) -> Any:
     """The value of a field, dots leading into mappings; :data:`MISSING` where there is none."""
     if field in metadata:
         return metadata[field]
-    found: Any = metadata
+    value: Any = metadata
     for part in field.split("."):
-        if not isinstance(found, Mapping) or part not in found:
+        if not isinstance(value, Mapping) or part not in value:
             return MISSING
-        found = found[part]
-    return found
+        value = value[part]
+    return value
 
 
 def _translated(
@@ -195,7 +206,7 @@ def _parsed(given: object) -> Condition | Group:
         if key in ("and", "or"):
             if not isinstance(value, Sequence) or isinstance(value, str) or not value:
                 raise FilterError(f"{key!r} takes a list of filters, not {_shown(value)}")
-            parts.append(Group(key, tuple(_parsed(one) for one in value)))
+            parts.append(Group(key, tuple(_parsed(item) for item in value)))
         elif key == "not":
             parts.append(Group("not", (_parsed(value),)))
         elif isinstance(key, str):
@@ -218,7 +229,7 @@ def _of_field(field: str, given: object) -> Iterator[Condition]:
         if name != "in":
             yield Condition(field, name, _checked(field, value))
         elif isinstance(value, Sequence) and not isinstance(value, str) and value:
-            yield Condition(field, "in", tuple(_checked(field, one) for one in value))
+            yield Condition(field, "in", tuple(_checked(field, item) for item in value))
         else:
             raise FilterError(f"{field}: 'in' takes a list of values, not {_shown(value)}")
 
@@ -250,13 +261,13 @@ def _required(node: Condition | Group) -> Iterator[Condition]:
 def _plain(node: Condition | Group) -> Any:
     if isinstance(node, Condition):
         if isinstance(node.value, tuple):
-            return ["is in", node.field, sorted({json.dumps(one) for one in node.value})]
+            return ["is in", node.field, sorted({json.dumps(item) for item in node.value})]
         return [f"is {node.operator}", node.field, json.dumps(node.value)]
     parts = [_plain(part) for part in node.parts]
     if node.operator == "not":
         return ["not", *parts]
     # Groups of one, and groups of the same kind within each other, say nothing of their own.
-    flat = [one for part in parts for one in (part[1:] if part[0] == node.operator else [part])]
+    flat = [node_ for part in parts for node_ in (part[1:] if part[0] == node.operator else [part])]
     parts = [part for at, part in enumerate(flat) if part not in flat[:at]]
     if len(parts) == 1:
         return parts[0]

@@ -94,7 +94,7 @@ class WorkingFolder:
 
     @property
     def place(self) -> Path:
-        """Where foreign code went."""
+        """Return where foreign code went."""
         return self._theirs
 
     @contextmanager
@@ -118,7 +118,7 @@ def end_if_forked(process: int) -> None:
 
 
 def how_ended(code: int) -> str:
-    """How a process with this exit code ended, in words."""
+    """Return how a process with this exit code ended, in words."""
     if code >= 0:
         return f"exit code {code}"
     try:

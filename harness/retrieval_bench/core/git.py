@@ -97,14 +97,14 @@ def code_state(root: Path) -> str | None:
                 continue
             told.append(line)
             with suppress(OSError):  # it is gone, and git says so
-                found = (root / path).lstat()
-                told.append(f"{found.st_mtime_ns} {found.st_size}")
+                status = (root / path).lstat()
+                told.append(f"{status.st_mtime_ns} {status.st_size}")
     return "\0".join(told)
 
 
 def why_no_commit(folder: Path | None = None) -> str:
-    """Why no commit is known of the working tree around ``folder``, in words; those of git where it
-    refuses to read a repository."""
+    """Return why no commit is known of the working tree around ``folder``, in words; those of git
+    where it refuses to read a repository."""
     try:
         done = run_git("rev-parse", "--git-dir", folder=folder, timeout=10)
     except subprocess.TimeoutExpired:
@@ -119,8 +119,8 @@ def why_no_commit(folder: Path | None = None) -> str:
 
 
 def changed(folder: Path | None = None, *, besides: Path | None = None) -> bool:
-    """Whether files of the working tree around ``folder`` are others than those of its commit, new
-    ones included; also where git cannot tell.
+    """Return whether files of the working tree around ``folder`` are others than those of its
+    commit, new ones included; also where git cannot tell.
 
     What git ignores does not count, nor what Python keeps beside modules, nor what lies in
     ``results`` below ``folder``: it is no code.

@@ -31,7 +31,7 @@ def packaged_configs() -> Path:
 
 
 def config_folders(kind: str) -> list[Path]:
-    """Where configs of ``kind`` ("retrievers", "datasets") are looked for: the user's folder
+    """Return where configs of ``kind`` ("retrievers", "datasets") are looked for: the user's folder
     ``configs/`` first, then this project's own."""
     folders = [Path.cwd() / "configs" / kind, packaged_configs() / kind]
     return [f for i, f in enumerate(folders) if f.is_dir() and f not in folders[:i]]
@@ -72,7 +72,7 @@ def _pinned(url: str, revision: dict[str, Any] | None) -> str:
 
 
 def _requirements(installed: Distribution, extra: str) -> list[str]:
-    """What the metadata of ``installed`` ask for with ``extra``."""
+    """Return what the metadata of ``installed`` ask for with ``extra``."""
     asked = [line.partition(";") for line in installed.requires or ()]
     return [
         needed.strip()

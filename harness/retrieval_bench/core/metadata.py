@@ -71,7 +71,7 @@ class MetadataTable:
         return other
 
     def mask(self, given: Filter) -> NDArray[np.bool_]:
-        """Which documents fit, bool (documents,).
+        """Return which documents fit, bool (documents,).
 
         Raises:
             ContractError: it names a field that is not here.
@@ -86,7 +86,8 @@ class MetadataTable:
         return self._mask(given.condition)
 
     def columns(self) -> dict[str, tuple[list[Any], NDArray[np.intc]]]:
-        """Of each field its distinct values, and of each document the number of its value."""
+        """Return of each field its distinct values, and of each document the number of
+        its value."""
         return {
             field: (self._values[field], np.array(self._codes[field], dtype=np.intc))
             for field in self.fields
@@ -124,19 +125,19 @@ class MetadataTable:
         return np.asarray(joined.reduce(parts), dtype=np.bool_)
 
     def _of_values(self, condition: Condition) -> NDArray[np.bool_]:
-        """Which of the distinct values of its field fit."""
+        """Return which of the distinct values of its field fit."""
         key = (condition.field, condition.operator, _key(condition.value))
-        found = self._fitting.get(key)
+        fitting = self._fitting.get(key)
         values = self._values[condition.field]
-        if found is None or len(found) < len(values):
+        if fitting is None or len(fitting) < len(values):
             column = self._columns.get(condition.field)
             if column is None or len(column) < len(values):
                 column = self._columns[condition.field] = _Column(values)
-            found = column.fitting(condition)
+            fitting = column.fitting(condition)
             if len(self._fitting) >= _MOST_REMEMBERED:
                 self._fitting.clear()
-            self._fitting[key] = found
-        return found
+            self._fitting[key] = fitting
+        return fitting
 
 
 class _Column:
@@ -166,10 +167,10 @@ class _Column:
         return len(self._values)
 
     def fitting(self, condition: Condition) -> NDArray[np.bool_]:
-        """Which of them a condition allows."""
-        found = np.zeros(len(self), dtype=np.bool_)
+        """Return which of them a condition allows."""
+        mask = np.zeros(len(self), dtype=np.bool_)
         for at in self._rest:
-            found[at] = condition.fits(self._values[at])
+            mask[at] = condition.fits(self._values[at])
         wanted = condition.value if isinstance(condition.value, tuple) else (condition.value,)
         compare: Callable[[Any, Any], Any] = RANGES.get(condition.operator, operator.eq)
         for value in wanted:
@@ -177,14 +178,14 @@ class _Column:
                 continue  # what is true or false is among the rest
             places, array = self._arrays[isinstance(value, str)]
             if isinstance(value, str) and value.endswith("\0"):
-                found[places] |= [condition.fits(self._values[at]) for at in places.tolist()]
+                mask[places] |= [condition.fits(self._values[at]) for at in places.tolist()]
             else:
-                found[places] |= compare(array, value)
-        return found
+                mask[places] |= compare(array, value)
+        return mask
 
 
 class Filtering:
-    """Which documents of a dataset its filters allow.
+    """Documents of a dataset that its filters allow.
 
     Args:
         table: metadata of all documents.
@@ -206,7 +207,7 @@ class Filtering:
         self._masks: dict[Filter, NDArray[np.bool_]] = {}
 
     def share(self, given: Filter) -> float:
-        """Of all documents, those that fit."""
+        """Return the share of all documents that fits."""
         mask = self._mask(given)
         return float(mask.mean()) if len(mask) else 0.0
 
@@ -217,11 +218,11 @@ class Filtering:
 
     def _mask(self, given: Filter) -> NDArray[np.bool_]:
         """Remembered for the last filter alone: those of a corpus of millions are large."""
-        found = self._masks.get(given)
-        if found is None:
-            found = self.table.mask(given)
-            self._masks = {given: found}
-        return found
+        mask = self._masks.get(given)
+        if mask is None:
+            mask = self.table.mask(given)
+            self._masks = {given: mask}
+        return mask
 
 
 def _key(value: Any) -> Any:

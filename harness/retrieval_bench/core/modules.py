@@ -1,4 +1,4 @@
-"""From the name of a module, or of a file, to the module."""
+"""The way from the name of a module, or of a file, to the module."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Code(StrEnum):
-    """What a warning is about."""
+    """Subject of a warning."""
 
     FAILED = "failed-queries"
     FAILED_CALLS = "failed-calls"
@@ -91,7 +91,7 @@ def coded(texts: Iterable[str], code: Code) -> list[Notice]:
 
 
 def about_times(text: str) -> bool:
-    """Whether a warning says something of times alone."""
+    """Return whether a warning says something of times alone."""
     return isinstance(text, Notice) and text.code in OF_TIMES
 
 
@@ -105,13 +105,13 @@ LOUD = frozenset({Code.PROMPTS, Code.PARTIAL, Code.NOTHING_FOUND, Code.OUTSIDE_S
 
 
 def is_note(text: str) -> bool:
-    """Whether it is worth knowing and no reason to worry."""
+    """Return whether it is worth knowing and no reason to worry."""
     return isinstance(text, Notice) and text.code is Code.NOTE
 
 
 def loudest_first(texts: Iterable[str]) -> list[str]:
-    """In their order, but what changes the most at the head, what changes little behind the others,
-    and notes at the end."""
+    """Return them in their order, but what changes the most at the head, what changes little behind
+    the others, and notes at the end."""
 
     def place(text: str) -> int:
         code = text.code if isinstance(text, Notice) else Code.OTHER

@@ -1,4 +1,4 @@
-"""From a name to an object: the only registry.
+"""The way from a name to an object: the only registry.
 
 A target is a short name of what is built in, a short name that an installed package registered
 under the entry-point group ``retrieval_bench.<kind>s``, ``module:attribute``, or

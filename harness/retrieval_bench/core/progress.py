@@ -18,7 +18,7 @@ Task = Callable[[int, int], None]
 
 
 class Step(StrEnum):
-    """What a run is busy with."""
+    """Step that a run is busy with."""
 
     INDEXING = "indexing"
     LOADING = "loading"

@@ -62,7 +62,7 @@ def order_hits(hits: Sequence[Hit]) -> list[Hit]:
 def checked_ranking(
     raw: Any, k: int, known_ids: Container[str] | None = None, *, has_scores: bool = True
 ) -> Ranking:
-    """What a retriever returned, as a :class:`Ranking` that keeps the contract.
+    """Return what a retriever returned, as a :class:`Ranking` that keeps the contract.
 
     Ties come out in the order of the tie rule. Anything else that breaks the contract is an error,
     never repaired: a repaired ranking would hide a defect of the retriever from its author.
@@ -175,22 +175,22 @@ def _checked_step(name: str, step: StepTrace) -> StepTrace:
 
 
 def _checked_usage(given: Any) -> dict[str, Usage]:
-    """By stage; usage of the whole call may come as it is."""
+    """Return by stage; usage of the whole call may come as it is."""
     if not given:
         return {}
     from retrieval_bench.core.usage import FIELDS, usage_of
 
     whole = isinstance(given, Usage) or set(given) <= set(FIELDS)
-    found = {}
-    for stage, one in ({"call": given} if whole else given).items():
-        usage = usage_of(one)
+    by_stage = {}
+    for stage, given_usage in ({"call": given} if whole else given).items():
+        usage = usage_of(given_usage)
         if usage is None:
             raise ContractError(
-                f"usage {one!r} of {stage!r}",
+                f"usage {given_usage!r} of {stage!r}",
                 accepted=f"a Usage, or a mapping with some of {', '.join(FIELDS)}",
             )
-        found[stage] = usage
-    return found
+        by_stage[stage] = usage
+    return by_stage
 
 
 def _checked_list(

@@ -18,7 +18,7 @@ class NotKeptError(Exception):
 
 @dataclass(slots=True)
 class Memory:
-    """What the retrievers and steps answered that a measured retriever is made of.
+    """Answers of the retrievers and steps that a measured retriever is made of.
 
     First each measured query is searched once more while its measured ranking is open: whoever asks
     then gets what that ranking kept. Later the same question has the same answer.
@@ -59,8 +59,8 @@ class Memory:
         """
         key = (path, question)
         if key not in self._answers:
-            found = self.kept(path, kept)
-            self._answers[key] = self.anew(path, ask) if found is None else found
+            answer = self.kept(path, kept)
+            self._answers[key] = self.anew(path, ask) if answer is None else answer
         return self._answers[key]
 
     def known(self, path: str, question: Hashable) -> Any:
@@ -68,8 +68,8 @@ class Memory:
         return self._answers.get((path, question))
 
     def kept(self, path: str, kept: Callable[[str, Ranking], Any]) -> Any:
-        """What the open ranking kept of ``path``, of its second answer when it is asked for the
-        second time; None where it kept nothing, or none is open."""
+        """Return what the open ranking kept of ``path``, of its second answer when it is asked for
+        the second time; None where it kept nothing, or none is open."""
         if self._open is None:
             return None
         at = self._used[path] = self._used.get(path, 0) + 1
@@ -106,7 +106,7 @@ def kept_list(path: str, ranking: Ranking) -> Ranking | None:
 
 
 def question_of(query: Query) -> Hashable:
-    """What tells one question from another."""
+    """Return what tells one question from another."""
     return (query.id, query.text, query.filter)
 
 
@@ -139,7 +139,7 @@ class Remembered(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the retriever, which is indexed already."""
+        """Return those of the retriever, which is indexed already."""
         return replace(self._inner.capabilities, external=True)
 
     def use_k(self, k: int) -> None:
@@ -173,9 +173,9 @@ class Remembered(Retriever):
 
     def _ask(self, query: Query, k: int) -> tuple[int, Ranking]:
         """The depth that was asked for, and the list."""
-        found: Ranking | None = self._memory.kept(self.name, kept_list)
-        if found is not None:
-            return k, found
+        ranking: Ranking | None = self._memory.kept(self.name, kept_list)
+        if ranking is not None:
+            return k, ranking
         depth = max(k, self._deepest) if self._cuts else k
         raw = self._memory.anew(self.name, lambda: self._inner.search(query, depth))
         self.searches += 1

@@ -24,7 +24,7 @@ RankingLike = Ranking | Sequence[tuple[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What the harness may expect of a retriever.
+    """Promises of a retriever to the harness.
 
     Attributes:
         external: it already holds the corpus; ``index`` is never called.
@@ -59,7 +59,7 @@ class Retriever(ABC):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this instance, with its parameters, can and cannot do."""
+        """Return what this instance, with its parameters, can and cannot do."""
         return Capabilities()
 
     def prepare(self) -> None:
@@ -107,7 +107,7 @@ class Retriever(ABC):
 
     @abstractmethod
     def search(self, query: Query, k: int) -> RankingLike:
-        """At most ``k`` hits, best first: score descending, ties by document id ascending.
+        """Return at most ``k`` hits, best first: score descending, ties by document id ascending.
 
         Raises:
             ContractError: ``k`` is below 1, or nothing was indexed yet (see :func:`require_k` and
@@ -120,8 +120,9 @@ class Retriever(ABC):
         return {}
 
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """What is worth knowing of the fit between this retriever and the texts, one line each, and
-        no reason to worry: the share of texts that an encoder cuts off. Asked after searching."""
+        """Return what is worth knowing of the fit between this retriever and the texts, one line
+        each, and no reason to worry: the share of texts that an encoder cuts off. Asked after
+        searching."""
         return ()
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
@@ -153,13 +154,13 @@ class Retriever(ABC):
         raise NotImplementedError(f"{type(self).__name__} cannot load an index")
 
     def document_encoder(self) -> DocumentEncoder | None:
-        """What makes the vectors that :meth:`index` finds where they were made before; None where
-        there are none. Optional."""
+        """Return what makes the vectors that :meth:`index` finds where they were made before; None
+        where there are none. Optional."""
         return None
 
     def search_space(self) -> Mapping[str, Sequence[Any]]:
-        """What is worth tuning: dotted path of a parameter -> values to try, the one that this
-        instance has first. ``tune`` takes it where no grid is given. Optional."""
+        """Return what is worth tuning: dotted path of a parameter -> values to try, the one that
+        this instance has first. ``tune`` takes it where no grid is given. Optional."""
         return {}
 
     def named_legs(self) -> Mapping[str, Retriever]:
@@ -169,14 +170,14 @@ class Retriever(ABC):
         return {}
 
     def shared(self, memory: Answers) -> Mapping[str, Any]:
-        """What all settings of other parameters may share: dotted path of a parameter -> an object
-        that stands for what it names and has its answers from ``memory``. ``tune`` builds this
-        class with them for each setting, so that nobody is asked twice. Optional."""
+        """Return what all settings of other parameters may share: dotted path of a parameter -> an
+        object that stands for what it names and has its answers from ``memory``. ``tune`` builds
+        this class with them for each setting, so that nobody is asked twice. Optional."""
         return {}
 
     def parts(self, k: int) -> Sequence[Part]:
-        """What this retriever is made of that can be left out, and itself without each; these share
-        its objects, and are not closed. Optional.
+        """Return what this retriever is made of that can be left out, and itself without each;
+        these share its objects, and are not closed. Optional.
 
         Args:
             k: hits that searches ask for.
@@ -306,8 +307,8 @@ class Part:
             self,
             name=f"{name}/{self.name}",
             without=without,
-            stages=tuple(stages.get(one, one) for one in self.stages),
-            beside=tuple(stages.get(one, one) for one in self.beside),
+            stages=tuple(stages.get(stage, stage) for stage in self.stages),
+            beside=tuple(stages.get(item, item) for item in self.beside),
             gets=f"{name}/{self.gets}" if self.gets else "",
             gives=f"{name}/{self.gives}" if self.gives else "",
         )
@@ -332,7 +333,7 @@ class Rung:
 
 
 class Answers(Protocol):
-    """What answers in place of the retrievers and steps that a retriever is made of: see
+    """Source of answers in place of the retrievers and steps that a retriever is made of: see
     :class:`retrieval_bench.core.remembered.Memory`."""
 
     def leaf(self, path: str, retriever: Retriever) -> Retriever:
@@ -351,7 +352,7 @@ class Answers(Protocol):
         """The answer that was given before; None where there is none."""
 
     def kept(self, path: str, kept: Callable[[str, Ranking], Any]) -> Any:
-        """What a measured ranking kept of ``path``; None where there is nothing."""
+        """Return what a measured ranking kept of ``path``; None where there is nothing."""
 
     def anew(self, path: str, ask: Callable[[], Any]) -> Any:
         """A new answer, if somebody may be asked."""

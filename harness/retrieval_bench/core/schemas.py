@@ -102,16 +102,17 @@ def _fields_of_hints(kind: Any) -> Iterator[Field]:
 def _attribute(kind: Any, name: str) -> tuple[Any, str]:
     """The type of an attribute, and its meaning."""
     kind = typing.get_origin(kind) or kind
-    for one in kind.__mro__:
-        written = inspect.get_annotations(one).get(name)
+    for item in kind.__mro__:
+        written = inspect.get_annotations(item).get(name)
         if written is not None:
             text = attributes_of(kind).get(name, "")
-            return _evaluated(written, vars(sys.modules[one.__module__])), text
-        member = vars(one).get(name)
+            return _evaluated(written, vars(sys.modules[item.__module__])), text
+        member = vars(item).get(name)
         getter = member.fget if isinstance(member, property) else None
         getter = member.func if isinstance(member, cached_property) else getter
         if getter is not None:
-            text = documented(getter)[""][""] or attributes_of(kind).get(name, "")
+            said = documented(getter)[""][""].removeprefix("Return ")  # of a key it is no deed
+            text = said[:1].upper() + said[1:] or attributes_of(kind).get(name, "")
             return _evaluated(getter.__annotations__["return"], getter.__globals__), text
     raise TypeError(f"{kind.__name__}.{name} has no type")
 
@@ -121,11 +122,11 @@ def _evaluated(written: Any, names: Mapping[str, Any]) -> Any:
 
 
 def _without_none(hint: Any) -> Any:
-    """What stands there where something does."""
+    """Return what stands there where something does."""
     if typing.get_origin(hint) is Annotated:
         return _without_none(typing.get_args(hint)[0])
     if typing.get_origin(hint) in (Union, UnionType):
-        return Union[tuple(one for one in typing.get_args(hint) if one is not NoneType)]  # noqa: UP007
+        return Union[tuple(arg for arg in typing.get_args(hint) if arg is not NoneType)]  # noqa: UP007
     return hint
 
 
@@ -156,7 +157,7 @@ class _Schemas:
         if origin in (Annotated, NotRequired, ClassVar):
             return self.of(args[0])
         if origin in (Union, UnionType):
-            return _one_of([self.of(one) for one in args])
+            return _one_of([self.of(arg) for arg in args])
         if origin is Literal:
             return {"enum": list(args)}
         if origin is None and hint in _PLAIN:
@@ -167,16 +168,16 @@ class _Schemas:
         return self._of_class(kind, args) or self._record(hint)
 
     def _of_class(self, kind: type, args: Sequence[Any]) -> dict[str, Any]:
-        """Of a class that is no record; empty where it is one."""
+        """Return the schema of a class that is no record; empty where it is one."""
         made: dict[str, Any] = {}
         if issubclass(kind, Enum):
-            made = {"enum": [one.value for one in kind]}
+            made = {"enum": [item.value for item in kind]}
         elif issubclass(kind, PurePath | AsText | str):
             made = {"type": "string"}
         elif issubclass(kind, Mapping):
             made = {"type": "object", "additionalProperties": self.of(args[1]) if args else {}}
         elif issubclass(kind, tuple) and args and args[-1] is not ...:
-            n, items = len(args), [self.of(one) for one in args]
+            n, items = len(args), [self.of(arg) for arg in args]
             made = {"type": "array", "prefixItems": items, "minItems": n, "maxItems": n}
         elif issubclass(kind, Iterable) and args and not is_dataclass(kind):
             made = {"type": "array", "items": self.of(args[0])}
@@ -190,7 +191,7 @@ class _Schemas:
             if gives != dict[str, Any]:
                 return self.of(gives)
         if hint not in self._names:
-            inner = "".join(one.__name__ for one in typing.get_args(hint))
+            inner = "".join(arg.__name__ for arg in typing.get_args(hint))
             name = f"{inner}{kind.__name__}"
             if name in self.definitions:
                 name = f"{kind.__module__.rpartition('.')[2].title().replace('_', '')}{name}"
@@ -224,7 +225,7 @@ class _Schemas:
         hint = _without_none(hint)
         if typing.get_origin(hint) is dict:
             names, values = typing.get_args(hint)
-            (spelt,) = (one for one in names.__metadata__ if isinstance(one, Spelt))
+            (spelt,) = (item for item in names.__metadata__ if isinstance(item, Spelt))
             made["patternProperties"] = {spelt.pattern: self.of(values)}
             return
         inner = self._object(hint)
@@ -234,7 +235,8 @@ class _Schemas:
             made["patternProperties"] = inner["patternProperties"]
 
     def _warnings(self) -> dict[str, Any]:
-        """Of a list of warnings, which :func:`.to_document` makes objects of."""
+        """Return the schema of a list of warnings, which :func:`.to_document` makes objects
+        of."""
         self.definitions.setdefault(
             "Warning",
             {
@@ -249,10 +251,10 @@ class _Schemas:
 
 def _one_of(schemas: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The schema of what fits one of several."""
-    found = [one for at, one in enumerate(schemas) if one not in schemas[:at]]
-    if {} in found:
+    distinct = [schema for at, schema in enumerate(schemas) if schema not in schemas[:at]]
+    if {} in distinct:
         return {}
-    if all(set(one) == {"type"} for one in found):
-        types = [one["type"] for one in found]
+    if all(set(item) == {"type"} for item in distinct):
+        types = [item["type"] for item in distinct]
         return {"type": types[0] if len(types) == 1 else types}
-    return found[0] if len(found) == 1 else {"anyOf": found}
+    return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}

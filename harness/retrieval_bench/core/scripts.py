@@ -1,4 +1,4 @@
-"""Which scripts a set of texts is written in: the first line of a health check.
+"""Scripts that a set of texts is written in: the first line of a health check.
 
 A script is the first word of a character's Unicode name (Latin, Hangul, Arabic ...), with Chinese
 characters as Han and both Japanese syllabaries as Kana. Only letters count.

@@ -22,7 +22,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Selves:
-    """Which queries are documents, or units where judgements are on these.
+    """Queries that are documents, or units where judgements are on these.
 
     Attributes:
         same: queries with a document of their id that is the query: it has the same text, and is
@@ -41,6 +41,7 @@ class Selves:
         return self.same | self.unlike
 
     def accidental(self, query_ids: Collection[str]) -> bool:
-        """Whether equal ids mean nothing for most of ``query_ids`` that have such a document."""
+        """Return whether equal ids mean nothing for most of ``query_ids`` that have such a
+        document."""
         same, unlike = (len(some.intersection(query_ids)) for some in (self.same, self.unlike))
         return unlike > same

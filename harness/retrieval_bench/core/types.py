@@ -67,7 +67,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a retriever is asked.
+    """Question to a retriever.
 
     Attributes:
         id: distinct in its dataset.
@@ -115,7 +115,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LegTrace:
-    """Where one leg of a hybrid had each hit of the fused ranking, and all that the leg returned.
+    """Ranks of the fused hits in one leg of a hybrid, and all that the leg returned.
 
     Attributes:
         ranks: 1-based rank in the leg, 0 where the leg did not return the document; one per hit.
@@ -133,7 +133,7 @@ class LegTrace:
 
 @dataclass(frozen=True, slots=True)
 class StepTrace:
-    """What one step of a pipeline made of a query or of a list.
+    """Result of one step of a pipeline for a query or a list.
 
     Attributes:
         doc_ids: its whole list, best first, distinct; None for a step that makes texts.
@@ -148,7 +148,7 @@ class StepTrace:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was used up.
+    """Amounts that were used up.
 
     Attributes:
         tokens_in: that a model read.
@@ -163,7 +163,7 @@ class Usage:
     money: float | None = None
 
     def __add__(self, other: Usage) -> Usage:
-        known = [one.money for one in (self, other) if one.money is not None]
+        known = [item.money for item in (self, other) if item.money is not None]
         return Usage(
             self.tokens_in + other.tokens_in,
             self.tokens_out + other.tokens_out,
@@ -285,8 +285,8 @@ class Dataset:
 
     @property
     def judged(self) -> bool:
-        """Whether anything is judged: a document, or every query as unanswerable. Where nothing is,
-        every query is asked and none evaluated."""
+        """Return whether anything is judged: a document, or every query as unanswerable. Where
+        nothing is, every query is asked and none evaluated."""
         return bool(self.qrels) or not any(query.answerable for query in self.queries)
 
     @property
@@ -309,10 +309,10 @@ class Dataset:
 
     @property
     def known_items(self) -> tuple[int, float] | None:
-        """How many evaluated queries were made from the document that answers them, and the mean
-        share of their words that stand in it; None where there are none."""
+        """Return how many evaluated queries were made from the document that answers them, and the
+        mean share of their words that stand in it; None where there are none."""
         made = [q.metadata for q in self.evaluated if q.metadata.get("origin") == KNOWN_ITEM]
-        shares = [one.get("copied") for one in made]
+        shares = [item.get("copied") for item in made]
         known = [float(share) for share in shares if isinstance(share, int | float)]
         mean = sum(known) / len(known) if known else float("nan")
         return (len(made), mean) if made else None
@@ -339,5 +339,5 @@ class Verdict(StrEnum):
 
     @property
     def open(self) -> bool:
-        """Whether something was tested, and nothing shown."""
+        """Return whether something was tested, and nothing shown."""
         return self in (Verdict.UNRESOLVABLE, Verdict.UNDECIDED)

@@ -1,4 +1,4 @@
-"""What an answer used up: tokens, calls of a model or service, money.
+"""Amounts that an answer used up: tokens, calls of a model or service, money.
 
 A retriever says it in :attr:`.Ranking.usage`. Code that returns something else, such as a function
 that rewrites queries with a language model, calls :func:`report_usage`, or returns the model's own
@@ -83,19 +83,19 @@ def report(usage: Usage | None) -> None:
     Raises:
         ContractError: a number in it is below 0, or is none.
     """
-    found = _open.get()
-    if found is not None and usage is not None:
-        found.append(checked(usage))
+    collector = _open.get()
+    if collector is not None and usage is not None:
+        collector.append(checked(usage))
 
 
 @contextmanager
 def collected() -> Iterator[Callable[[], Usage | None]]:
-    """What :func:`report_usage` is told inside, None where that is nothing. An outer collection
-    does not see it."""
-    found: list[Usage] = []
-    token = _open.set(found)
+    """Return what :func:`report_usage` is told inside, None where that is nothing. An outer
+    collection does not see it."""
+    usages: list[Usage] = []
+    token = _open.set(usages)
     try:
-        yield lambda: total(found)
+        yield lambda: total(usages)
     finally:
         _open.reset(token)
 
@@ -103,9 +103,9 @@ def collected() -> Iterator[Callable[[], Usage | None]]:
 def total(usages: Iterable[Usage | None]) -> Usage | None:
     """The sum of those that are there; None where none is."""
     whole: Usage | None = None
-    for one in usages:
-        if one is not None:
-            whole = one if whole is None else whole + one
+    for usage in usages:
+        if usage is not None:
+            whole = usage if whole is None else whole + usage
     return whole
 
 
@@ -150,9 +150,9 @@ def usage_of(given: Any) -> Usage | None:
             return checked(held)
         if held is not None and not isinstance(held, Mapping):  # of OpenAI's client
             held = getattr(held, "__dict__", {})
-        found = _of_mapping(held) if held else None
-        if found is not None:
-            return found
+        usage = _of_mapping(held) if held else None
+        if usage is not None:
+            return usage
     metadata = getattr(given, "response_metadata", None)
     if isinstance(metadata, Mapping):
         held = metadata.get("token_usage") or metadata.get("usage") or metadata
@@ -162,17 +162,17 @@ def usage_of(given: Any) -> Usage | None:
 
 def _of_mapping(given: Mapping[Any, Any]) -> Usage | None:
     """A model's metadata are of one call, unless they say so themselves."""
-    found = {
+    counts = {
         "tokens_in": _first(given, _IN),
         "tokens_out": _first(given, _OUT),
         "calls": given.get("calls"),
         "money": given.get("money"),
     }
-    if all(value is None for value in found.values()):
+    if all(value is None for value in counts.values()):
         return None
-    if found["calls"] is None:
-        found["calls"] = 1
-    return checked(Usage(**{name: value for name, value in found.items() if value is not None}))
+    if counts["calls"] is None:
+        counts["calls"] = 1
+    return checked(Usage(**{name: value for name, value in counts.items() if value is not None}))
 
 
 def _first(given: Mapping[Any, Any], names: Iterable[str]) -> Any:

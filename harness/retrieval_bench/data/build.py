@@ -1,4 +1,4 @@
-"""From a source to a checked dataset: one walk over everything, all faults in one error."""
+"""The way from a source to a checked dataset: one walk over everything, all faults in one error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FLAGS = ("answerable", "is_impossible")
 
 @dataclass(slots=True)
 class _Scanned:
-    """What one walk over the corpus leaves behind."""
+    """Record of one walk over the corpus."""
 
     metadata: MetadataTable
     digests: fingerprint.Sum = field(default_factory=fingerprint.Sum)
@@ -50,7 +50,7 @@ class _Scanned:
     selves: SelfFinder = field(default_factory=lambda: SelfFinder({}))
 
     def filtering(self, unit_key: str | None) -> Filtering:
-        """What filters are answered by, hits being documents or units."""
+        """Return what filters are answered by, hits being documents or units."""
         return Filtering(self.metadata, list(self.places), self.unit_of if unit_key else {})
 
     def judged_ids(self, unit_key: str | None) -> Collection[str]:
@@ -150,8 +150,8 @@ def _check_filters(
     known = filtering.table.known
     for field_name in filtering.table.fields:
         if field_name not in known:
-            found = f"a filter names the field {field_name!r}, which no document has"
-            report.error(None, found, "a key of the documents' metadata")
+            fault = f"a filter names the field {field_name!r}, which no document has"
+            report.error(None, fault, "a key of the documents' metadata")
     if set(filtering.table.fields) - known:
         return
     for query in queries.values():
@@ -221,8 +221,8 @@ def _scan_queries(stream: Stream[Query], faults: Faults) -> dict[str, Query]:
             report.error(place, f"query {shown(query.id)} has an empty text", "a text to search")
         for flag in _FLAGS:
             if not isinstance(query.metadata.get(flag, True), bool):
-                found = f"{flag} is {shown(query.metadata[flag])}"
-                report.error(place, found, "true or false")
+                fault = f"{flag} is {shown(query.metadata[flag])}"
+                report.error(place, fault, "true or false")
         queries[query.id], places[query.id] = query, place
     if not queries and not report.count:
         report.error(None, "no queries", "at least one")
@@ -246,8 +246,8 @@ def _scan_judgements(
             report.warn(UNASKED, place, shown(query_id))
             continue
         if not query.answerable and qrels[query_id][doc_id] >= 1:
-            found = f"query {shown(query_id)} is flagged unanswerable, but {shown(doc_id)} is"
-            report.error(place, f"{found} relevant", "grade 0, or a query without the flag")
+            fault = f"query {shown(query_id)} is flagged unanswerable, but {shown(doc_id)} is"
+            report.error(place, f"{fault} relevant", "grade 0, or a query without the flag")
         if known is not None and doc_id not in known:
             dangling += 1
             kind = "judgements on documents that are not in the corpus"
@@ -268,16 +268,16 @@ def _tell_apart(
     what: str, where: str, ids: Sequence[str], known: Collection[str], report: FileFaults
 ) -> None:
     """Report that none of the judged ids is known, with what sets the two apart where it shows."""
-    found, accepted = ids[0], next(iter(known))
+    examples, accepted = ids[0], next(iter(known))
     other = apart(ids, known)
     cause = "" if other is None or not other.cause else f": they differ in {other.cause}"
     if other is not None and cause:
-        found, accepted = other.example
+        examples, accepted = other.example
     more = ""
     if "chunks" in cause:
         more = "; where documents are chunks, `unit_key: NAME` says which of their keys is judged"
-    told = f"not one judged {what} is {where}, {shown(found)} for example{cause}"
-    report.error(None, told, f"ids such as {shown(accepted)}{more}")
+    message = f"not one judged {what} is {where}, {shown(examples)} for example{cause}"
+    report.error(None, message, f"ids such as {shown(accepted)}{more}")
 
 
 def _held_documents(documents: Documents, faults: Faults) -> Located[Document]:

@@ -1,4 +1,5 @@
-"""From a name or a folder to a dataset: where it lies, which layout it has, which splits."""
+"""The way from a name or a folder to a dataset: where it lies, which layout it has, which
+splits."""
 
 from __future__ import annotations
 
@@ -160,8 +161,8 @@ def _loaded(name_or_path: str | Path, split: str) -> Dataset:
 
 
 def found_at(name_or_path: str | Path) -> str:
-    """What :func:`load_dataset` finds the same dataset by from any working folder: a known name
-    and ``module:function`` as they are, a path made absolute. Nothing is loaded or checked."""
+    """Return what :func:`load_dataset` finds the same dataset by from any working folder: a known
+    name and ``module:function`` as they are, a path made absolute. Nothing is loaded or checked."""
     text = str(name_or_path)
     if is_irds(name_or_path) or (isinstance(name_or_path, str) and text in dataset_names()):
         return text
@@ -183,8 +184,8 @@ def dataset_name(name_or_path: str | Path) -> str:
 
 
 def pinned(name_or_path: str | Path) -> str:
-    """As :func:`found_at`, and a name of ``configs/datasets`` as the folder that it means here:
-    another process that stands elsewhere, with other configs, loads the same data."""
+    """Return it as :func:`found_at`, and a name of ``configs/datasets`` as the folder that it means
+    here: another process that stands elsewhere, with other configs, loads the same data."""
     folder = _catalog_folders().get(str(name_or_path))
     return found_at(name_or_path) if folder is None else str(folder.absolute())
 
@@ -199,7 +200,7 @@ def _catalog_folders() -> dict[str, Path]:
 
 
 def _from_plugin(target: str, split: str) -> Dataset:
-    """What the function of a plug-in gives, checked and with a fingerprint of our own."""
+    """Return what the function of a plug-in gives, checked and with a fingerprint of our own."""
     with folder_kept():
         function = plugins.resolve("dataset", target)
     if not callable(function):
@@ -235,11 +236,11 @@ def _from_plugin(target: str, split: str) -> Dataset:
 
 
 def _from_folder(folder: Path, split: str) -> Dataset:
-    config, format_, found = _described(folder)
+    config, format_, layout = _described(folder)
     name = _name(config, folder)
     splits = dict(config.splits) or {
         key: files if isinstance(files, SplitFiles) else SplitFiles(judgements=files)
-        for key, files in found.splits.items()
+        for key, files in layout.splits.items()
     }
     unread = like_judgements(folder)
     if not splits and not unread and "judgements" not in format_.needs:
@@ -257,7 +258,7 @@ def _from_folder(folder: Path, split: str) -> Dataset:
             accepted=near_names(split, splits),
             fix="choose one of them with --split" if splits else fix,
         )
-    files = _files(folder, config, format_, found, split=split, chosen=splits[split])
+    files = _files(folder, config, format_, layout, split=split, chosen=splits[split])
     with reporting(f"dataset {name!r}, split {split!r},", folder) as faults:
         dataset = assemble(
             format_.open_source(files, config.columns, faults),
@@ -267,7 +268,7 @@ def _from_folder(folder: Path, split: str) -> Dataset:
             language=config.language,
             unit_key=config.unit_key,
         )
-    judges = {who: one.kind for who, one in config.judges.items()}
+    judges = {who: judge.kind for who, judge in config.judges.items()}
     dataset = replace(dataset, judges=judges, drawn_from=config.drawn_from)
     return with_self_hits(dataset, config.self_hits)
 
@@ -283,16 +284,16 @@ def _described(folder: Path) -> tuple[DatasetConfig, DataFormat, Found]:
         format_ = _format_of(config, path)
         return config, format_, format_.find(folder) or Found()
     for name, format_ in FORMATS.items():
-        found = format_.find(folder)
-        if found is not None:
-            return DatasetConfig(format=name), format_, found
+        files = format_.find(folder)
+        if files is not None:
+            return DatasetConfig(format=name), format_, files
     names = sorted(entry.name + "/" * entry.is_dir() for entry in folder.iterdir())
     listed = ", ".join(names[:_SHOWN_FILES]) or "nothing"
     more = f" and {len(names) - _SHOWN_FILES} more" if len(names) > _SHOWN_FILES else ""
     raise ConfigError(
         f"no layout of a dataset recognised; found {listed}{more}",
         where=str(folder),
-        accepted="; ".join([f"a {CONFIG_NAME}", *(one.layout for one in FORMATS.values())]),
+        accepted="; ".join([f"a {CONFIG_NAME}", *(format_.layout for format_ in FORMATS.values())]),
         fix=suggestion(folder) or f"add a {CONFIG_NAME} that names format, files and splits",
     )
 
@@ -324,7 +325,7 @@ def _format_of(config: DatasetConfig, path: Path) -> DataFormat:
     idle = sorted(config.columns.model_fields_set - set(named.columns))
     if "columns" in config.model_fields_set and (idle or not named.columns):
         which = f"`columns: {{{idle[0]}: ...}}`" if named.columns else "`columns`"
-        able = (name for name, one in FORMATS.items() if one.columns)
+        able = (name for name, format_ in FORMATS.items() if format_.columns)
         raise ConfigError(
             f"{which} has no meaning for format {config.format}",
             where=str(path),
@@ -338,13 +339,13 @@ def _files(
     folder: Path,
     config: DatasetConfig,
     format_: DataFormat,
-    found: Found,
+    listing: Found,
     *,
     split: str,
     chosen: SplitFiles,
 ) -> Files:
     def resolved(part: str) -> Location | None:
-        name: Names = getattr(found, part, None)
+        name: Names = getattr(listing, part, None)
         for given in (config.files, chosen):
             if part in given.model_fields_set:
                 name = getattr(given, part)

@@ -26,14 +26,14 @@ from retrieval_bench.data.settings import CONFIG_NAME
 from retrieval_bench.data.source import DataFormat, Outgoing
 
 TARGETS: Mapping[str, DataFormat] = {
-    name: one for name, one in FORMATS.items() if one.write is not None
+    name: format_ for name, format_ in FORMATS.items() if format_.write is not None
 }
 """Formats that can be written, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported(Documented):
-    """What was written.
+    """Files that were written.
 
     Attributes:
         dataset: its name.

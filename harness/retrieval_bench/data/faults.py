@@ -46,9 +46,9 @@ class FileFaults:
         self._known: set[int] = set()
         self._owner = owner
 
-    def error(self, place: Place, found: str, accepted: str = "") -> None:
+    def error(self, place: Place, fault: str, accepted: str = "") -> None:
         """Report what prevents a run: where, what was found, what is accepted."""
-        words = f"{found}; accepted: {accepted}" if accepted else found
+        words = f"{fault}; accepted: {accepted}" if accepted else fault
         text = f"{self.at(place)}: {words}"
         if (key := hash(text)) in self._known:  # a file that is read twice tells its fault once
             return
@@ -92,7 +92,7 @@ class Faults:
         self._notes: list[str] = []
 
     def of(self, path: Path | str) -> FileFaults:
-        """Where the faults of ``path`` are reported."""
+        """Return where the faults of ``path`` are reported."""
         label = str(path)
         return self._files.setdefault(label, FileFaults(label, self))
 
@@ -126,15 +126,15 @@ class Faults:
         faulty = [file for file in self._files.values() if file.count]
         if not faulty:
             return
-        told: list[str] = []
+        messages: list[str] = []
         for file in faulty:
-            told += file.told
+            messages += file.told
         number = f"{self.count:,} fault" + ("" if self.count == 1 else "s")
         raise DataError(
             f"{what} has {number}",
             where=secrets.redact(str(where)),
             fix="correct the lines named below" if self.count > 1 else "correct it",
-            faults=[secrets.redact(text) for text in told],
+            faults=[secrets.redact(text) for text in messages],
         )
 
 

@@ -87,13 +87,13 @@ def dataset_fingerprint(dataset: Dataset) -> str:
     unit_of = dataset.unit_of if dataset.unit_key is not None else None
     filtered = dataset.filter_fields
     added = None if documents is None else _added(documents, unit_of, filtered)
-    found = combined(added, dataset.queries, dataset.qrels)
-    return without_self_hits(found) if dataset.self_hits == DROP else found
+    digest = combined(added, dataset.queries, dataset.qrels)
+    return without_self_hits(digest) if dataset.self_hits == DROP else digest
 
 
 def corpus_fingerprint(dataset: Dataset) -> str | None:
-    """That of the documents alone, 32 hexadecimal digits; None without a corpus. Walks the corpus
-    where it was not found while it was read."""
+    """Return that of the documents alone, 32 hexadecimal digits; None without a corpus. Walks the
+    corpus where it was not found while it was read."""
     documents = dataset.documents
     if documents is None:
         return None

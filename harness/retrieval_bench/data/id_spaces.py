@@ -44,8 +44,8 @@ class _Spelling:
 
 def _number(text: str) -> str:
     """The number that ``text`` ends with; all of it where it ends with none."""
-    found = re.search(r"[0-9]+$", text)
-    return text if found is None else found[0].lstrip("0")
+    match = re.search(r"[0-9]+$", text)
+    return text if match is None else match[0].lstrip("0")
 
 
 _SPELLINGS = (
@@ -133,7 +133,7 @@ def apart(ids: Iterable[str], known: Collection[str]) -> Apart | None:
     become known ids when both are written alike.
     """
     distinct, known = dict.fromkeys(ids), frozenset(known)
-    met = sum(one in known for one in distinct)
+    met = sum(item in known for item in distinct)
     if not distinct or not known or met >= FEW * len(distinct):
         return None
     for spelling in _SPELLINGS:
@@ -148,18 +148,18 @@ def _explained(
     ids: Collection[str], known: frozenset[str], spelling: _Spelling
 ) -> tuple[str, str] | None:
     """Give an id of each side that are one when written alike, where that is so of enough ids."""
-    plain = {spelling.plain(one): one for one in sorted(known, reverse=True)}
+    plain = {spelling.plain(item): item for item in sorted(known, reverse=True)}
     pairs = []
-    for one in ids:
-        if one in known:
+    for own_id in ids:
+        if own_id in known:
             continue
-        alike = spelling.plain(one)
+        alike = spelling.plain(own_id)
         if spelling.one_side:
-            other = alike if alike in known else plain.get(one)
+            other = alike if alike in known else plain.get(own_id)
         else:
             other = plain.get(alike)
         if other is not None:
-            pairs.append((one, other))
+            pairs.append((own_id, other))
     return pairs[0] if pairs and len(pairs) >= ENOUGH * len(ids) else None
 
 

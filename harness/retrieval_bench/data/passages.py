@@ -1,4 +1,5 @@
-"""Which documents contain a passage: exact text, but for Unicode form (NFC) and white space."""
+"""Search for the documents that contain a passage: exact text, but for Unicode form (NFC) and white
+space."""
 
 from __future__ import annotations
 
@@ -21,15 +22,15 @@ def holders(documents: Iterable[Document], passages: Collection[str]) -> dict[st
     Args:
         passages: folded, none empty.
     """
-    found: dict[str, list[str]] = {passage: [] for passage in passages}
+    holders: dict[str, list[str]] = {passage: [] for passage in passages}
     # A word that is neither the first nor the last of a passage is a whole word of its document.
     by_word: defaultdict[str, list[str]] = defaultdict(list)
-    for passage in found:
+    for passage in holders:
         by_word[max(passage.split(" ")[1:-1], key=len, default="")].append(passage)
     for document in documents:
         text = folded(document.text)
         for word in {"", *text.split(" ")} & by_word.keys():
             for passage in by_word[word]:
                 if passage in text:
-                    found[passage].append(document.id)
-    return found
+                    holders[passage].append(document.id)
+    return holders

@@ -86,8 +86,8 @@ def is_regular(path: Path, faults: Faults) -> bool:
     except OSError:  # whoever opens it tells what is wrong
         return True
     if not stat.S_ISREG(mode):
-        found = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-        faults.of(path).error(None, found, "a file; - reads standard input")
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        faults.of(path).error(None, kind, "a file; - reads standard input")
     return stat.S_ISREG(mode)
 
 
@@ -145,8 +145,8 @@ def by_query(
         if query_id is None:
             continue
         if query_id in first:
-            found = f"{name} {shown(query_id)} again, first at {report.at(first[query_id])}"
-            report.error(place, found, "each once")
+            fault = f"{name} {shown(query_id)} again, first at {report.at(first[query_id])}"
+            report.error(place, fault, "each once")
             continue
         first[query_id] = place
         yield place, query_id, value
@@ -234,8 +234,8 @@ def _read(path: Path, faults: Faults) -> Located[Judgement]:
         return _rank_eval(path, faults)
     start = first_line(path, comment=COMMENT)
     if (other := other_separator(start, "\t", len(BEIR_HEADER))) and len(start.split()) == 1:
-        found = f"columns separated by {other} in {shown(start)}"
-        faults.of(path).error(None, found, f"{_TREC_LINE}; or {_BEIR_LINE}")
+        fault = f"columns separated by {other} in {shown(start)}"
+        faults.of(path).error(None, fault, f"{_TREC_LINE}; or {_BEIR_LINE}")
         return iter(())
     if start.split() == list(BEIR_HEADER) and "\t" not in start:
         faults.of(path).error(None, f"columns separated by blanks in {shown(start)}", _BEIR_LINE)

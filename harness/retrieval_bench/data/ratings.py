@@ -43,7 +43,7 @@ class Rated(NamedTuple):
 
 
 def is_quepid(path: Path) -> bool:
-    """Whether the header is that of Quepid."""
+    """Return whether the header is that of Quepid."""
     if kind_of(path) != ".csv":
         return False
     _, cells = next(table(path, Faults()), (0, []))
@@ -51,7 +51,7 @@ def is_quepid(path: Path) -> bool:
 
 
 def is_rank_eval(path: Path) -> bool:
-    """Whether the file begins as a body of ``_rank_eval`` does."""
+    """Return whether the file begins as a body of ``_rank_eval`` does."""
     return kind_of(path) == ".json" and bool(_REQUESTS.search(head(path, _SNIFFED)))
 
 
@@ -139,7 +139,7 @@ def rank_eval(
             fault, since only the id is kept.
     """
     query_id = take_id(request, "id", place, faults)
-    found: list[tuple[Place, Judgement]] = []
+    judgements: list[tuple[Place, Judgement]] = []
     for at, rated in objects(request.get("ratings", []), f"{place}.ratings", faults):
         doc_id = take_id(rated, "_id", at, faults)
         grade = take_grade(rated, "rating", at, faults)
@@ -150,5 +150,5 @@ def rank_eval(
             other = indexes[doc_id]
             report = f"document {shown(doc_id)} is in the index {shown(index)}, and in {other!r}"
             faults.error(at, report, "ids that differ in all indexes")
-        found.append((at, Judgement(query_id, doc_id, grade)))
-    return query_id, found
+        judgements.append((at, Judgement(query_id, doc_id, grade)))
+    return query_id, judgements

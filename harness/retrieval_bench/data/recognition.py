@@ -49,19 +49,19 @@ _JUDGEMENTS = "qrel|judge?ment|relevance"
 def like_judgements(folder: Path) -> list[str]:
     """Paths in ``folder`` of what is called as if it held judgements: files, and what lies in
     folders of such a name; a folder that holds nothing ends in a slash."""
-    found: list[str] = []
+    like_judgements: list[str] = []
     for entry in sorted(folder.iterdir()):
         if not re.search(_JUDGEMENTS, entry.name, re.IGNORECASE):
             continue
         inner = sorted(entry.iterdir()) if entry.is_dir() else []
-        found += [f"{entry.name}/{path.name}" for path in inner if path.is_file()] or [
+        like_judgements += [f"{entry.name}/{path.name}" for path in inner if path.is_file()] or [
             entry.name + "/" * entry.is_dir()
         ]
-    return found
+    return like_judgements
 
 
 def suggestion(folder: Path) -> str:
-    """What to do with a folder whose files are called as parts of a dataset are, or have the
+    """Return what to do with a folder whose files are called as parts of a dataset are, or have the
     columns of questions and what answers them; empty where neither is so."""
     paths = sorted(path for path in folder.iterdir() if path.is_file())
     for path in paths:
@@ -87,7 +87,11 @@ def suggestion(folder: Path) -> str:
     }
     if kind == "plain":
         lines += _pasted_columns(
-            {part: one for part, one in columns.items() if any(k != v for k, v in one.items())}
+            {
+                part: column
+                for part, column in columns.items()
+                if any(k != v for k, v in column.items())
+            }
         )
     return f"add a {CONFIG_NAME}, with the names of the columns if they differ:{lines}"
 
@@ -105,21 +109,25 @@ def _of_rows(folder: Path, paths: list[Path], documents: str) -> str:
             continue  # nobody could say what its ids are of
         given = {"documents": documents} if documents else {}
         lines = pasted("quotes", given, "test", path.name)
-        own = {part: one for part, one in (("documents", corpus), ("rows", rows)) if one}
+        own = {
+            part: columns_ for part, columns_ in (("documents", corpus), ("rows", rows)) if columns_
+        }
         return lines + _pasted_columns(own)
     return ""
 
 
 def _columns(path: Path, known: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """What a column is -> its name in the file, of those that are there."""
+    """Return what a column is -> its name in the file, of those that are there."""
     if kind_of(path) not in (".tsv", *RECORDS):
         return {}
     try:
         keys = first_keys(path)
     except MissingDependencyError:
         return {}
-    found = {use: next((one for one in names if one in keys), "") for use, names in known.items()}
-    return {use: name for use, name in found.items() if name}
+    columns = {
+        use: next((name for name in names if name in keys), "") for use, names in known.items()
+    }
+    return {use: name for use, name in columns.items() if name}
 
 
 def _pasted_columns(columns: Mapping[str, Mapping[str, str]]) -> str:
@@ -128,7 +136,7 @@ def _pasted_columns(columns: Mapping[str, Mapping[str, str]]) -> str:
     lines = ["columns:"]
     for part, names in columns.items():
         lines.append(
-            f"  {part}: {{{', '.join(f'{use}: {_yaml(one)}' for use, one in names.items())}}}"
+            f"  {part}: {{{', '.join(f'{use}: {_yaml(name)}' for use, name in names.items())}}}"
         )
     return "".join(f"\n      {line}" for line in lines)
 

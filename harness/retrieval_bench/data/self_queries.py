@@ -56,27 +56,27 @@ class SelfFinder:
                 self._copies.setdefault(query_id, []).append(unit)
 
     def result(self, qrels: Qrels) -> Selves:
-        """What was found; a document that is relevant to the query is an answer to it."""
+        """Return what was found; a document that is relevant to the query is an answer to it."""
 
         def relevant(query_id: str, doc_id: str) -> bool:
             return qrels.get(query_id, {}).get(doc_id, 0) > 0
 
         same = frozenset(query_id for query_id in self._same if not relevant(query_id, query_id))
         copies = {
-            query_id: next((one for one in units if not relevant(query_id, one)), "")
+            query_id: next((unit for unit in units if not relevant(query_id, unit)), "")
             for query_id, units in self._copies.items()
         }
         return Selves(
             same,
             frozenset(self._named) - same,
-            {query_id: one for query_id, one in copies.items() if one and query_id not in same},
+            {query_id: copy for query_id, copy in copies.items() if copy and query_id not in same},
         )
 
 
 def _is_alike(query: str, document: Document) -> bool:
-    """Whether one of two texts stands in the other, but for a few words."""
+    """Return whether one of two texts stands in the other, but for a few words."""
     asked, text, whole = (
-        _WORD.findall(one.casefold()) for one in (query, document.text, document.contents)
+        _WORD.findall(text.casefold()) for text in (query, document.text, document.contents)
     )
     if f" {' '.join(asked)} " in f" {' '.join(whole)} ":
         return True

@@ -93,7 +93,7 @@ class SplitFiles(FileNames):
 
 
 class Judge(_Strict):
-    """Who made judgements, and how many; None where that is not known."""
+    """Judge, and how many judgements; None where that is not known."""
 
     kind: Literal["person", "model", "dataset"]
     judgements: int | None = None

@@ -1,4 +1,4 @@
-"""What a format is: streams of documents, queries and judgements, with their places in files.
+"""Formats of data: streams of documents, queries and judgements, with their places in files.
 
 A format module turns files into a :class:`Source`; :mod:`.data.build` checks the source
 and makes the dataset. The helpers here take fields out of one record and report what is wrong. A
@@ -87,7 +87,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where the parts of one split lie; None for a part that there is not. Only a format that says
+    """Files of the parts of one split; None for a part that there is not. Only a format that says
     so (:attr:`DataFormat.sharded`) is given a part in several files."""
 
     documents: Location | None
@@ -142,7 +142,7 @@ def found_splits(folder: Path, fits: Callable[[Path], bool]) -> dict[str, Names 
 
 
 def part(location: Location | None) -> Location:
-    """Where a part lies that the layout guarantees."""
+    """Return where a part lies that the layout guarantees."""
     if location is None:
         raise TypeError("a file that the format needs was not resolved")
     return location
@@ -157,7 +157,7 @@ def whole(location: Location | None) -> Path:
 
 
 def stamps(stream: Stream[Item]) -> tuple[Stamp, ...]:
-    """What tells that a file of ``stream`` was changed."""
+    """Return what tells that a file of ``stream`` was changed."""
     return tuple(map(stamp, stream.paths))
 
 
@@ -226,8 +226,8 @@ def objects(value: Any, name: str, report: FileFaults) -> Iterator[tuple[str, di
 
 
 def looked_up(record: Any, name: str) -> Any:
-    """What is under ``name``, of which dots lead into objects and lists, also into those that a
-    text holds as JSON or as Python prints them.
+    """Return what is under ``name``, of which dots lead into objects and lists, also into those
+    that a text holds as JSON or as Python prints them.
 
     A key that has dots itself wins. None where nothing is there, :data:`NULL` for null.
 
@@ -276,8 +276,8 @@ def take_filter(given: Any, place: Place, report: FileFaults) -> Filter | None:
 
 
 def _missing(key: str, record: Mapping[str, Any]) -> str:
-    found = ", ".join(shown(name) for name in list(record)[:8]) or "none"
-    return f"no {key!r}; found: {found}"
+    keys = ", ".join(shown(name) for name in list(record)[:8]) or "none"
+    return f"no {key!r}; found: {keys}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ INDEXES = ("exact", "hnsw")
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is to be loaded, and where to.
+    """Request to load a dataset into a store.
 
     Attributes:
         documents: walked more than once.
@@ -56,7 +56,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Loaded(Documented):
-    """What a store holds now.
+    """Content of a store.
 
     Attributes:
         table: its name.

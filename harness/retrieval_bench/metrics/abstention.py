@@ -54,12 +54,14 @@ class Abstention(Documented):
 
     @property
     def precision(self) -> float | None:
-        """Of the empty lists, the share that is right; None when there is no empty list."""
+        """Return the precision of the empty lists, the share that is right; None when there is no
+        empty list."""
         return _ratio(self.true_empty, self.true_empty + self.false_empty)
 
     @property
     def recall(self) -> float | None:
-        """Of the unanswerable queries, the share with an empty list; None when there are none."""
+        """Return the recall of the unanswerable queries, the share with an empty list; None when
+        there are none."""
         return _ratio(self.true_empty, self.n_unanswerable)
 
     @property
@@ -73,7 +75,7 @@ class Abstention(Documented):
 
     @property
     def undefined(self) -> Mapping[str, str]:
-        """Why a figure is None, by its name."""
+        """Return why a figure is None, by its name."""
         no_list, no_query = "no empty list", "0 unanswerable queries"
         reasons = {
             "precision": (self.precision, no_list),
@@ -124,7 +126,7 @@ def auroc(top_score: ArrayLike, answerable: ArrayLike) -> float | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcomes:
-    """What is known of each query, one value each and in the order of the ids; made by
+    """Facts on each query, one value each and in the order of the ids; made by
     :func:`outcomes`, which says what the columns hold."""
 
     query_ids: tuple[str, ...]
@@ -212,7 +214,7 @@ def outcomes(
 
 @dataclass(frozen=True, slots=True)
 class Figures(Documented):
-    """How some queries fare.
+    """Figures of some queries.
 
     Attributes:
         n: queries.

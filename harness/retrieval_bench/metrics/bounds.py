@@ -21,7 +21,7 @@ Bounds = tuple[float, float]
 
 
 def bounds(metric: Metric, a: List, b: List) -> Bounds:
-    """What ``metric`` of ``b`` minus that of ``a`` can be, whatever is judged relevant.
+    """Return what ``metric`` of ``b`` minus that of ``a`` can be, whatever is judged relevant.
 
     Raises:
         ConfigError: the values of the metric have no known range.

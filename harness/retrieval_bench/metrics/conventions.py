@@ -78,8 +78,8 @@ class Convention:
         return tuple(dict.fromkeys(map(self.read, named(names))))
 
     def default_metrics(self, depth: int) -> tuple[Metric, ...]:
-        """What is reported when nothing is asked for, of rankings of up to ``depth`` hits: always
-        the same names, and one more where rankings are deep."""
+        """Return what is reported when nothing is asked for, of rankings of up to ``depth`` hits:
+        always the same names, and one more where rankings are deep."""
         if self.metrics is None:
             return self.parse(_SHOWN_DEEP if depth >= _DEEP else _SHOWN)
         return self.parse(self.shown)
@@ -185,12 +185,12 @@ def convention(name: str) -> Convention:
     Raises:
         ConfigError: there is none; close names are offered.
     """
-    found = CONVENTIONS.get(name)
-    if found is None:
+    convention = CONVENTIONS.get(name)
+    if convention is None:
         raise ConfigError(
             f"convention {name!r}",
             where="--convention",
             accepted=near_names(name, CONVENTIONS),
             fix="correct the name",
         )
-    return found
+    return convention

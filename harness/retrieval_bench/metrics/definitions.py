@@ -1,4 +1,4 @@
-"""Which metrics there are, as a table: how each is computed, and what its name may say."""
+"""Metrics that there are, as a table: how each is computed, and what its name may say."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ or False; any number from 0; numbers ``[1,-1,0.5]``; gains of grades, ``{1:3.5,2
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """How a metric is computed and which parameters it knows; what a plug-in registers.
+    """Definition of a metric: how it is computed and which parameters it knows; what a plug-in
+    registers.
 
     Attributes:
         compute: called as ``compute(run, cut, **params)``, without ``cut`` where it is refused;

@@ -83,12 +83,12 @@ class Judgements:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """What a join of arrays looks up; made when it is first needed."""
+        """Return what a join of arrays looks up; made when it is first needed."""
         return Pairs(self.qrels, self.row, self._grades)
 
     def pairs_pay(self, n_hits: int) -> bool:
-        """Whether :attr:`pairs` are made already, or sooner made than as many hits looked up in
-        ``qrels``: a judgement takes about as long as five hits."""
+        """Return whether :attr:`pairs` are made already, or sooner made than as many hits looked up
+        in ``qrels``: a judgement takes about as long as five hits."""
         return "pairs" in self.__dict__ or 5 * len(self.row) <= n_hits
 
 
@@ -120,7 +120,7 @@ class Pairs:
     def look_up(
         self, rows: NDArray[np.int64], codes: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Which pairs the judgements name.
+        """Return which pairs the judgements name.
 
         Args:
             rows: (n, 1) numbers of queries, -1 for none.
@@ -139,8 +139,8 @@ class Pairs:
         other = np.flatnonzero(self._keys[places] != wanted)
         places[other] = np.searchsorted(self._keys, wanted[other])
         places[places == len(self._keys)] = 0  # not judged, whatever it is compared with
-        found = self._keys[places] == wanted
-        return candidates[found], self._grades[places[found]]
+        known = self._keys[places] == wanted
+        return candidates[known], self._grades[places[known]]
 
     def _key(self, rows: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.asarray(rows * self._n_codes + codes)
@@ -219,12 +219,12 @@ class Hits(NamedTuple):
     repeated: NDArray[np.bool_]
 
     def where(self, wanted: NDArray[np.bool_]) -> Hits:
-        """Those that are wanted, bool (hits,)."""
+        """Return those that are wanted, bool (hits,)."""
         row, rank, grade, repeated = self
         return Hits(row[wanted], rank[wanted], grade[wanted], repeated[wanted])
 
     def within(self, cut: int | None) -> Hits:
-        """Those at ranks up to ``cut``."""
+        """Return those at ranks up to ``cut``."""
         return self if cut is None else self.where(self.rank <= cut)
 
 
@@ -242,7 +242,7 @@ class Ideal(NamedTuple):
     grade: NDArray[np.int32]
 
     def within(self, cut: int | None) -> Ideal:
-        """Those at ranks up to ``cut``."""
+        """Return those at ranks up to ``cut``."""
         if cut is None:
             return self
         wanted = self.rank <= cut
@@ -277,8 +277,8 @@ class JudgedRun:
         return len(self.lengths)
 
     def as_if(self, depth: int | None, *, judged_only: bool = False) -> JudgedRun:
-        """What this run were with at most ``depth`` hits a query; then, with ``judged_only``, with
-        none but those that are judged (trec_eval -M and -J)."""
+        """Return what this run were with at most ``depth`` hits a query; then, with
+        ``judged_only``, with none but those that are judged (trec_eval -M and -J)."""
         if depth is None and not judged_only:
             return self
         judged, pooled = self.judged.within(depth), self.pooled.within(depth)
@@ -301,7 +301,7 @@ class JudgedRun:
         return self._n_relevant[rel]
 
     def count(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How often each query stands in ``rows``, int64 (queries,)."""
+        """Return how often each query stands in ``rows``, int64 (queries,)."""
         return np.bincount(rows, minlength=self.n_queries)
 
     def total(self, rows: NDArray[np.int64], values: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -355,15 +355,15 @@ def judge(
     else:
         look_up = _in_qrels(doc_ids, query_ids, judgements)
     lengths = np.empty(n_queries, dtype=np.int64)
-    found = [_NO_HITS]
+    all_hits = [_NO_HITS]
     step = max(1, _CHUNK_ELEMENTS // max(1, depth))
     for start in range(0, n_queries, step):
         block = ranking[start : start + step]
         lengths[start : start + step] = np.count_nonzero(block != NONE, axis=1)
         places, grades = look_up(start, block)
         row, rank = np.divmod(places, max(1, depth))
-        found.append(Hits(row + start, rank + 1, grades, np.zeros(len(row), dtype=np.bool_)))
-    hits = Hits(*map(np.concatenate, zip(*found, strict=True)))
+        all_hits.append(Hits(row + start, rank + 1, grades, np.zeros(len(row), dtype=np.bool_)))
+    hits = Hits(*map(np.concatenate, zip(*all_hits, strict=True)))
     return joined(hits, lengths, rows, judgements)
 
 

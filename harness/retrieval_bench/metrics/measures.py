@@ -36,7 +36,7 @@ GradeGains = tuple[tuple[int, float], ...]
 
 
 class Gained(NamedTuple):
-    """What documents at some ranks gain; in the order of queries and ranks.
+    """Gains of documents at some ranks; in the order of queries and ranks.
 
     Attributes:
         row: int64, the query.
@@ -49,13 +49,13 @@ class Gained(NamedTuple):
     gain: Values
 
     def within(self, cut: int | None) -> Gained:
-        """Those at ranks up to ``cut``."""
+        """Return those at ranks up to ``cut``."""
         if cut is None:
             return self
         return self.where(self.rank <= cut)
 
     def where(self, wanted: NDArray[np.bool_]) -> Gained:
-        """Those that are wanted."""
+        """Return those that are wanted."""
         return Gained(self.row[wanted], self.rank[wanted], self.gain[wanted])
 
 
@@ -105,9 +105,9 @@ def average_precision(
     several competitions and libraries, never printed as plain AP.
     """
     hits = run.relevant(rel, cut)
-    found = ordinals(hits.row, run.n_queries)
+    n_relevant = ordinals(hits.row, run.n_queries)
     divisor = run.count(hits.row) if norm == "hits" else run.n_relevant(rel)
-    return ratio(run.total(hits.row, found / hits.rank), divisor)
+    return ratio(run.total(hits.row, n_relevant / hits.rank), divisor)
 
 
 def geometric_ap(run: JudgedRun, *, rel: int = 1) -> Values:
@@ -198,13 +198,14 @@ def expected_reciprocal_rank(run: JudgedRun, cut: int | None, *, highest: int = 
     Raises:
         DataError: a grade above ``highest``.
     """
-    found = int(run.ideal.grade.max(initial=0))
-    if found > highest:
+    highest_grade = int(run.ideal.grade.max(initial=0))
+    if highest_grade > highest:
         raise DataError(
-            f"grade {found} in the judgements, and ERR as asked for ends at grade {highest}",
+            f"grade {highest_grade} in the judgements, and ERR as asked for ends at grade "
+            f"{highest}",
             where="the metric ERR",
             accepted=f"grades from 0 to {highest}",
-            fix=f"ask for ERR(highest={found}), with the cut-off behind it",
+            fix=f"ask for ERR(highest={highest_grade}), with the cut-off behind it",
         )
     hits = run.relevant(1, cut)
     # (2^grade - 1) / 2^highest, without numbers that grow out of bounds.
@@ -258,8 +259,8 @@ def graded(
     gain: Literal["linear", "exp"] = "linear",
     ideal: Literal["judged", "returned"] = "judged",
 ) -> tuple[Gained, Gained]:
-    """What the hits of each query gain, and what the best order of all its judged documents (or of
-    the returned ones) would: gains above 0, highest first."""
+    """Return what the hits of each query gain, and what the best order of all its judged documents
+    (or of the returned ones) would: gains above 0, highest first."""
     own, best = run.judged, _sorted_hits(run) if ideal == "returned" else run.ideal
     if ideal == "judged":  # behind the judgements stand those with a grade below 0
         counted = best.rank <= run.n_judged[best.row]

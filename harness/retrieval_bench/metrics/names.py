@@ -142,34 +142,35 @@ class Metric(AsText):
 
     @property
     def meaning(self) -> str:
-        """What a value says, as the end of a sentence; empty where nothing is known of it."""
+        """Return what a value says, as the end of a sentence; empty where nothing is known of
+        it."""
         hits = "the hits" if self.cut is None else f"the first {self.cut:,} hits"
         hits = "the first hit" if self.cut == 1 else hits
         return _definition(self.name).meaning.format(hits=hits)
 
     @property
     def geometric(self) -> bool:
-        """Whether the mean over queries is the geometric one."""
+        """Return whether the mean over queries is the geometric one."""
         return _definition(self.name).mean == "geometric"
 
     @property
     def scale(self) -> Scale | None:
-        """What the value of a query can be; None = not known."""
+        """Return what the value of a query can be; None = not known."""
         given = dict(self.params)
         return None if self.geometric or "gains" in given else _definition(self.name).scale
 
     @property
     def counts(self) -> bool:
-        """Whether values of queries are summed."""
+        """Return whether values of queries are summed."""
         return _definition(self.name).mean == "sum"
 
     @property
     def compared(self) -> bool:
-        """Whether more is better."""
+        """Return whether more is better."""
         return _definition(self.name).compared
 
     def also(self, params: Mapping[str, Param]) -> Metric:
-        """With those of ``params`` that it knows and does not have yet."""
+        """Return it with those of ``params`` that it knows and does not have yet."""
         definition = _definition(self.name)
         known = {key: value for key, value in params.items() if key in _kinds(definition)}
         return replace(self, params=_kept({**known, **dict(self.params)}, definition))
@@ -180,7 +181,7 @@ class Metric(AsText):
         return np.log(values) if self.geometric else values
 
     def from_additive(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What a mean on that scale stands for."""
+        """Return what a mean on that scale stands for."""
         return np.exp(mean) if self.geometric else mean
 
 
@@ -250,7 +251,7 @@ def parse_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
 
 
 def default_metrics(k: int) -> tuple[Metric, ...]:
-    """What is reported when nothing is asked for: quality near the top, and recall at k."""
+    """Return what is reported when nothing is asked for: quality near the top, and recall at k."""
     names = [f"nDCG@{min(k, 10)}", f"AP@{k}", f"RR@{k}", f"R@{k}", "Success@1"]
     if k >= 100:
         names.append("R@100")
@@ -266,21 +267,22 @@ def _definition(name: str, given: str | None = None) -> Definition:
             return _as_definition(plugins.load(name), given or name)
     try:
         with folder_kept():
-            found: Any = plugins.resolve("metric", name)
+            metric: Any = plugins.resolve("metric", name)
     except PluginError:
         names = {*DEFINITIONS, *plugins.names("metric")}
         offered = _offered(given or name)
         near = f"{offered}all: {', '.join(sorted(names))}" if offered else near_names(name, names)
         raise _error(given or name, near) from None
-    return _as_definition(found, given or name)
+    return _as_definition(metric, given or name)
 
 
-def _as_definition(found: Any, given: str) -> Definition:
-    """What a plug-in or ``module:name`` leads to; a plain function takes a cut-off or none."""
-    if isinstance(found, Definition):
-        return found
-    if callable(found) and not inspect.isclass(found):
-        return Definition(found, "optional")
+def _as_definition(metric: Any, given: str) -> Definition:
+    """Return what a plug-in or ``module:name`` leads to; a plain function takes a cut-off or
+    none."""
+    if isinstance(metric, Definition):
+        return metric
+    if callable(metric) and not inspect.isclass(metric):
+        return Definition(metric, "optional")
     raise _error(
         given, "a retrieval_bench.metrics.Definition, or a function (run, cut) -> one value a query"
     )
@@ -322,7 +324,8 @@ def _parse_params(text: str, params: str, definition: Definition) -> tuple[tuple
 
 
 def _kept(params: Mapping[str, Param], definition: Definition) -> tuple[tuple[str, Param], ...]:
-    """In their order; equal metrics are equal: a default that is written out is not kept."""
+    """Return them in their order; equal metrics are equal: a default that is written out is not
+    kept."""
     defaults = {
         key: parameter.default
         for key, parameter in inspect.signature(definition.compute).parameters.items()
@@ -394,7 +397,7 @@ _READERS: Mapping[Kind, tuple[Callable[[str], Param | None], str]] = {
 
 
 def _written(value: Param) -> str:
-    """Without an exponent, which names do not have."""
+    """Write it without an exponent, which names do not have."""
     if isinstance(value, float):
         return np.format_float_positional(value, trim="-")
     if not isinstance(value, tuple):

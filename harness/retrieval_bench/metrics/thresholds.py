@@ -107,8 +107,8 @@ class ThresholdCurve:
         return len(self.threshold)
 
     def thinned(self, points: int, keep: int) -> NDArray[np.int64]:
-        """At most ``points`` (3 or more) indices, ascending: the first, the last, ``keep``, and
-        between them those that empty about equally many more lists from one to the next."""
+        """Return at most ``points`` (3 or more) indices, ascending: the first, the last, ``keep``,
+        and between them those that empty about equally many more lists from one to the next."""
         if len(self) <= points:
             return np.arange(len(self))
         empty = self.true_empty + self.false_empty
@@ -223,7 +223,7 @@ class ThresholdReport(Documented):
 
     @property
     def gain_dev(self) -> float:
-        """What the threshold gains on the queries on which it was chosen."""
+        """Return what the threshold gains on the queries on which it was chosen."""
         return (self.dev_after.scienceqa_map or 0.0) - (self.dev_before.scienceqa_map or 0.0)
 
     @property

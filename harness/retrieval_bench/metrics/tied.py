@@ -41,7 +41,7 @@ FROM_FUSION = (
 
 @dataclass(frozen=True, slots=True)
 class TieEffect:
-    """What equal scores decide of one metric.
+    """Effect of equal scores on one metric.
 
     Attributes:
         metric: its name; None where nothing is judged.
@@ -81,9 +81,9 @@ class TieEffect:
 
 
 def tie_effect(run: JudgedRun, metrics: Sequence[Metric]) -> TieEffect | None:
-    """What ties decide of the first metric of which they decide :data:`LEAST` or more; None where
-    there is none. Of metrics that are not ours only the share of such hits is known: that is told
-    where none of ours is there.
+    """Return what ties decide of the first metric of which they decide :data:`LEAST` or more; None
+    where there is none. Of metrics that are not ours only the share of such hits is known: that is
+    told where none of ours is there.
     """
     if run.ties is None or not run.n_queries:
         return None
@@ -104,13 +104,14 @@ def tie_effect(run: JudgedRun, metrics: Sequence[Metric]) -> TieEffect | None:
 
 
 def is_constant(ties: TiedHits) -> bool:
-    """Whether nearly all rankings with hits have several, and one score for all of them."""
+    """Return whether nearly all rankings with hits have several, and one score for all of them."""
     answered = np.count_nonzero(ties.lengths)
     return bool(np.count_nonzero(ties.constant()) >= NEARLY_ALL * answered)
 
 
 def _matters(run: JudgedRun) -> bool:
-    """Whether enough queries have a relevant hit in a tie for a mean to change by that much."""
+    """Return whether enough queries have a relevant hit in a tie for a mean to change by that
+    much."""
     assert run.ties is not None
     hits = run.relevant()
     first, last = run.ties.ranks(hits.row, hits.rank)
@@ -139,8 +140,8 @@ def _reordered(run: JudgedRun, *, best: bool) -> JudgedRun:
 
 
 def _places(hits: Hits, first: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of hits that are sorted by query and tie, the place of each in its tie, from 0, and the
-    number of hits in that tie."""
+    """Return of hits that are sorted by query and tie the place of each in its tie,
+    from 0, and the number of hits in that tie."""
     begins = np.ones(len(first), dtype=bool)
     begins[1:] = (hits.row[1:] != hits.row[:-1]) | (first[1:] != first[:-1])
     starts = np.flatnonzero(begins)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TiedHits:
-    """Which hits of a run have the score of a neighbour.
+    """Hits of a run that have the score of a neighbour.
 
     Attributes:
         starts: int64 (queries,), the number of the first hit of each query, all hits being numbered
@@ -47,7 +47,7 @@ class TiedHits:
         return float(np.maximum(most - first, 0).sum() / max(1, last.sum()))
 
     def constant(self) -> NDArray[np.bool_]:
-        """Which queries have two hits or more that all have one score, bool (queries,)."""
+        """Return which queries have two hits or more that all have one score, bool (queries,)."""
         end = self.starts + self.lengths
         group = np.searchsorted(self.bounds, np.minimum(self.starts, self.bounds[-1] - 1), "right")
         return np.asarray((self.lengths > 1) & (self.bounds[group] == end))

@@ -42,11 +42,11 @@ def interpolated_precision(
     """IPrec@r = the highest P@i over the ranks i that hold the c-th relevant hit or a later one; 0
     where there are fewer. c is r * R as a whole number (trec_eval 10 iprec_at_recall), with
     ``rounding=up`` the next one where .1 or more is left (trec_eval 9)."""
-    hits, found = _relevant(run, rel)
+    hits, relevant = _relevant(run, rel)
     of = run.n_relevant(rel)
     needed = (ranks_at(recall, of) if rounding == "up" else _nearest(recall * of))[hits.row]
     best = np.zeros(run.n_queries)
-    np.maximum.at(best, hits.row, np.where(found >= needed, found / hits.rank, 0.0))
+    np.maximum.at(best, hits.row, np.where(relevant >= needed, relevant / hits.rank, 0.0))
     return best
 
 
@@ -97,8 +97,8 @@ def geometric_bpref(run: JudgedRun, *, rel: int = 1) -> Values:
 def binary_gain(run: JudgedRun, *, rel: int = 1) -> Values:
     """binG = (1/R) sum over relevant hits of 1 / log2(2 + hits above that are not relevant)
     (trec_eval binG)."""
-    hits, found = _relevant(run, rel)
-    return ratio(run.total(hits.row, 1 / np.log2(2 + hits.rank - found)), run.n_relevant(rel))
+    hits, relevant = _relevant(run, rel)
+    return ratio(run.total(hits.row, 1 / np.log2(2 + hits.rank - relevant)), run.n_relevant(rel))
 
 
 def normalised_gain(run: JudgedRun, *, gains: GradeGains = ()) -> Values:
@@ -166,12 +166,12 @@ def utility(
             accepted="4: of relevant and other hits, of relevant and other documents not returned",
             fix="write Utility(weights=[1,-1,0,0])",
         )
-    found, n_relevant = run.count(run.relevant(rel).row), run.n_relevant(rel)
+    n_hits, n_relevant = run.count(run.relevant(rel).row), run.n_relevant(rel)
     parts = (
-        found,
-        run.lengths - found,
-        n_relevant - found,
-        docs + found - run.lengths - n_relevant,
+        n_hits,
+        run.lengths - n_hits,
+        n_relevant - n_hits,
+        docs + n_hits - run.lengths - n_relevant,
     )
     worth = sum(weight * part for weight, part in zip(weights, parts, strict=True))
     return np.where(run.lengths > 0, worth, 0.0)

@@ -47,7 +47,7 @@ def load_rankings(folder: Path) -> Rankings:
             arrays["scores"],
             **{kind: _named(arrays, kind) for kind in _BY_NAME},
             step_texts={
-                name: tuple(tuple(json.loads(one)) for one in _texts(texts))
+                name: tuple(tuple(json.loads(text)) for text in _texts(texts))
                 for name, texts in _named(arrays, "step_texts").items()
             },
         )

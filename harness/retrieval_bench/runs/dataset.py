@@ -14,7 +14,7 @@ from retrieval_bench.runs.run import Run
 
 
 def dataset_of(runs: Sequence[Run], given: str | Path | Dataset | None = None) -> Dataset:
-    """What all of ``runs`` were measured on, checked by its fingerprint.
+    """Return what all of ``runs`` were measured on, checked by its fingerprint.
 
     Args:
         runs: at least one.
@@ -34,16 +34,16 @@ def dataset_of(runs: Sequence[Run], given: str | Path | Dataset | None = None) -
             accepted="runs on one dataset and split",
             fix="give those of one dataset at a time",
         )
-    found = given if isinstance(given, Dataset) else _loaded(first, given, split)
-    found = with_self_hits(found, self_hits_of(first))
-    if found.fingerprint != wanted or found.split != split:
+    dataset = given if isinstance(given, Dataset) else _loaded(first, given, split)
+    dataset = with_self_hits(dataset, self_hits_of(first))
+    if dataset.fingerprint != wanted or dataset.split != split:
         raise DataError(
-            f"dataset {found.name!r} ({found.split}) is not the one of the runs",
-            where=f"fingerprint {found.fingerprint[:12]}, in the runs {wanted[:12]} ({split})",
+            f"dataset {dataset.name!r} ({dataset.split}) is not the one of the runs",
+            where=f"fingerprint {dataset.fingerprint[:12]}, in the runs {wanted[:12]} ({split})",
             accepted="the documents, queries and judgements that were measured, unchanged",
             fix="name the right folder with --dataset, or measure again",
         )
-    return found
+    return dataset
 
 
 def datasets_of(
@@ -61,45 +61,45 @@ def datasets_of(
     splits = list(dict.fromkeys(runs[0].summary.dataset.split for runs in groups))
     known = {run.summary.dataset.fingerprint for runs in groups for run in runs}
     loaded: list[Dataset] = []
-    for one in named:
-        found_here = [one] if isinstance(one, Dataset) else _in_splits(one, splits)
+    for name in named:
+        found_here = [name] if isinstance(name, Dataset) else _in_splits(name, splits)
         if not any(
             known & {dataset.fingerprint, without_self_hits(dataset.fingerprint)}
             for dataset in found_here
         ):
             dataset_of(groups[0], found_here[0])  # says what is wrong with it
         loaded += found_here
-    found: list[Dataset | str] = []
+    datasets: list[Dataset | str] = []
     for runs in groups:
         wanted = {run.summary.dataset.fingerprint for run in runs}
         same = [with_self_hits(dataset, self_hits_of(runs[0])) for dataset in loaded]
         fitting = [dataset for dataset in same if dataset.fingerprint in wanted]
         try:
-            found.append(dataset_of(runs, fitting[0] if fitting else None))
+            datasets.append(dataset_of(runs, fitting[0] if fitting else None))
         except HarnessError as problem:
             if fitting:
                 raise
-            found.append(f"{problem.given}.")
-    return found
+            datasets.append(f"{problem.given}.")
+    return datasets
 
 
 def self_hits_of(run: Run) -> str:
-    """Whether hits with the id of their query count in ``run``: "keep" or "drop"."""
+    """Return whether hits with the id of their query count in ``run``: "keep" or "drop"."""
     return run.summary.dataset.self_hits
 
 
 def _in_splits(place: str | Path, splits: Sequence[str]) -> list[Dataset]:
     """The dataset there in each of ``splits`` that it has; the error of the first if in none."""
-    found: list[Dataset] = []
+    datasets: list[Dataset] = []
     problems: list[HarnessError] = []
     for split in splits:
         try:
-            found.append(load_dataset(place, split))
+            datasets.append(load_dataset(place, split))
         except HarnessError as problem:
             problems.append(problem)
-    if not found:
+    if not datasets:
         raise problems[0]
-    return found
+    return datasets
 
 
 def _loaded(run: Run, given: str | Path | None, split: str) -> Dataset:
@@ -128,11 +128,11 @@ _BEGINNING = 200
 def titles_of(dataset: Dataset, wanted: set[str]) -> dict[str, str]:
     """Title, or beginning of the text, of the documents or units in ``wanted``; of a unit, that of
     its first document. One walk, which ends as soon as all are found."""
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     for document in dataset.documents or ():
-        if len(found) == len(wanted):
+        if len(titles) == len(wanted):
             break
         doc_id = dataset.unit_of.get(document.id, document.id)
-        if doc_id in wanted and doc_id not in found:
-            found[doc_id] = document.title or document.text[:_BEGINNING]
-    return found
+        if doc_id in wanted and doc_id not in titles:
+            titles[doc_id] = document.title or document.text[:_BEGINNING]
+    return titles

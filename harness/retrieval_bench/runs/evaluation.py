@@ -79,7 +79,7 @@ class Evaluation:
 
     @property
     def interval(self) -> str:
-        """How the intervals of the means were made, in words."""
+        """Return how the intervals of the means were made, in words."""
         return methods(metric.scale for metric in self.metrics)
 
     def mean(self, metric: Metric) -> Mean:

@@ -37,7 +37,7 @@ ACCEPTED = "the folder of a run, @last, NAME@latest, or the beginning of a run's
 
 
 def is_run(given: str | Path, root: Path = DEFAULT_ROOT) -> bool:
-    """Whether ``given`` names a saved run, or is written as only a run is."""
+    """Return whether ``given`` names a saved run, or is written as only a run is."""
     text = str(given)
     _, at, which = text.rpartition("@")
     if at and which in LATEST:
@@ -51,7 +51,7 @@ def is_run(given: str | Path, root: Path = DEFAULT_ROOT) -> bool:
 
 
 def is_load(given: str | Path) -> bool:
-    """Whether ``given`` names a saved load, or is written as only a load is."""
+    """Return whether ``given`` names a saved load, or is written as only a load is."""
     text = str(given)
     there = (Path(text) / LOAD).is_file() or bool(_beginning_with(text, LOADS.root, LOADS))
     return there or text.rpartition("@")[1:] == ("@", *LOADS.words)
@@ -75,15 +75,15 @@ def find_run(given: str | Path, root: Path | None = None, of: Kind = RUNS) -> Pa
         raise ConfigError(what, where=str(root), accepted=accepted, fix=fix)
     if Path(text).exists():
         return Path(text)
-    found = _beginning_with(text, root, of)
-    if len(found) > 1:
+    paths = _beginning_with(text, root, of)
+    if len(paths) > 1:
         raise ConfigError(
-            f"{len(found)} saved {of.noun}s begin with {text!r}",
+            f"{len(paths)} saved {of.noun}s begin with {text!r}",
             where=str(root),
-            accepted=", ".join(folder.name for folder in found[:3]),
+            accepted=", ".join(folder.name for folder in paths[:3]),
             fix="write more of the id",
         )
-    return found[0] if found else Path(text)
+    return paths[0] if paths else Path(text)
 
 
 def find_runs(given: str | Path, root: Path = DEFAULT_ROOT) -> list[Path]:
@@ -96,13 +96,13 @@ def find_runs(given: str | Path, root: Path = DEFAULT_ROOT) -> list[Path]:
     if str(given) not in LAST:
         return [newest]
     session = _session(newest)
-    found = [newest]
+    folders = [newest]
     for folder in _newest_first(root):
         if folder != newest:
             if session is None or _session(folder) != session:
                 break
-            found.append(folder)
-    return found[::-1]
+            folders.append(folder)
+    return folders[::-1]
 
 
 def _newest_first(root: Path, of: Kind = RUNS) -> Iterator[Path]:
@@ -124,7 +124,7 @@ def _beginning_with(text: str, root: Path, of: Kind = RUNS) -> list[Path]:
 
 
 def _session(folder: Path) -> str | None:
-    """In which measurement it was made, None where that is not known."""
+    """Return in which measurement it was made, None where that is not known."""
     try:
         session = read_json(folder / MANIFEST, ACCEPTED).get("session")
     except RecordError:
@@ -133,7 +133,7 @@ def _session(folder: Path) -> str | None:
 
 
 def _retriever(folder: Path, of: Kind = RUNS) -> str:
-    """Who was measured; nothing where that cannot be read: reading the run says why."""
+    """Return who was measured; nothing where that cannot be read: reading the run says why."""
     try:
         return str(read_json(folder / of.file, ACCEPTED).get("retriever"))
     except RecordError:

@@ -90,8 +90,8 @@ class RunFile:
         if not self.texts or documents is None:
             return self
         rankings, unfound = in_documents(self.rankings, self.texts, documents)
-        told = f"{counted(unfound, 'retrieved context')} in no document: not judged"
-        warnings = (*self.warnings, *[told] * bool(unfound))
+        message = f"{counted(unfound, 'retrieved context')} in no document: not judged"
+        warnings = (*self.warnings, *[message] * bool(unfound))
         return replace(self, rankings=rankings, warnings=warnings, texts=EMPTY)
 
     def ordered(self, ties: Ties) -> dict[str, Ranking]:
@@ -107,7 +107,7 @@ class RunFile:
         """
         if self.format == RUN_FOLDER:
             return dict(self.rankings)
-        return {query_id: ordered(one, ties) for query_id, one in self.rankings.items()}
+        return {query_id: ordered(ranking, ties) for query_id, ranking in self.rankings.items()}
 
 
 def read_rankings(path: Path | str) -> RunFile:
@@ -159,7 +159,7 @@ def read_rankings(path: Path | str) -> RunFile:
                 if kind == "marco":
                     rankings = _by_rank(rankings, report, start)
         scores = [ranking.scores for ranking in rankings.values()]
-        if kind != RUN_FOLDER and looks_ranked(one for one in scores if one is not None):
+        if kind != RUN_FOLDER and looks_ranked(score for score in scores if score is not None):
             report.error(None, LOOKS_RANKED, SCORES_NOT_RANKS)
         if not rankings and not faults.count:
             report.error(None, "no rankings", _ACCEPTED)
@@ -176,8 +176,8 @@ def read_rankings(path: Path | str) -> RunFile:
 
 
 def tag_of(path: Path | str) -> str:
-    """What made a run of TREC text: the last column of its last line, as trec_eval prints it; empty
-    where there is none."""
+    """Return what made a run of TREC text: the last column of its last line, as trec_eval prints
+    it; empty where there is none."""
     tag = ""
     for _, text in lines(Path(path).expanduser(), Faults()):
         cells = text.split()
@@ -242,15 +242,15 @@ def _ties_by_id(
 
 def _collected(blocks: Sequence[Block]) -> dict[str, Ranking]:
     """One ranking for each query; its blocks may lie apart."""
-    found: dict[str, list[Block]] = {}
+    by_query: dict[str, list[Block]] = {}
     for block in blocks:
-        found.setdefault(block.query_id, []).append(block)
+        by_query.setdefault(block.query_id, []).append(block)
     return {
         query_id: Ranking(
             [doc_id for part in parts for doc_id in part.doc_ids],
             np.concatenate([part.scores for part in parts]),
         )
-        for query_id, parts in found.items()
+        for query_id, parts in by_query.items()
     }
 
 
@@ -258,11 +258,13 @@ def _by_rank(
     rankings: Mapping[str, Ranking], report: FileFaults, header: str
 ) -> dict[str, Ranking]:
     """The rankings of a table with ranks, in their order."""
-    ranks = {query_id: np.asarray(one.scores) for query_id, one in rankings.items()}
+    ranks = {query_id: np.asarray(ranking.scores) for query_id, ranking in rankings.items()}
     check_ranks(ranks, report, header)
     return {
-        query_id: Ranking([one.doc_ids[at] for at in np.argsort(ranks[query_id], kind="stable")])
-        for query_id, one in rankings.items()
+        query_id: Ranking(
+            [ranking.doc_ids[at] for at in np.argsort(ranks[query_id], kind="stable")]
+        )
+        for query_id, ranking in rankings.items()
     }
 
 
@@ -291,8 +293,8 @@ def _scores(given: Mapping[str, Any], place: Place, report: FileFaults) -> NDArr
     if not np.isfinite(scores).all():
         for doc_id, value, score in zip(given, given.values(), scores, strict=True):
             if not np.isfinite(score):
-                found = f"score of {shown(doc_id)} is {shown(value)}"
-                report.error(place, found, "a finite number such as 1.5")
+                fault = f"score of {shown(doc_id)} is {shown(value)}"
+                report.error(place, fault, "a finite number such as 1.5")
     return scores
 
 
@@ -307,7 +309,7 @@ def _number(value: Any) -> float:
 
 
 def _status(path: Path) -> dict[str, str]:
-    """What became of each query; empty where the file is missing."""
+    """Return what became of each query; empty where the file is missing."""
     if not path.is_file():
         return {}
     with path.open(encoding="utf-8", newline="") as file:
@@ -315,8 +317,8 @@ def _status(path: Path) -> dict[str, str]:
 
 
 def _warn_of_status(status: Mapping[str, str], faults: Faults) -> None:
-    unreached = sum(one == NOT_RUN for one in status.values())
-    failed = sum(one not in (OK, NOT_RUN) for one in status.values())
+    unreached = sum(item == NOT_RUN for item in status.values())
+    failed = sum(item not in (OK, NOT_RUN) for item in status.values())
     if unreached:
         faults.note(
             f"partial run: {counted(unreached, 'query')} not reached, taken as not in the run"
@@ -350,6 +352,6 @@ def _from_folder(folder: Path, faults: Faults) -> tuple[str, dict[str, Ranking]]
         _warn_of_status(status, faults)
         return str(summary.get("retriever", "")), rankings
     except DAMAGED as problem:
-        found = f"damaged: {type(problem).__name__}: {problem}"
-        faults.of(folder / RANKINGS).error(None, found, "the file as it was written")
+        fault = f"damaged: {type(problem).__name__}: {problem}"
+        faults.of(folder / RANKINGS).error(None, fault, "the file as it was written")
     return "", {}

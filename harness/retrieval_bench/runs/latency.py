@@ -1,5 +1,5 @@
-"""What raw call times say: two families of percentiles that are never mixed, and what surrounds
-them.
+"""Percentiles of raw call times: two families of percentiles that are never mixed, and what
+surrounds them.
 
 Family ``call`` is over all measured calls, nothing removed and failed ones included: what a user
 waits. Family ``mix`` is over queries, each by its median over its calls: which queries are slow.
@@ -40,9 +40,11 @@ _FEWEST_VISITS = 3
 _NS_PER_MS = 1e6
 
 
-def _entry(found: Percentile) -> PercentileFacts:
-    reason = {"reason": found.reason} if found.reason else {}
-    return PercentileFacts(value=found.value, ci95=found.ci95, gates=found.gates, **reason)
+def _entry(percentile: Percentile) -> PercentileFacts:
+    reason = {"reason": percentile.reason} if percentile.reason else {}
+    return PercentileFacts(
+        value=percentile.value, ci95=percentile.ci95, gates=percentile.gates, **reason
+    )
 
 
 def _name(level: float) -> str:
@@ -105,7 +107,8 @@ def without_times(report: LatencyFacts, reason: str) -> LatencyFacts:
 
 
 def stalls(wall_ns: NDArray[np.int64], query: NDArray[np.int32]) -> int | None:
-    """How many calls took far longer than their query usually does. They stay in every figure.
+    """Return how many calls took far longer than their query usually does. They stay in every
+    figure.
 
     A call's log time less the median log time of its query, over the median absolute deviation of
     all such differences, is above :data:`STALL_Z`. Only queries with at least three calls are
@@ -135,8 +138,8 @@ def first_visit(
     launch: NDArray[np.int32],
     first_ns: NDArray[np.int64] | None = None,
 ) -> FirstVisitFacts:
-    """What the first call of a query costs, as a multiple of its later ones; arguments as those of
-    :func:`latency_report`."""
+    """Return what the first call of a query costs, as a multiple of its later ones; arguments as
+    those of :func:`latency_report`."""
     if first_ns is None or not (first_ns >= 0).any():
         return _first_measured(wall_ns, query, round_, launch)
     width = first_ns.shape[1]

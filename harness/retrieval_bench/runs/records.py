@@ -1,4 +1,4 @@
-"""What a run leaves on disk: one folder, written once, complete or not at all.
+"""Files that a run leaves on disk: one folder, written once, complete or not at all.
 
 The layout is versioned by ``schema_version`` (see :mod:`.runs.summary`); a folder of a newer
 version is refused with a clear message, never half understood.
@@ -240,7 +240,7 @@ def to_json(document: Any) -> str:
     characters are written as escapes of JSON, so that they can be printed and read back.
     """
     text = json.dumps(_plain(document), ensure_ascii=False, indent=2, default=_as_text)
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _resolved(path: Path) -> Path:
@@ -249,7 +249,7 @@ def _resolved(path: Path) -> Path:
 
 
 def _taken(target: Path) -> str | None:
-    """Why a run cannot become ``target``; None = it can."""
+    """Return why a run cannot become ``target``; None = it can."""
     if target.is_dir():
         if (target / SUMMARY).exists():
             return "already holds a run"
@@ -364,8 +364,8 @@ def _read_per_query(
 def _status_texts(status: Sequence[str]) -> tuple[str, ...]:
     """``status`` as it is written: no secret, one line, not too long."""
     return tuple(
-        one if one in (OK, NOT_RUN) else _cut(visible(redacted))
-        for one, redacted in zip(status, secrets.redact(status), strict=True)
+        state if state in (OK, NOT_RUN) else _cut(visible(redacted))
+        for state, redacted in zip(status, secrets.redact(status), strict=True)
     )
 
 

@@ -74,16 +74,16 @@ class Rankings:
     def kept(self, name: str) -> NDArray[np.int32] | None:
         """The lists of a leg or step, one row for each query: of several texts what they were fused
         to. None where it kept none."""
-        found = self.leg_lists.get(name)
-        if found is None:
-            found = self.step_lists.get(name)
+        leg_list = self.leg_lists.get(name)
+        if leg_list is None:
+            leg_list = self.step_lists.get(name)
         fused = self.step_lists.get(f"{name} (fused)")
-        if found is None or fused is None:
-            return found
-        width = max(found.shape[1], fused.shape[1])
+        if leg_list is None or fused is None:
+            return leg_list
+        width = max(leg_list.shape[1], fused.shape[1])
         padded = [
             np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=NONE)
-            for rows in (found, fused)
+            for rows in (leg_list, fused)
         ]
         several = (fused != NONE).any(axis=1)  # of one text there is nothing to fuse
         return np.where(several[:, None], padded[1], padded[0])
@@ -95,14 +95,14 @@ class Rankings:
         positions = {doc_id: at for at, doc_id in enumerate(self.doc_ids)}
         packed = {}
         for part, rankings in without.items():
-            width = max((len(one) for one in rankings if one is not None), default=0)
+            width = max((len(ranking) for ranking in rankings if ranking is not None), default=0)
             rows = np.full((len(self.query_ids), max(width, 1)), NONE, dtype=np.int32)
-            for at, one in enumerate(rankings):
-                if one is None:
+            for at, answer in enumerate(rankings):
+                if answer is None:
                     rows[at] = UNKNOWN
                     continue
-                rows[at, : len(one)] = [
-                    positions.setdefault(doc_id, len(positions)) for doc_id in one.doc_ids
+                rows[at, : len(answer)] = [
+                    positions.setdefault(doc_id, len(positions)) for doc_id in answer.doc_ids
                 ]
             packed[part] = rows
         return replace(self, doc_ids=tuple(positions), without=packed)
@@ -132,14 +132,15 @@ class Run:
 
     @property
     def parallel(self) -> bool | None:
-        """Whether a hybrid asks its legs at the same time; None for any other retriever."""
+        """Return whether a hybrid asks its legs at the same time; None for any other retriever."""
         facts = self.manifest.get("retriever", {}).get("facts", {})
-        found = facts.get("parallel")
-        return found if isinstance(found, bool) else None
+        fact = facts.get("parallel")
+        return fact if isinstance(fact, bool) else None
 
     @property
     def stages(self) -> StageReport:
-        """Where the time of a call goes; nothing is said of calls that were made only once."""
+        """Return where the time of a call goes; nothing is said of calls that were made only
+        once."""
         stages = self.timings.stages if self.asked is None else {}
         return stage_report(self.timings.wall_ns, stages, parallel=self.parallel)
 
@@ -156,12 +157,12 @@ class Run:
 
     @property
     def partial(self) -> bool:
-        """Whether there are queries that it did not ask."""
+        """Return whether there are queries that it did not ask."""
         return self.summary.status == "partial"
 
     @property
     def interrupted(self) -> bool:
-        """Whether it was meant to ask more."""
+        """Return whether it was meant to ask more."""
         until = self.summary.until_decided
         return self.partial and (until is None or until.interrupted)
 
@@ -179,12 +180,13 @@ class Run:
 
     @property
     def judged(self) -> bool:
-        """Whether its dataset had judgements; where it had none, the summary counts hits."""
+        """Return whether its dataset had judgements; where it had none, the summary counts hits."""
         return self.summary.hits is None
 
     @property
     def answered(self) -> bool:
-        """Whether any query that counts was answered; where nothing is judged, any at all."""
+        """Return whether any query that counts was answered; where nothing is judged, any at
+        all."""
         if not self.judged:
             return OK in self.status
         status = dict(zip(self.rankings.query_ids, self.status, strict=True))
@@ -199,42 +201,44 @@ def pack_rankings(
 ) -> Rankings:
     """Rankings of up to ``k`` hits as arrays; a query without one gets an empty row.
 
-    The arrays are as wide as the longest ranking: a huge ``k`` costs nothing.
+    The arrays are as wide as the longest answer: a huge ``k`` costs nothing.
 
     Args:
         without: part -> rankings of all queries without it, None where that is not known.
 
     Raises:
-        ValueError: a ranking of more than ``k`` hits.
+        ValueError: a answer of more than ``k`` hits.
     """
-    longest = max((len(one) for one in rankings if one is not None), default=0)
+    longest = max((len(answer) for answer in rankings if answer is not None), default=0)
     if longest > k:
-        raise ValueError(f"a ranking of {longest} hits, k = {k}")
+        raise ValueError(f"a answer of {longest} hits, k = {k}")
     positions: dict[str, int] = {}
     shape = (len(query_ids), max(longest, 1))
     ranking = np.full(shape, NONE, dtype=np.int32)
     scores = np.full(shape, np.nan)
     leg_ranks: dict[str, NDArray[np.int32]] = {}
     leg_scores: dict[str, NDArray[np.float64]] = {}
-    for at, one in enumerate(rankings):
-        if one is None:
+    for at, answer in enumerate(rankings):
+        if answer is None:
             continue
-        n = len(one)
-        ranking[at, :n] = [positions.setdefault(doc_id, len(positions)) for doc_id in one.doc_ids]
-        if one.scores is not None:
-            scores[at, :n] = one.scores
-        for leg, trace in one.legs.items():
+        n = len(answer)
+        ranking[at, :n] = [
+            positions.setdefault(doc_id, len(positions)) for doc_id in answer.doc_ids
+        ]
+        if answer.scores is not None:
+            scores[at, :n] = answer.scores
+        for leg, trace in answer.legs.items():
             if leg not in leg_ranks:
                 leg_ranks[leg] = np.zeros(shape, dtype=np.int32)
                 leg_scores[leg] = np.full(shape, np.nan)
             leg_ranks[leg][at, :n] = trace.ranks
             leg_scores[leg][at, :n] = trace.scores
-    told = [one for one in enumerate(rankings) if one[1] is not None]
+    told = [item for item in enumerate(rankings) if item[1] is not None]
     leg_lists, leg_list_scores = _packed_lists(
-        len(rankings), [(at, one.legs) for at, one in told if one is not None], positions
+        len(rankings), [(at, part.legs) for at, part in told if part is not None], positions
     )
     step_lists, step_list_scores = _packed_lists(
-        len(rankings), [(at, one.steps) for at, one in told if one is not None], positions
+        len(rankings), [(at, part.steps) for at, part in told if part is not None], positions
     )
     return Rankings(
         tuple(query_ids),
@@ -280,22 +284,23 @@ def _packed_lists(
 def _texts(rankings: Sequence[Ranking | None]) -> dict[str, tuple[tuple[str, ...], ...]]:
     names = dict.fromkeys(
         name
-        for one in rankings
-        if one is not None
-        for name, step in one.steps.items()
+        for ranking in rankings
+        if ranking is not None
+        for name, step in ranking.steps.items()
         if step.doc_ids is None
     )
     none = StepTrace()
     return {
         name: tuple(
-            () if one is None else tuple(one.steps.get(name, none).texts) for one in rankings
+            () if ranking is None else tuple(ranking.steps.get(name, none).texts)
+            for ranking in rankings
         )
         for name in names
     }
 
 
 def relative_folder(record: Any) -> str:
-    """Where the folder of a run, or of another record, lies, from here."""
+    """Return where the folder of a run, or of another record, lies, from here."""
     folder = record.folder
     if folder is None:
         return "(not saved)"

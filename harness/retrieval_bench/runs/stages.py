@@ -1,5 +1,5 @@
-"""Where the time of a call goes: the stages that a retriever reports, what they leave over, and for
-a hybrid its legs one after the other against side by side.
+"""Account of where the time of a call goes: the stages that a retriever reports, what they leave
+over, and for a hybrid its legs one after the other against side by side.
 
 Stages may be parts of stages. What a call is directly made of: of a pipeline ``step:NAME``; of a
 hybrid ``leg:NAME`` and ``fuse``; of an adapter of foreign code ``wrapper`` and ``function``, or the
@@ -94,13 +94,13 @@ def stage_report(
     # Of the same clock, parts read inside of a call cannot be longer than it: then they overlap.
     other = np.maximum(wall - covered, 0)
     whole = int(wall.sum())
-    found = {
+    by_stage = {
         name: _stage(values[values >= 0], _share(spent[name], whole), direct=name in direct)
         for name, values in given.items()
     }
     own = distinct_names([*given, OTHER])[-1]
-    found[own] = _stage(other, _share(other, whole), direct=True)
-    return StageReport(_times(wall), found, legs, int(np.count_nonzero(total > wall)))
+    by_stage[own] = _stage(other, _share(other, whole), direct=True)
+    return StageReport(_times(wall), by_stage, legs, int(np.count_nonzero(total > wall)))
 
 
 def _stage(ns: Nanoseconds, share: float, *, direct: bool) -> StageFacts:

@@ -33,7 +33,7 @@ def _coded(entries: Any) -> Any:
 
 
 class DatasetFacts(Facts):
-    """Of what the queries and judgements are.
+    """Facts on the queries and judgements.
 
     Attributes:
         name, split: of the dataset.
@@ -82,7 +82,7 @@ class MeanFacts(Facts):
 
 
 class HitFacts(Facts):
-    """Where nothing is judged: hits of the ``n`` answered queries.
+    """Hits where nothing is judged: those of the ``n`` answered queries.
 
     Attributes:
         n: answered queries.
@@ -116,7 +116,7 @@ class Unanswerable(Facts):
 
 
 class UsageFacts(Facts):
-    """What answers used up; see :func:`.usage_document`. A kind that nobody tells is None.
+    """Amounts that answers used up; see :func:`.usage_document`. A kind that nobody tells is None.
 
     Attributes:
         spent: all of the measurement, its warm-up included; None for several launches.
@@ -167,7 +167,7 @@ class PartFacts(Facts):
 
 
 class IndexFacts(Facts):
-    """What indexing took; None where it is not known, or nothing was indexed.
+    """Cost of indexing; None where it is not known, or nothing was indexed.
 
     Attributes:
         seconds: that indexing took.
@@ -183,7 +183,7 @@ class IndexFacts(Facts):
 
 
 class ServerFacts(Facts):
-    """What the process of a service took while calls were timed.
+    """Resources that a service's process took while calls were timed.
 
     Attributes:
         pid: of the process that the config names.
@@ -201,7 +201,7 @@ class ServerFacts(Facts):
 
 
 class FilterFacts(Facts):
-    """What filters did.
+    """Effect of filters.
 
     Attributes:
         queries: that have a filter, of those that were answered.
@@ -263,7 +263,7 @@ class AnsweredFacts(Facts):
 
 
 class UntilFacts(Facts):
-    """How far a measurement until decided came, and of what (``target``) something was decided.
+    """State of a measurement until decided, and of what (``target``) something was decided.
 
     Attributes:
         target: "split" or "population".
@@ -278,7 +278,7 @@ class UntilFacts(Facts):
 
 
 class Summary(Facts):
-    """What ``summary.json`` holds.
+    """Content of ``summary.json``.
 
     Attributes:
         k: hits asked for.

@@ -63,10 +63,10 @@ class Levels(Facts):
 
     @model_serializer(mode="wrap")
     def _spread(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        spread: dict[str, Any] = {}
         for name, fact in handler(self).items():
-            found.update(fact if name == "levels" else {name: fact})
-        return found
+            spread.update(fact if name == "levels" else {name: fact})
+        return spread
 
 
 class PercentileFacts(Facts):
@@ -149,7 +149,7 @@ class LatencyFacts(Levels):
     overhead: float | None = None
 
     def at(self, level: str) -> PercentileFacts:
-        """What is said of a percentile, ``p50``; nothing of one that was not asked for."""
+        """Return what is said of a percentile, ``p50``; nothing of one that was not asked for."""
         return self.levels.get(level, PercentileFacts())
 
 

@@ -39,10 +39,10 @@ def mteb_queries(path: Path, faults: Faults) -> Iterator[tuple[Place, str, Any]]
         for subset, of in subsets.items()
         for split, queries in (of.items() if isinstance(of, dict) else [("", of)])
     }
-    if len(splits) != 1 or not all(isinstance(one, dict) for one in splits.values()):
+    if len(splits) != 1 or not all(isinstance(split, dict) for split in splits.values()):
         if not report.count:
-            found = f"predictions of {', '.join(splits) or 'nothing'}"
-            report.error(None, found, _MTEB)
+            fault = f"predictions of {', '.join(splits) or 'nothing'}"
+            report.error(None, fault, _MTEB)
         return
     for name, queries in splits.items():
         for query_id, value in queries.items():
@@ -50,7 +50,7 @@ def mteb_queries(path: Path, faults: Faults) -> Iterator[tuple[Place, str, Any]]
 
 
 def holds_contexts(path: Path) -> bool:
-    """Whether a file is one of Ragas, with what a system retrieved for each question."""
+    """Return whether a file is one of Ragas, with what a system retrieved for each question."""
     start = head(path, _SNIFFED)
     if kind_of(path) == ".parquet":
         return b"PAR1" in start[:4] and _named(path.read_bytes()[-_SNIFFED:])
@@ -72,12 +72,12 @@ def context_rankings(path: Path) -> tuple[dict[str, Ranking], dict[str, str]]:
     """
     with reporting("the run", path) as faults:  # its warnings are about judgements
         source = open_questions(Files(None, None, path), Columns(), faults, _RETRIEVED)
-    found: dict[str, list[str]] = {query.id: [] for _, query in source.queries.read(faults)}
+    rankings: dict[str, list[str]] = {query.id: [] for _, query in source.queries.read(faults)}
     for _, (query_id, doc_id, _) in source.judgements.read(faults) if source.judgements else ():
-        found[query_id].append(doc_id)
+        rankings[query_id].append(doc_id)
     documents = source.documents.read(Faults()) if source.documents else ()
     texts = {document.id: document.text for _, document in documents}
-    return {query_id: Ranking(doc_ids) for query_id, doc_ids in found.items()}, texts
+    return {query_id: Ranking(doc_ids) for query_id, doc_ids in rankings.items()}, texts
 
 
 def in_documents(
@@ -95,7 +95,9 @@ def in_documents(
         if doc_id not in known
     }
     mapped = {
-        query_id: Ranking(list(dict.fromkeys(ids.get(one) or one for one in ranking.doc_ids)))
+        query_id: Ranking(
+            list(dict.fromkeys(ids.get(doc_id) or doc_id for doc_id in ranking.doc_ids))
+        )
         for query_id, ranking in rankings.items()
     }
     return mapped, sum(not doc_id for doc_id in ids.values())

@@ -1,4 +1,5 @@
-"""What answers used up: tokens, calls and money, for a query, for a thousand, and by stage."""
+"""Amounts that answers used up: tokens, calls and money, for a query, for a thousand, and by
+stage."""
 
 from __future__ import annotations
 
@@ -32,22 +33,22 @@ def usage_document(timings: Timings, spent: Usage | None) -> dict[str, Any]:
         return {}
     answered = ~timings.failed
     stages = {name: rows[answered] for name, rows in timings.usage.items()}
-    told = np.any([~np.isnan(rows).all(axis=1) for rows in stages.values()], axis=0)
+    mask = np.any([~np.isnan(rows).all(axis=1) for rows in stages.values()], axis=0)
     each = total(stages)
-    found: dict[str, Any] = {
+    used: dict[str, Any] = {
         "n": int(np.count_nonzero(answered)),
-        "silent": int(np.count_nonzero(~told)),
+        "silent": int(np.count_nonzero(~mask)),
         "per_query": means(each),
         "money_per_1000_queries": per_thousand(each),
         "stages": {name: means(rows) for name, rows in stages.items()},
     }
     if spent is not None:
-        found["spent"] = document(spent)
-    return {"usage": found}
+        used["spent"] = document(spent)
+    return {"usage": used}
 
 
 def total(stages: Mapping[str, Rows]) -> Rows:
-    """What each call used up in all stages, (calls, 4); NaN where no stage says it."""
+    """Return what each call used up in all stages, (calls, 4); NaN where no stage says it."""
     rows = np.stack(list(stages.values()))
     return np.where(np.isnan(rows).all(axis=0), np.nan, np.nansum(rows, axis=0))
 

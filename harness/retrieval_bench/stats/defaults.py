@@ -1,4 +1,4 @@
-"""What may be chosen of a comparison, and what it is unless somebody does. Loads nothing."""
+"""Choices of a comparison, and what it is unless somebody does. Loads nothing."""
 
 MARGIN = 0.01
 """Systems whose means differ by less are as good as equal, unless another margin is stated."""

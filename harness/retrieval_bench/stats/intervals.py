@@ -30,7 +30,7 @@ ALPHA = 0.05
 
 
 class Scale(NamedTuple):
-    """What the value of one query can be.
+    """Range of the value of one query.
 
     Attributes:
         low, high: the ends of its range.
@@ -147,12 +147,12 @@ def gaffke(values: Floats, low: Floats, high: Floats, *, alpha: float = ALPHA) -
 def _upper(rows: Floats, high: Floats, alpha: float) -> Floats:
     """For each row the bound above which the weighted mean is with chance ``alpha``."""
     columns, n = rows.shape
-    found = np.empty(columns)
+    upper = np.empty(columns)
     step = max(1, _CACHED // n)
     for start in range(0, columns, step):
         part = slice(start, start + step)
-        found[part] = _solved(rows[part], high[part], alpha)
-    return found
+        upper[part] = _solved(rows[part], high[part], alpha)
+    return upper
 
 
 def _solved(rows: Floats, high: Floats, alpha: float) -> Floats:

@@ -27,7 +27,7 @@ _CELLS = 4_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedTests:
-    """What the differences of each pair on each metric show; arrays (pairs, metrics).
+    """Tests of the differences of each pair on each metric; arrays (pairs, metrics).
 
     Attributes:
         n: queries of each.
@@ -94,7 +94,7 @@ class PairedTests:
     def queries_needed(
         self, alpha: ArrayLike, *, equivalence_alpha: ArrayLike | None = None
     ) -> list[list[Needed]]:
-        """As :func:`.queries_needed`, for each pair and metric; a level is one for all
+        """Return it as :func:`.queries_needed`, for each pair and metric; a level is one for all
         or (pairs, metrics)."""
         shape = self.difference.shape
         levels = [
@@ -139,7 +139,7 @@ def paired_tests(
     }
     columns |= {name: _EXTRA_P[name] for name in extra}
     moments: list[Moments] = []
-    found: dict[str, list[Floats]] = {name: [] for name in columns}
+    columns_of: dict[str, list[Floats]] = {name: [] for name in columns}
     step = max(1, _CELLS // max(1, n * metrics))
     for start in range(0, max(1, len(places)), step):
         a, b = places[start : start + step].T
@@ -147,9 +147,9 @@ def paired_tests(
         d[np.abs(d) <= ROUNDING] = 0.0
         moments.append(Moments.of(d))
         for name, column in columns.items():
-            found[name].append(column(d))
+            columns_of[name].append(column(d))
     shape = (len(places), metrics)
-    p = {name: np.concatenate(parts).reshape(shape) for name, parts in found.items()}
+    p = {name: np.concatenate(parts).reshape(shape) for name, parts in columns_of.items()}
     m = Moments.joined(moments)
     sd = np.sqrt(m.variance * (n / max(1, n - 1)))
     test = Randomization(values, places, resamples, seed)
@@ -182,8 +182,9 @@ def _weighty(differences: Floats) -> Floats:
 
 
 def tost_p(differences: Floats, margin: float = MARGIN) -> Floats:
-    """As :func:`equivalence_p`, by two one-sided t tests: too sure of itself where differences are
-    few, or rare and large. p is 1 with fewer than two queries; without any spread, 0 or 1.
+    """Return it as :func:`equivalence_p`, by two one-sided t tests: too sure of itself where
+    differences are few, or rare and large. p is 1 with fewer than two queries; without any spread,
+    0 or 1.
 
     Source: Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15.
     """

@@ -75,7 +75,7 @@ class Percentile:
 
 
 def needs(level: float) -> Needs:
-    """How many values the ``level``-th percentile takes.
+    """Return how many values the ``level``-th percentile takes.
 
     A row of :data:`NEEDS`, or by the rule that gives the same rows: finite where the smallest and
     the largest value enclose the percentile with 97.5 % each; printed when 10 values are expected
@@ -149,7 +149,7 @@ def medians(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Which calls share the state of the machine.
+    """Calls that share the state of the machine.
 
     Attributes:
         label: for each call the number of its cluster, 0 to ``n`` - 1.
@@ -167,9 +167,9 @@ class Clusters:
 def clusters(
     round_: NDArray[np.int32], position: NDArray[np.int32], launch: NDArray[np.int32]
 ) -> Clusters:
-    """What was repeated in a measurement: launches where there are at least five, otherwise rounds
-    where there are at least four (groups of neighbouring ones where there are more than ten),
-    otherwise equal parts of the rounds.
+    """Return what was repeated in a measurement: launches where there are at least five, otherwise
+    rounds where there are at least four (groups of neighbouring ones where there are more than
+    ten), otherwise equal parts of the rounds.
 
     Args:
         round_: for each call its round within its launch.
@@ -262,7 +262,8 @@ class CallSample:
         return min(float(lower), value), max(float(upper), value)
 
     def _half_width(self, below: NDArray[np.bool_]) -> float:
-        """Of the 95 % interval of the share of calls for which ``below`` holds."""
+        """Return half the width of the 95 % interval of the share of calls for which ``below``
+        holds."""
         from scipy.special import stdtrit
 
         n, groups = len(below), self.groups

@@ -51,7 +51,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """How differences are distributed over ``n`` queries; arrays (columns,).
+    """Moments of differences over ``n`` queries; arrays (columns,).
 
     Attributes:
         mean, second, third, fourth: means of the differences and of their powers.
@@ -72,7 +72,7 @@ class Moments:
 
     @classmethod
     def of(cls, differences: Floats) -> Moments:
-        """Those of each column of ``differences``, (queries, columns)."""
+        """Return those of each column of ``differences``, (queries, columns)."""
         n, columns = differences.shape
         sign = signs(differences)
         above, below = sign > 0, sign < 0
@@ -104,14 +104,14 @@ class Moments:
         return cls(parts[0].n, *arrays)
 
     def at(self, columns: NDArray[np.bool_]) -> Moments:
-        """Those of some columns."""
+        """Return those of some columns."""
         return Moments(self.n, *(getattr(self, f.name)[columns] for f in fields(self)[1:]))
 
     @property
     def variance(self) -> Floats:
         """Around the mean, over n; 0 where it is nothing but rounding."""
-        found = self.second - self.mean**2
-        return np.where(found <= ROUNDING * self.second, 0.0, found)
+        variance = self.second - self.mean**2
+        return np.where(variance <= ROUNDING * self.second, 0.0, variance)
 
     @property
     def skewness(self) -> Floats:
@@ -148,10 +148,10 @@ def queries_needed(
         np.broadcast_to(np.asarray(level, dtype=np.float64), columns)
         for level in (alpha, alpha if equivalence_alpha is None else equivalence_alpha)
     ]
-    found = _for_difference(moments, levels[0]), _for_equivalence(moments, levels[1], margin)
+    needed = _for_difference(moments, levels[0]), _for_equivalence(moments, levels[1], margin)
     return [
         Needed(*(_further(total, moments.n) for total in totals))
-        for totals in zip(*(total.tolist() for total in found), strict=True)
+        for totals in zip(*(total.tolist() for total in needed), strict=True)
     ]
 
 
@@ -163,15 +163,15 @@ def _least(enough: Callable[[Floats], NDArray[np.bool_]], start: Floats) -> Floa
     """The least whole number from ``start`` on that is enough, above 1,000 to a thousandth;
     infinite where none is."""
     low, high = np.ceil(start) - 1, np.ceil(start)
-    found = enough(high)
-    while not (found | ~(high < _MOST)).all():  # also ends on NaN
-        low, high = np.where(found, low, high), np.where(found, high, 2 * high)
-        found |= enough(high)
+    n = enough(high)
+    while not (n | ~(high < _MOST)).all():  # also ends on NaN
+        low, high = np.where(n, low, high), np.where(n, high, 2 * high)
+        n |= enough(high)
     while (wide := high - low > np.maximum(1.0, _NEAR * high)).any():
         middle = np.where(wide, np.floor((low + high) / 2), high)
         reached = enough(middle)
         high, low = np.where(reached, middle, high), np.where(reached, low, middle)
-    return np.where(found, high, np.inf)
+    return np.where(n, high, np.inf)
 
 
 def _for_difference(m: Moments, alpha: Floats) -> Floats:
@@ -224,8 +224,8 @@ def _for_equivalence(m: Moments, alpha: Floats, margin: float) -> Floats:
     values, shares = _three_values(m)
 
     def room(sign: float, total: Floats) -> Floats:
-        """How many standard errors the mean may be off, towards ``sign``, and the test passes: by
-        two points, through which the normal quantile of p is nearly a line."""
+        """Return how many standard errors the mean may be off, towards ``sign``, and the test
+        passes: by two points, through which the normal quantile of p is nearly a line."""
         error = np.sqrt(m.variance / total)
         ends = [
             _p_in_sample(sign * values, shares, total, z * error, top=m.largest, margin=margin)

@@ -111,7 +111,7 @@ class Randomization:
         return ends
 
     def _counted(self) -> tuple[int, int]:
-        """How many patterns there are, and whether the observed one counts beside them."""
+        """Return how many patterns there are, and whether the observed one counts beside them."""
         n = self.values.shape[1]
         return (1 << n, 0) if n <= EXACT_ROWS else (self.resamples, 1)
 
@@ -144,14 +144,14 @@ def _group_means(
 ) -> tuple[Floats, Floats]:
     """The lower and the higher mean of the two groups of each pattern; infinite where one is
     empty, since such a pattern encloses every mean."""
-    one, other = total + signed, total - signed
-    for doubled in (one, other):
+    kept_mean, other = total + signed, total - signed
+    for doubled in (kept_mean, other):
         doubled[np.abs(doubled) <= slack] = 0.0
     whole = (kept == 0) | (kept == n)
-    one /= 2 * np.where(whole, 1.0, kept)
+    kept_mean /= 2 * np.where(whole, 1.0, kept)
     other /= 2 * np.where(whole, 1.0, n - kept)
-    one[:, whole], other[:, whole] = -np.inf, np.inf
-    return np.minimum(one, other), np.maximum(one, other)
+    kept_mean[:, whole], other[:, whole] = -np.inf, np.inf
+    return np.minimum(kept_mean, other), np.maximum(kept_mean, other)
 
 
 def _lowest(values: Floats, rank: int) -> Floats:
@@ -188,7 +188,8 @@ def sign_patterns(n: int, *, seed: int = SEED, resamples: int = RESAMPLES) -> It
 
 
 def smallest_p(n: int) -> float:
-    """What :func:`randomization_p` gives at least, if all ``n`` differences have one sign."""
+    """Return what :func:`randomization_p` gives at least, if all ``n`` differences have one
+    sign."""
     return min(1.0, 2.0 ** (1 - n))
 
 

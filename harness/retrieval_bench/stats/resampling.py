@@ -128,7 +128,8 @@ def gamma_sum_p(
 def _saddle_point(
     values: NDArray[np.float64], top: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Where the derivative of the cumulants vanishes: Newton's steps, kept within a bracket."""
+    """Return where the derivative of the cumulants vanishes: Newton's steps, kept within a
+    bracket."""
     least = values.min(axis=1)
     high, low = _INSIDE / top, _INSIDE / np.where(least < 0, np.minimum(least, -1e-12 * top), -top)
     first = (weights * values).sum(axis=1)

@@ -105,7 +105,7 @@ class Betting:
 
     @property
     def complete(self) -> bool:
-        """Whether all values were drawn, so that the means are known."""
+        """Return whether all values were drawn, so that the means are known."""
         return self.n == self._total
 
     def add(self, values: ArrayLike, draw: Draw | None = None) -> None:
@@ -195,14 +195,14 @@ class Betting:
 def verdicts(betting: Betting) -> list[Verdict]:
     """For each stream of differences what is shown, where the means in question are ``-margin``,
     0 and ``margin``."""
-    found = []
+    verdicts = []
     for low, high in zip(betting.too_low, betting.too_high, strict=True):
         if low[1] != high[1]:
-            found.append(Verdict.BETTER if low[1] else Verdict.WORSE)
+            verdicts.append(Verdict.BETTER if low[1] else Verdict.WORSE)
         else:
             within = low[0] and high[2] and not low[1]
-            found.append(Verdict.EQUIVALENT if within else Verdict.UNDECIDED)
-    return found
+            verdicts.append(Verdict.EQUIVALENT if within else Verdict.UNDECIDED)
+    return verdicts
 
 
 def anytime_intervals(

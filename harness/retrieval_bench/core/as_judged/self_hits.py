@@ -84,13 +84,13 @@ class WithoutSelf(Wrapped):
         self.inner.use_k(k if self.ids is not None and not self.ids else k + 1)
 
     def search(self, query: Query, k: int) -> RankingLike:
-        """At most ``k`` hits, none of them the query itself."""
+        """Return at most ``k`` hits, none of them the query itself."""
         if self.ids is not None and query.id not in self.ids:
             return self.inner.search(query, k)
         require_k(k)
-        found = self.inner.search(query, k + 1)
+        ranking = self.inner.search(query, k + 1)
         has_scores = self.inner.capabilities.has_scores
-        return without_self(checked_ranking(found, k + 1, has_scores=has_scores), query.id, k)
+        return without_self(checked_ranking(ranking, k + 1, has_scores=has_scores), query.id, k)
 
 
 def as_judged(retriever: Retriever, dataset: Dataset) -> Retriever:

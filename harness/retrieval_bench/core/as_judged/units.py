@@ -119,8 +119,8 @@ class UnitRetriever(Wrapped):
         self.inner.use_k(k + 1 if self.inner.capabilities.has_scores else k)
 
     def search(self, query: Query, k: int) -> Ranking:
-        """At most ``k`` units, best first, ties by unit id; ``stages`` are summed over all inner
-        calls.
+        """Return at most ``k`` units, best first, ties by unit id; ``stages`` are summed over all
+        inner calls.
 
         Raises:
             ContractError: ``k`` below 1, no index yet, or the inner ranking breaks the contract.

@@ -35,7 +35,7 @@ class Wrapped(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the inner retriever."""
+        """Return those of the inner retriever."""
         return self.inner.capabilities
 
     def index(self, documents: Iterable[Document]) -> None:
@@ -64,27 +64,27 @@ class Wrapped(Retriever):
         self.inner.use_corpus(documents, unit_of)
 
     def server_pid(self) -> int | None:
-        """That of the inner retriever."""
+        """Return that of the inner retriever."""
         return self.inner.server_pid()
 
     def describe(self) -> Mapping[str, Any]:
-        """Those of the inner retriever."""
+        """Return those of the inner retriever."""
         return self.inner.describe()
 
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Those of the inner retriever."""
+        """Return those of the inner retriever."""
         return self.inner.health_facts(queries)
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Those of the inner retriever."""
+        """Return those of the inner retriever."""
         return self.inner.health(queries)
 
     def parts(self, k: int) -> Sequence[Part]:
-        """Those of the inner retriever."""
+        """Return those of the inner retriever."""
         return [replace(part, without=self.around(part.without)) for part in self.inner.parts(k)]
 
     def rungs(self) -> Sequence[Rung]:
-        """Those of the inner retriever."""
+        """Return those of the inner retriever."""
         return [
             replace(rung, retriever=rung.retriever and self.around(rung.retriever))
             for rung in self.inner.rungs()
@@ -92,23 +92,23 @@ class Wrapped(Retriever):
 
     def searching(self, changed: Mapping[str, Any]) -> Retriever | None:
         """The inner retriever searched in another way."""
-        found = self.inner.searching(changed)
-        return found and self.around(found)
+        searching = self.inner.searching(changed)
+        return searching and self.around(searching)
 
     def over(self, memory: Answers, path: str = "") -> Retriever:
         """The inner retriever over ``memory``."""
         return self.around(self.inner.over(memory, path))
 
     def disk_bytes(self) -> int | None:
-        """Those of the inner retriever."""
+        """Return those of the inner retriever."""
         return self.inner.disk_bytes()
 
     def index_identity(self) -> Mapping[str, Any] | None:
-        """That of the inner retriever."""
+        """Return that of the inner retriever."""
         return self.inner.index_identity()
 
     def document_encoder(self) -> DocumentEncoder | None:
-        """That of the inner retriever."""
+        """Return that of the inner retriever."""
         return self.inner.document_encoder()
 
     def save(self, folder: Path) -> None:

@@ -32,7 +32,7 @@ Stamp = tuple[int, int] | None
 
 
 def stamp(path: Path) -> Stamp:
-    """What tells that a file was changed since it was read."""
+    """Return what tells that a file was changed since it was read."""
     try:
         status = path.stat()
     except OSError:
@@ -104,8 +104,8 @@ def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, Any]
         try:
             value = parse_json(text)
         except ValueError as problem:
-            found = f"no JSON: {_json_problem(problem)}, in {shown(text)}"
-            report.error(number, found, "one JSON object a line")
+            fault = f"no JSON: {_json_problem(problem)}, in {shown(text)}"
+            report.error(number, fault, "one JSON object a line")
             continue
         if not isinstance(value, dict):
             report.error(number, f"{shown(value)}", "one JSON object a line")
@@ -212,7 +212,7 @@ def _all_of(stream: IO[str] | None) -> bytes:
 
 
 def _unreadable(path: Path, problem: Exception) -> tuple[str, str]:
-    """What is wrong, and what is accepted."""
+    """Return what is wrong, and what is accepted."""
     if isinstance(problem, FileNotFoundError):
         return "no such file", ""
     if says := packed.damaged(path, problem):

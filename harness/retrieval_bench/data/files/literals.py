@@ -116,7 +116,7 @@ class Column:
 
 
 def looks_listed(text: str) -> bool:
-    """Whether ``text`` would be read as a list, or refused as one."""
+    """Return whether ``text`` would be read as a list, or refused as one."""
     try:
         return listed(text) is not None
     except LiteralError:

@@ -21,7 +21,7 @@ _TAR = slice(257, 262)
 
 
 class Mistaken(NamedTuple):
-    """What a file is, and what is accepted in its place."""
+    """Kind of a file, and what is accepted in its place."""
 
     what: str
     accepted: str
@@ -60,7 +60,7 @@ _KINDS: dict[bytes, Mistaken] = {
 
 
 def mistaken(start: bytes) -> Mistaken | None:
-    """What content with the first bytes ``start`` is, where it is no text."""
+    """Return what content with the first bytes ``start`` is, where it is no text."""
     if name := packed.misnamed(start):
         return Mistaken(name, _PACKED_ONLY_WHEN)
     small = start[:LOOKED_AT].lstrip().lower()
@@ -73,7 +73,7 @@ def mistaken(start: bytes) -> Mistaken | None:
 
 
 def mistaken_file(path: Path) -> Mistaken | None:
-    """What the bytes of a file are, as it lies there, where they are no text."""
+    """Return what the bytes of a file are, as it lies there, where they are no text."""
     try:
         with path.open("rb") as file:
             start = file.read(LOOKED_AT)

@@ -126,7 +126,8 @@ def unpacked(raw: bytes, label: str) -> IO[bytes]:
 
 
 def damaged(path: Path, problem: Exception) -> str:
-    """What to say of packed data that could not be unpacked; empty where the file was not had."""
+    """Return what to say of packed data that could not be unpacked; empty where the file was not
+    had."""
     kind = COMPRESSIONS.get(_ending(path.name))
     if kind is None or (isinstance(problem, OSError) and problem.errno is not None):
         return ""
@@ -134,7 +135,7 @@ def damaged(path: Path, problem: Exception) -> str:
 
 
 def well_named(path: Path, start: bytes) -> bool:
-    """Whether content that begins with ``start`` is packed as the name of its file says."""
+    """Return whether content that begins with ``start`` is packed as the name of its file says."""
     kind = COMPRESSIONS.get(_ending(path.name))
     return kind is not None and start.startswith(kind.magic)
 

@@ -56,7 +56,7 @@ def first_keys(path: Path) -> Collection[str]:
 
 
 def in_cells(path: Path) -> bool:
-    """Whether all values of the file are text, as in a table."""
+    """Return whether all values of the file are text, as in a table."""
     return kind_of(path) in _TABLES
 
 
@@ -74,22 +74,22 @@ def table_rows(
             other = ""
             if missing or twice:
                 used = "," if kind_of(path) == ".csv" else "\t"
-                found = f"header is {shown(' '.join(header))}"
+                fault = f"header is {shown(' '.join(header))}"
                 if other := other_separator(used.join(cells), used, 2):
-                    found = f"a table of columns separated by {other}, whose {found}"
-                found += f", without {', '.join(map(repr, missing))}" if missing else ""
-                found += f", with {', '.join(map(repr, twice))} twice" if twice else ""
+                    fault = f"a table of columns separated by {other}, whose {fault}"
+                fault += f", without {', '.join(map(repr, missing))}" if missing else ""
+                fault += f", with {', '.join(map(repr, twice))} twice" if twice else ""
                 accepted = "columns " + ", ".join(needed)
                 if other:
                     accepted += ", separated by tabs, or by commas in a file named .csv"
                 elif missing == needed and used == "\t":
                     accepted += ", in a first line; `format: marco` reads tables without a header"
-                report.error(number, found, accepted)
+                report.error(number, fault, accepted)
                 return
         elif len(cells) != len(header):
             plural = "" if len(cells) == 1 else "s"
-            found = f"{len(cells)} column{plural} in {shown(' '.join(cells))}"
-            report.error(number, found, f"{len(header)}, as in the header")
+            fault = f"{len(cells)} column{plural} in {shown(' '.join(cells))}"
+            report.error(number, fault, f"{len(header)}, as in the header")
         else:
             yield number, dict(zip(header, cells, strict=True))
 
@@ -117,9 +117,9 @@ def parquet_rows(
         with parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names
             if missing := [name for name in needed if name not in names]:
-                found = ", ".join(map(shown, names[:8])) or "none"
+                columns = ", ".join(map(shown, names[:8])) or "none"
                 missed = ", ".join(map(repr, missing))
-                report.error(None, f"no column {missed}; found: {found}", ", ".join(needed))
+                report.error(None, f"no column {missed}; found: {columns}", ", ".join(needed))
                 return
             for batch in file.iter_batches(_BATCH):
                 for row in batch.to_pylist():

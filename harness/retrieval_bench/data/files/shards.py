@@ -33,8 +33,8 @@ class Shards:
     paths: tuple[Path, ...]
 
     def name(self, path: Path) -> str:
-        """What tells one of the files from the others."""
-        names = [one.name for one in self.paths]
+        """Return what tells one of the files from the others."""
+        names = [place.name for place in self.paths]
         return path.name if len(set(names)) == len(names) else str(path)
 
 
@@ -98,8 +98,8 @@ def _paths(path: Path) -> list[Path]:
     if path.is_dir():
         return _inside(path)
     if glob.has_magic(str(path)) and not path.exists():
-        found = (Path(name) for name in sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207
-        return [one for one in found if one.is_file()]
+        paths = (Path(name) for name in sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207
+        return [item for item in paths if item.is_file()]
     with suppress(OSError):  # it is told with all other faults when it is read
         path.stat()  # a ValueError: no file can have that name
     return [path]

@@ -67,7 +67,7 @@ def _id_key(location: Location) -> str:
 
 
 def _judgements(location: Location) -> Stream[Judgement]:
-    """Of records, or of a file of TREC's or BEIR's."""
+    """Return the judgements of records, or of a file of TREC's or BEIR's."""
     if kind_of(paths_of(location)[0]) in hub.RECORDS:
         query, document, grade = qrels.BEIR_HEADER
         columns = JudgementColumns(query=query, document=document, grade=grade)

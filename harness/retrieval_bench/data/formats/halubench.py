@@ -154,8 +154,8 @@ def _questions(path: Path, faults: Faults) -> list[_Question]:
         if row_id in seen:
             first, asked = seen[row_id]
             if asked != key:
-                found = f"id {shown(row_id)} again with another question, first at {first}"
-                report.error(place, found, "one id for each row")
+                fault = f"id {shown(row_id)} again with another question, first at {first}"
+                report.error(place, fault, "one id for each row")
                 continue
             report.warn("ids given again with the same question", place, shown(row_id))
         seen.setdefault(row_id, (place, key))
@@ -205,7 +205,8 @@ def _rows(path: Path, faults: Faults) -> Iterator[tuple[Place, dict[str, Any]]]:
 
 
 def _has_columns(path: Path) -> bool:
-    """Whether the first line, or the footer of a parquet file, names what no other layout has."""
+    """Return whether the first line, or the footer of a parquet file, names what no other layout
+    has."""
     if path.name.endswith(".parquet"):
         try:
             with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Where the parts of a BEIR dataset lie: beside one another, or as a hub hands them out.
+"""Places of the parts of a BEIR dataset: beside one another, or as a hub hands them out.
 
 Documents and queries are ``corpus.jsonl`` and ``queries.jsonl``, or the folders ``corpus/`` and
 ``queries/``; judgements are files in ``qrels/``, a ``qrels.tsv`` beside the corpus, or the folders

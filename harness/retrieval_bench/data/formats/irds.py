@@ -36,7 +36,7 @@ _DEEPEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Facts(Documented):
-    """What ir_datasets knows of a dataset, before anything is fetched.
+    """Facts that ir_datasets has of a dataset, before anything is fetched.
 
     Attributes:
         n_documents, n_queries, n_judgements: its size; None where it is not known.
@@ -63,7 +63,7 @@ class Facts(Documented):
 
     @property
     def complete(self) -> bool:
-        """Whether all files are on this machine."""
+        """Return whether all files are on this machine."""
         return not self.missing and not self.by_hand
 
 
@@ -85,7 +85,7 @@ class Fetched(Documented):
 
 
 def is_irds(name: object) -> bool:
-    """Whether a name of a dataset means one of ir_datasets."""
+    """Return whether a name of a dataset means one of ir_datasets."""
     return isinstance(name, str) and name.startswith(PREFIX)
 
 
@@ -113,7 +113,7 @@ def load_irds(name: str, split: str, *, download: bool = False) -> Dataset:
             grade = int(judged.relevance)
             # Judgements by subtopic name a document several times: its best grade counts.
             grades[str(judged.doc_id)] = max(grade, grades.get(str(judged.doc_id), grade))
-        queries = [_query(one) for one in given.queries_iter()]
+        queries = [_query(query) for query in given.queries_iter()]
         language = str(given.docs_lang() or "") if given.has_docs() else ""
         return build_dataset(
             given.dataset_id(),
@@ -202,18 +202,18 @@ def _resolved(name: str, split: str) -> tuple[Any, str]:
                 fix="leave the split out of the name, or out of the options",
             )
         candidates, split = [wanted], last
-    found = [registry[one] for one in candidates if _known(registry, one)]
-    if not found:
+    known = [registry[candidate] for candidate in candidates if _known(registry, candidate)]
+    if not known:
         close = difflib.get_close_matches(wanted, list(registry), n=3, cutoff=0.5)
-        near = f"did you mean {' or '.join(PREFIX + one for one in close)}? " if close else ""
+        near = f"did you mean {' or '.join(PREFIX + item for item in close)}? " if close else ""
         raise ConfigError(
             f"ir_datasets has no dataset {wanted!r}",
             accepted=f"{near}all names: {_CATALOG}",
             fix="correct the name",
         )
-    judged = [one for one in found if one.has_qrels() and one.has_queries()]
+    judged = [dataset for dataset in known if dataset.has_qrels() and dataset.has_queries()]
     if not judged:
-        parts = sorted(one for one in registry if one.startswith(f"{wanted}/"))[:8]
+        parts = sorted(part for part in registry if part.startswith(f"{wanted}/"))[:8]
         raise ConfigError(
             f"{PREFIX}{wanted} has no queries with judgements in split {split!r}",
             accepted=f"a part of it that has, such as {', '.join(parts)}" if parts else "another",
@@ -243,8 +243,8 @@ def _package() -> Any:
 
 @contextmanager
 def _files(given: Any, split: str, *, download: bool) -> Iterator[None]:
-    """Where files are missing: fetched, or an error with all facts; what the network or the package
-    says becomes an error of this project."""
+    """Return where files are missing: fetched, or an error with all facts; what the network or the
+    package says becomes an error of this project."""
     try:
         if download:
             yield
@@ -280,10 +280,10 @@ def _files(given: Any, split: str, *, download: bool) -> Iterator[None]:
 
 
 def _cause(problem: Exception) -> Exception:
-    """Where several hosts were asked and all failed, what the first of them said."""
+    """Say, where several hosts were asked and all failed, what the first of them said."""
     match problem.args:
         case (str(), [(_, Exception()), *_] as failed):
-            said = (one for _, one in failed if not isinstance(one, FileNotFoundError))
+            said = (problem for _, problem in failed if not isinstance(problem, FileNotFoundError))
             return next(said, problem)
     return problem
 
@@ -333,11 +333,11 @@ def _is_here(download: Any) -> bool:
 
 def _facts(given: Any, split: str) -> Facts:
     counts = given.metadata() or {}
-    missing = [one for one in _downloads(given) if not _is_here(one)]
-    addresses = [_address(one) for one in missing]
-    sizes = [one._size_hint for one, url in zip(missing, addresses, strict=True) if url]
-    agreed = dict.fromkeys(str(one.dua).strip() for one in missing if one.dua)
-    places = [_place(one) for one, url in zip(missing, addresses, strict=True) if not url]
+    missing = [download for download in _downloads(given) if not _is_here(download)]
+    addresses = [_address(item) for item in missing]
+    sizes = [download._size_hint for download, url in zip(missing, addresses, strict=True) if url]
+    agreed = dict.fromkeys(str(item.dua).strip() for item in missing if item.dua)
+    places = [_place(download) for download, url in zip(missing, addresses, strict=True) if not url]
     known = all(size is not None for size in sizes)
     n_documents, n_queries, n_judgements = (
         counts.get(kind, {}).get("count") for kind in ("docs", "queries", "qrels")
@@ -358,13 +358,14 @@ def _facts(given: Any, split: str) -> Facts:
 
 
 def _address(download: Any) -> str:
-    """Where a file is fetched from, the host that is asked first; empty where there is none."""
+    """Return where a file is fetched from, the host that is asked first; empty where there is
+    none."""
     urls = (getattr(mirror, "url", "") for mirror in download.mirrors)
     return next((url for url in urls if url), "")
 
 
 def _place(download: Any) -> str:
-    """Where a file that has no address belongs."""
+    """Return where a file that has no address belongs."""
     own = (getattr(mirror, "_path", None) for mirror in download.mirrors)
     return str(next(filter(None, own), download._cache_path))
 
@@ -372,7 +373,7 @@ def _place(download: Any) -> str:
 def _downloads(given: Any) -> list[Any]:
     """The files that a dataset is made of, found in the package's own objects."""
     kind = _package().util.Download
-    found: dict[int, Any] = {}
+    downloads: dict[int, Any] = {}
     seen: set[int] = set()
 
     def walk(value: Any, depth: int) -> None:
@@ -380,7 +381,7 @@ def _downloads(given: Any) -> list[Any]:
             return
         seen.add(id(value))
         if isinstance(value, kind):
-            found[id(value)] = value
+            downloads[id(value)] = value
         elif isinstance(value, list | tuple | dict):
             for part in value.values() if isinstance(value, dict) else value:
                 walk(part, depth + 1)
@@ -391,7 +392,7 @@ def _downloads(given: Any) -> list[Any]:
     for part in ("docs", "queries", "qrels"):
         if getattr(given, f"has_{part}")():
             walk(getattr(given, f"{part}_handler")(), 0)
-    return list(found.values())
+    return list(downloads.values())
 
 
 def _attributes(value: Any) -> Iterable[Any]:
@@ -404,12 +405,12 @@ def _page(given: Any) -> str:
 
 
 def licence_text(facts: Facts) -> str:
-    """What must be agreed to, or where to look."""
+    """Return what must be agreed to, or where to look."""
     return facts.licence or f"not stated by ir_datasets, see {facts.page}"
 
 
 def size_text(facts: Facts) -> str:
-    """How much there is to fetch, for people."""
+    """Return how much there is to fetch, for people."""
     if facts.size_bytes is None:
         return "a size that is not known"
     return f"{facts.size_bytes / 1e6:,.1f} MB"

@@ -95,7 +95,8 @@ def _documents(titled: bool, path: Path, faults: Faults) -> Located[Document]:
 
 
 def _judgements(location: Location) -> Stream[Judgement]:
-    """Of a file of LoTTE, whose lines are objects, or of one of TREC's or BEIR's."""
+    """Return the judgements of a file of LoTTE, whose lines are objects, or of one of TREC's or
+    BEIR's."""
     if first_line(paths_of(location)[0]).lstrip().startswith("{"):
         return file_stream(location, _answers)
     return qrels.judgements(location)

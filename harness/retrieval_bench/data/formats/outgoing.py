@@ -55,19 +55,21 @@ def only_rated(dataset: Dataset, faults: Faults, holder: str) -> None:
     for query_id, grades in dataset.qrels.items():
         for doc_id, grade in grades.items():
             if grade < 0:
-                found = f"document {shown(doc_id)} has grade {grade}, which is not judged"
+                fault = f"document {shown(doc_id)} has grade {grade}, which is not judged"
                 place = f"query {shown(query_id)}"
-                faults.of("judgements").error(place, found, f"0 or more in {holder}")
+                faults.of("judgements").error(place, fault, f"0 or more in {holder}")
 
 
 def relevant(dataset: Dataset, faults: Faults) -> dict[str, list[str]]:
     """Query id -> its relevant documents, of those that have any; for formats in which a document
     is relevant or not named. That there is none at all is reported."""
-    found = {
-        query.id: [one for one, grade in dataset.qrels.get(query.id, {}).items() if grade >= 1]
+    by_query = {
+        query.id: [
+            doc_id for doc_id, grade in dataset.qrels.get(query.id, {}).items() if grade >= 1
+        ]
         for query in dataset.queries
     }
-    kept = {query_id: documents for query_id, documents in found.items() if documents}
+    kept = {query_id: documents for query_id, documents in by_query.items() if documents}
     if dataset.qrels and not kept:
         found_none = "no document is relevant in this split"
         faults.of("judgements").error(None, found_none, "at least one grade of 1 or more")
@@ -75,21 +77,21 @@ def relevant(dataset: Dataset, faults: Faults) -> dict[str, list[str]]:
 
 
 def lost_grades(dataset: Dataset) -> list[str]:
-    """What is lost where a document is relevant or not named, a phrase each."""
+    """Return what is lost where a document is relevant or not named, a phrase each."""
     grades = [grade for of in dataset.qrels.values() for grade in of.values()]
-    found = []
+    lost_grades = []
     if above := sum(grade > 1 for grade in grades):
-        found.append(f"the grades above 1 of {counted(above, 'judgement')}")
+        lost_grades.append(f"the grades above 1 of {counted(above, 'judgement')}")
     if below := sum(grade < 1 for grade in grades):
-        found.append(f"{counted(below, 'judgement')} with a grade below 1")
-    return found
+        lost_grades.append(f"{counted(below, 'judgement')} with a grade below 1")
+    return lost_grades
 
 
 def turns(query: Query) -> list[dict[str, str]]:
     """A conversation, or the one question of a user."""
     if not query.messages:
         return [{"role": "user", "content": query.text}]
-    return [{"role": one.role, "content": one.content} for one in query.messages]
+    return [{"role": message.role, "content": message.content} for message in query.messages]
 
 
 def lost(
@@ -103,32 +105,32 @@ def lost(
     only: Sequence[Query] | None = None,
     held: Collection[str] = (),
 ) -> list[str]:
-    """What is lost of a dataset where none of the named parts is held, a phrase each.
+    """Return what is lost of a dataset where none of the named parts is held, a phrase each.
 
     Args:
         only: the queries that are held, where those without a relevant document are not.
         held: keys of the queries' metadata that are held where the others are not.
     """
-    found = []
+    lost = []
     if not documents and dataset.n_documents:
-        found.append(f"the texts of {counted(dataset.n_documents, 'document')}")
+        lost.append(f"the texts of {counted(dataset.n_documents, 'document')}")
     kept = dataset.queries if unjudged else judged(dataset) if only is None else only
     if left := len(dataset.queries) - len(kept):
         what = "judgement" if only is None else "relevant document"
-        found.append(f"{counted(left, 'query')} without a {what} in this split")
+        lost.append(f"{counted(left, 'query')} without a {what} in this split")
     if not metadata:
         if flagged := sum(not query.answerable for query in kept):
-            found.append(f"the flag of {counted(flagged, 'unanswerable query')}")
+            lost.append(f"the flag of {counted(flagged, 'unanswerable query')}")
         told = (*_FLAGS, *held)
         others = [key for query in kept for key in query.metadata if key not in told]
         if others:
             names = ", ".join(sorted(dict.fromkeys(others))[:5])
-            found.append(f"metadata of queries ({names})")
+            lost.append(f"metadata of queries ({names})")
     if conditions := sum(query.filter is not None for query in kept) * (not filters):
-        found.append(f"the filters of {counted(conditions, 'query')}")
+        lost.append(f"the filters of {counted(conditions, 'query')}")
     if several := sum(len(query.messages) > 1 for query in kept) * (not conversations):
-        found.append(f"the turns of {counted(several, 'conversation')} before the last")
-    return found
+        lost.append(f"the turns of {counted(several, 'conversation')} before the last")
+    return lost
 
 
 _FLAGS = ("answerable", "is_impossible")

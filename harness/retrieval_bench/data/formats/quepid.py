@@ -70,13 +70,16 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
     for query in judged(dataset):
         place = f"query {shown(query.id)}"
         if first.setdefault(query.text, query.id) != query.id:
-            found = f"text {shown(query.text)} is also that of {shown(first[query.text])}"
-            report.error(place, found, "one query for a text, which is what Quepid knows it by")
+            fault = f"text {shown(query.text)} is also that of {shown(first[query.text])}"
+            report.error(place, fault, "one query for a text, which is what Quepid knows it by")
         take_id({"text": query.text}, "text", place, report)
-        for name, text in [("text", query.text), *(("id", one) for one in dataset.qrels[query.id])]:
+        for name, text in [
+            ("text", query.text),
+            *(("id", doc_id) for doc_id in dataset.qrels[query.id]),
+        ]:
             if len(text) > _LONGEST:
-                found = f"{name} {shown(text)} has {len(text):,} characters"
-                report.error(place, found, f"at most {_LONGEST}")
+                fault = f"{name} {shown(text)} has {len(text):,} characters"
+                report.error(place, fault, f"at most {_LONGEST}")
         for document, grade in dataset.qrels[query.id].items():
             rows.writerow([ratings.guarded(query.text), ratings.guarded(document), grade])
     gone = lost(dataset)

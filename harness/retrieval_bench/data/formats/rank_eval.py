@@ -63,9 +63,9 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:
         texts = [looked_up(request, named)] if named else list(_texts(request, templates))
         texts = list(dict.fromkeys(text for text in texts if isinstance(text, str)))
         if len(texts) != 1:
-            found = f"it searches for {', '.join(map(shown, texts)) or 'no text that is known'}"
+            fault = f"it searches for {', '.join(map(shown, texts)) or 'no text that is known'}"
             accepted = "one text; `columns: {queries: {text: params.q}}` says where it is"
-            report.error(place, found, accepted)
+            report.error(place, fault, accepted)
         elif query_id is not None:
             queries.append((place, Query(query_id, texts[0])))
     return Source(
@@ -77,17 +77,17 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:
 
 def _templates(body: Mapping[str, Any]) -> dict[str, Any]:
     """Id of each template -> its source: an object, or text that becomes one."""
-    found: dict[str, Any] = {}
+    templates: dict[str, Any] = {}
     listed = body.get("templates")
-    for one in listed if isinstance(listed, list) else ():
-        template = one.get("template") if isinstance(one, Mapping) else None
+    for entry in listed if isinstance(listed, list) else ():
+        template = entry.get("template") if isinstance(entry, Mapping) else None
         if isinstance(template, Mapping):
-            found[str(one.get("id"))] = template.get("source", template.get("inline"))
-    return found
+            templates[str(entry.get("id"))] = template.get("source", template.get("inline"))
+    return templates
 
 
 def _texts(request: Mapping[str, Any], templates: Mapping[str, Any]) -> Iterator[str]:
-    """What a request searches for."""
+    """Return what a request searches for."""
     if "template_id" not in request:
         yield from _searched(request.get("request"))
         return
@@ -135,7 +135,7 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
     report = faults.of("settings")
     if not isinstance(index, str) or not index:
         report.error(None, f"index is {shown(index)}", "the name of an index")
-    if not isinstance(fields, list) or not all(isinstance(one, str) for one in fields):
+    if not isinstance(fields, list) or not all(isinstance(field, str) for field in fields):
         report.error(None, f"fields is {shown(fields)}", "a list such as [title, text]")
     if not isinstance(metric, Mapping) or len(metric) != 1:
         report.error(None, f"metric is {shown(metric)}", "one such as {precision: {k: 10}}")

@@ -134,7 +134,7 @@ def paragraphs(path: Path, faults: Faults) -> Iterator[tuple[str, str, str, Any]
 
 @dataclass(slots=True)
 class _Corpus:
-    """What one walk over the documents leaves behind.
+    """Record of one walk over the documents.
 
     Attributes:
         texts: of the documents that questions may be about.
@@ -162,12 +162,12 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
     placed: defaultdict[str, list[Query]] = defaultdict(list)
     for query in dataset.queries:
         if query.id in judged or not query.answerable:
-            known = (one for one in about[query.id] if one in corpus.texts)
+            known = (doc_id for doc_id in about[query.id] if doc_id in corpus.texts)
             placed[next(known, corpus.first)].append(query)
     for query_id, (document, *_) in judged.items():
         if document not in corpus.texts and dataset.documents is not None:
-            found = f"relevant document {shown(document)} is not in the corpus"
-            _fault(faults, query_id, found, "a document with a text")
+            fault = f"relevant document {shown(document)} is not in the corpus"
+            _fault(faults, query_id, fault, "a document with a text")
     name = f"{dataset.split}.json"
     lines = _lines(dataset.documents or (), placed)
     described = {"splits": {dataset.split: name}}
@@ -178,16 +178,16 @@ def _check(dataset: Dataset, judged: Mapping[str, Sequence[str]], faults: Faults
     if dataset.documents is None:
         faults.of("documents").error(None, "no corpus", "texts, which are its paragraphs")
     if dataset.unit_key is not None:
-        found = f"judgements are on units, by {dataset.unit_key!r}"
-        faults.of("documents").error(None, found, "judgements on documents; beir holds units")
+        fault = f"judgements are on units, by {dataset.unit_key!r}"
+        faults.of("documents").error(None, fault, "judgements on documents; beir holds units")
     for query_id, documents in judged.items():
         if len(documents) > 1:
-            found = f"it has {len(documents):,} relevant documents"
-            _fault(faults, query_id, found, "one paragraph for a question; beir holds more")
+            fault = f"it has {len(documents):,} relevant documents"
+            _fault(faults, query_id, fault, "one paragraph for a question; beir holds more")
 
 
-def _fault(faults: Faults, query_id: str, found: str, accepted: str) -> None:
-    faults.of("judgements").error(f"query {shown(query_id)}", found, accepted)
+def _fault(faults: Faults, query_id: str, fault: str, accepted: str) -> None:
+    faults.of("judgements").error(f"query {shown(query_id)}", fault, accepted)
 
 
 def _candidates(query: Query, dataset: Dataset) -> list[str]:
@@ -199,24 +199,24 @@ def _candidates(query: Query, dataset: Dataset) -> list[str]:
 
 
 def _walked(dataset: Dataset, wanted: Collection[str]) -> _Corpus:
-    found = _Corpus()
+    corpus = _Corpus()
     seen: set[str] = set()
     for document in dataset.documents or ():
         key = paragraph_id(document.text)
-        found.first = found.first or document.id
-        found.renamed |= key != document.id
-        found.again += key in seen
-        found.keys |= document.metadata.keys()
+        corpus.first = corpus.first or document.id
+        corpus.renamed |= key != document.id
+        corpus.again += key in seen
+        corpus.keys |= document.metadata.keys()
         seen.add(key)
-        if document.id in wanted or document.id == found.first:
-            found.texts[document.id] = document.text
-    return found
+        if document.id in wanted or document.id == corpus.first:
+            corpus.texts[document.id] = document.text
+    return corpus
 
 
 def _lost(
     dataset: Dataset, corpus: _Corpus, placed: Mapping[str, Sequence[Query]]
 ) -> Iterator[str]:
-    """What is lost, a phrase each."""
+    """Return what is lost, a phrase each."""
     if corpus.renamed:
         yield "the ids of documents"
     if corpus.again:

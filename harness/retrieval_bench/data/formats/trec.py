@@ -98,8 +98,8 @@ def tab_topics(path: Path, faults: Faults) -> Located[Query]:
             continue
         topic_id, tab, topic = text.partition("\t")
         if not tab or "\t" in topic:
-            found = f"{'no tab' if not tab else 'more than one tab'} in {shown(text)}"
-            report.error(number, found, "id<TAB>text, or TREC text that begins with <top>")
+            fault = f"{'no tab' if not tab else 'more than one tab'} in {shown(text)}"
+            report.error(number, fault, "id<TAB>text, or TREC text that begins with <top>")
             continue
         query_id = take_id({"id": topic_id.strip()}, "id", number, report)
         if query_id is not None:
@@ -114,8 +114,8 @@ def _topics(field: str, path: Path, faults: Faults) -> Located[Query]:
             continue
         query_id = take_id(fields, "num", number, report)
         if field not in fields:
-            found = ", ".join(f"<{name}>" for name in fields) or "no field"
-            report.error(number, f"no <{field}> in this topic; found: {found}")
+            tags = ", ".join(f"<{name}>" for name in fields) or "no field"
+            report.error(number, f"no <{field}> in this topic; found: {tags}")
         elif query_id is not None:
             used = ("num", field)
             metadata = {name: text for name, text in fields.items() if name not in used}
@@ -141,8 +141,8 @@ def _documents(titled: bool, path: Path, faults: Faults) -> Located[Document]:
     for number, block in _blocks(path, "DOC", faults):
         names = _DOCNO.findall(block)
         if len(names) != 1:
-            found = f"{len(names)} <DOCNO> in this document"
-            report.error(number, found, "<DOCNO>id</DOCNO>, once")
+            fault = f"{len(names)} <DOCNO> in this document"
+            report.error(number, fault, "<DOCNO>id</DOCNO>, once")
             continue
         doc_id = take_id({"DOCNO": names[0].strip()}, "DOCNO", number, report)
         if doc_id is None:

@@ -116,8 +116,8 @@ def columns_of(start: str) -> tuple[str, ...]:
 
 
 def looks_ranked(scores: Iterable[Sequence[float] | NDArray[np.float64]]) -> bool:
-    """Whether scores are ranks: those of every query are the numbers from 1 (or 0) on, each once,
-    and not in every query best first.
+    """Return whether scores are ranks: those of every query are the numbers from 1 (or 0) on, each
+    once, and not in every query best first.
 
     Args:
         scores: of each query, in the order of its lines.
@@ -250,7 +250,7 @@ def _has_only_tabs(batch: bytes) -> bool:
 
 
 def _count_words(batch: bytes) -> NDArray[np.intp]:
-    """How many words each line has, where ``batch`` ends with a line feed."""
+    """Return how many words each line has, where ``batch`` ends with a line feed."""
     codes = np.frombuffer(batch, dtype=np.uint8)
     blank = (codes == ord(" ")) | (codes - np.uint8(ord("\t")) < len("\t\n\v\f\r"))
     ends = np.flatnonzero(blank[1:] & ~blank[:-1]) + 1

@@ -101,7 +101,7 @@ def open_questions(files: Files, columns: Columns, faults: Faults, usual: Usual)
     report = faults.of(rows_read.label)
     questions = _merged(rows_read.read(faults), report)
     corpus = document_stream(files.documents, columns.documents) if files.documents else None
-    texts = {text for one in questions for _, text in one.sources if text is not None}
+    texts = {text for question in questions for _, text in question.sources if text is not None}
     judgements = (
         _judged_passages(questions)
         if corpus is None
@@ -110,11 +110,13 @@ def open_questions(files: Files, columns: Columns, faults: Faults, usual: Usual)
     if corpus is None and texts:
         corpus = Stream(rows_read.label, partial(_documents, rows_read), rows_read.paths)
     queries: list[tuple[Place, Query]] = []
-    for one in questions:
-        query = one.first.query
-        metadata = {**query.metadata, "answers": list(one.answers)} if one.answers else None
-        found = Query(query.id, query.text, query.messages, metadata or query.metadata)
-        queries.append((one.first.place, found))
+    for question in questions:
+        query = question.first.query
+        metadata = (
+            {**query.metadata, "answers": list(question.answers)} if question.answers else None
+        )
+        new = Query(query.id, query.text, query.messages, metadata or query.metadata)
+        queries.append((question.first.place, new))
     label = rows_read.label
     return Source(corpus, held_stream(label, queries), held_stream(label, list(judgements)))
 
@@ -126,22 +128,24 @@ def _placed(
 
 
 def _judged_passages(questions: Sequence[_Question]) -> Iterator[tuple[Place, Judgement]]:
-    for one in questions:
-        ids = {_id_of(*source): place for source, place in one.sources.items()}
+    for question in questions:
+        ids = {_id_of(*source): place for source, place in question.sources.items()}
         for doc_id, place in ids.items():
-            yield place, Judgement(one.first.query.id, doc_id, 1)
+            yield place, Judgement(question.first.query.id, doc_id, 1)
 
 
 def _judged_in(
     corpus: Stream[Document], questions: Sequence[_Question], report: FileFaults, *, drop: bool
 ) -> Iterator[tuple[Place, Judgement]]:
-    sought = {folded(text) for one in questions for id_, text in one.sources if not id_ and text}
+    sought = {
+        folded(text) for question in questions for id_, text in question.sources if not id_ and text
+    }
     unread = Faults()
-    found = holders((document for _, document in corpus.read(unread)), sought)
-    for one in questions:
+    in_documents = holders((document for _, document in corpus.read(unread)), sought)
+    for question in questions:
         judged: dict[str, Place] = {}
-        for (given, text), place in one.sources.items():
-            ids = [given] if given is not None else found[folded(text or "")]
+        for (given, text), place in question.sources.items():
+            ids = [given] if given is not None else in_documents[folded(text or "")]
             if not ids and drop:
                 report.warn("sources that no document contains, dropped", place, shown(text))
             elif not ids and not unread.count:  # else the corpus is at fault, and says so
@@ -155,7 +159,7 @@ def _judged_in(
                 report.warn(kind, place, f"{shown(text)} in {len(ids):,}")
             judged |= dict.fromkeys(ids, place)
         for doc_id, place in judged.items():
-            yield place, Judgement(one.first.query.id, doc_id, 1)
+            yield place, Judgement(question.first.query.id, doc_id, 1)
 
 
 def _documents(rows_read: Stream[_Row], faults: Faults) -> Located[Document]:
@@ -171,8 +175,8 @@ def _documents(rows_read: Stream[_Row], faults: Faults) -> Located[Document]:
             before = texts.setdefault(key, text)
             places.setdefault(key, place)
             if folded(before) != folded(text):
-                found = f"document {shown(key)} has another text than at {report.at(places[key])}"
-                report.error(place, found, "one text for an id")
+                fault = f"document {shown(key)} has another text than at {report.at(places[key])}"
+                report.error(place, fault, "one text for an id")
             texts[key] = min(before, text)
     for key, text in texts.items():
         yield places[key], Document(key, text)
@@ -186,17 +190,17 @@ def _merged(read: Located[_Row], report: FileFaults) -> list[_Question]:
     questions: dict[str, _Question] = {}
     for place, given in read:
         row = replace(given, place=place)
-        one = questions.setdefault(row.query.id, _Question(row))
-        first = one.first
+        question = questions.setdefault(row.query.id, _Question(row))
+        first = question.first
         if folded(first.query.text) != folded(row.query.text):
-            found = f"id {shown(row.query.id)} again with another question"
-            report.error(row.place, f"{found}, first at {report.at(first.place)}", "one for an id")
+            fault = f"id {shown(row.query.id)} again with another question"
+            report.error(row.place, f"{fault}, first at {report.at(first.place)}", "one for an id")
         if not row.sources and row.query.answerable:
             kind = "rows without a source, which judge nothing"
             report.warn(kind, row.place, shown(row.query.text))
-        one.answers |= dict.fromkeys(row.answers)
+        question.answers |= dict.fromkeys(row.answers)
         for source in row.sources:
-            one.sources.setdefault(source, row.place)
+            question.sources.setdefault(source, row.place)
     return list(questions.values())
 
 
@@ -216,13 +220,13 @@ def _rows(
     for place, raw in rows(path, columns, faults):
         record = usual.prepared(raw)
         try:
-            found = {key: _first(record, several) for key, several in names.items()}
+            fields = {key: _first(record, several) for key, several in names.items()}
         except LiteralError as problem:
             report.error(place, f"a cell holds {problem}", ACCEPTED)
             continue
-        missing = [key for key in ("question", "sources") if found[key] is None]
-        missing += [key for key in names if getattr(named, key) and found[key] is None]
-        if found["documents"] is not None and named.sources is None:
+        missing = [key for key in ("question", "sources") if fields[key] is None]
+        missing += [key for key in names if getattr(named, key) and fields[key] is None]
+        if fields["documents"] is not None and named.sources is None:
             missing = [key for key in missing if key != "sources"]
         for key in dict.fromkeys(missing):
             has = ", ".join(shown(name) for name in list(raw)[:8]) or "nothing"
@@ -232,7 +236,7 @@ def _rows(
             return
         if not missing:
             metadata = _metadata(rest(record, used), path, place, report)
-            row = _row(found, metadata, usual, place, report, cells=cells)
+            row = _row(fields, metadata, usual, place, report, cells=cells)
             if row is not None:
                 yield row
     for name, column in cells.items():
@@ -241,7 +245,7 @@ def _rows(
 
 
 def _first(record: Record, names: Sequence[str]) -> Any:
-    """What is under the first of ``names`` that is there; None where none is."""
+    """Return what is under the first of ``names`` that is there; None where none is."""
     values = (looked_up(record, name) for name in names)
     return next((value for value in values if value is not None), None)
 
@@ -268,7 +272,7 @@ def _row(
         if own is None:
             return None
         query_id = own
-    texts = [one for one in map(usual.source, texts) if folded(one)]
+    texts = [item for item in map(usual.source, texts) if folded(item)]
     if given and texts and len(given) != len(texts):
         both = f"{len(given)} ids of documents and {len(texts)} sources"
         report.error(place, both, "as many of both")
@@ -317,10 +321,10 @@ def _texts(
     given = _items(name, value, place, report, cells)
     if given is None:
         return None
-    texts = [one.get("page_content") if isinstance(one, Mapping) else one for one in given]
+    texts = [item.get("page_content") if isinstance(item, Mapping) else item for item in given]
     held = [text for text in texts if isinstance(text, str)]
     if len(held) < len(texts):
-        wrong = next(one for one, text in zip(given, texts, strict=True) if text not in held)
+        wrong = next(item for item, text in zip(given, texts, strict=True) if text not in held)
         report.error(place, f"{name} holds {shown(wrong)}", _TEXTS)
         return None
     return [text for text in held if text.strip()]
@@ -334,11 +338,11 @@ def _ids(
     given = _items("documents", value, place, report, cells)
     if given is None:
         return None
-    if any(isinstance(one, list) and len(one) > 1 for one in given):
+    if any(isinstance(item, list) and len(item) > 1 for item in given):
         report.warn(_GROUPS, place)
-    flat = [each for one in given for each in (one if isinstance(one, list) else [one])]
-    ids = [take_id({"documents": one}, "documents", place, report) for one in flat]
-    return None if None in ids else [one for one in ids if one is not None]
+    flat = [each for item in given for each in (item if isinstance(item, list) else [item])]
+    ids = [take_id({"documents": item}, "documents", place, report) for item in flat]
+    return None if None in ids else [doc_id for doc_id in ids if doc_id is not None]
 
 
 def _items(
@@ -364,13 +368,13 @@ def _items(
     return [value] if items is None else items
 
 
-def _metadata(found: Record, path: Path, place: Place, report: FileFaults) -> Record:
-    flag = found.get("answerable")
+def _metadata(record: Record, path: Path, place: Place, report: FileFaults) -> Record:
+    flag = record.get("answerable")
     if in_cells(path) and isinstance(flag, str):
-        found = {key: value for key, value in found.items() if key != "answerable"}
+        record = {key: value for key, value in record.items() if key != "answerable"}
         known = yes_or_no(flag, "answerable", place, report)
-        return found if known is None else {**found, "answerable": known}
-    return found
+        return record if known is None else {**record, "answerable": known}
+    return record
 
 
 def _shown(value: Any) -> str:

@@ -53,15 +53,15 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
     )
 
 
-def _example(one: Answered) -> Iterator[str]:
-    query = one.query
-    outputs: dict[str, Any] = {"answer": one_or_all(one.answers)} if one.answers else {}
-    if all(one.texts):
-        outputs["contexts"] = list(one.texts)
+def _example(answered: Answered) -> Iterator[str]:
+    query = answered.query
+    outputs: dict[str, Any] = {"answer": one_or_all(answered.answers)} if answered.answers else {}
+    if all(answered.texts):
+        outputs["contexts"] = list(answered.texts)
     example = {
         "id": query.id,
         "inputs": {"messages": turns(query)} if query.messages else {"question": query.text},
-        "outputs": {**outputs, _IDS: list(one.documents)},
+        "outputs": {**outputs, _IDS: list(answered.documents)},
         **other_metadata(query),
     }
     yield json_line(example, f"query {query.id}")

@@ -35,18 +35,18 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
     return outgoing(dataset, questions, _rows, metadata=True)
 
 
-def _rows(one: Answered) -> Iterator[str]:
-    sources = zip(one.documents, one.texts, strict=True)
+def _rows(answered: Answered) -> Iterator[str]:
+    sources = zip(answered.documents, answered.texts, strict=True)
     for document, text in [*sources] or [("", "")]:
         row = {
-            "id": one.query.id,
-            "question": one.query.text,
-            "answer": one_or_all(one.answers),
+            "id": answered.query.id,
+            "question": answered.query.text,
+            "answer": one_or_all(answered.answers),
             "quote": one_or_all([text]),
             "doc_id": one_or_all([document]),
-            **other_metadata(one.query),
+            **other_metadata(answered.query),
         }
-        yield json_line(row, f"query {one.query.id}")
+        yield json_line(row, f"query {answered.query.id}")
 
 
 FORMAT = DataFormat(

@@ -74,25 +74,25 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
     """A row for each query with a relevant document; the first of its answers is the reference. Its
     ``id`` is passed over by Ragas."""
     questions = answered(dataset, USUAL, faults, unanswerable=False)
-    for one in questions:
-        if one.answers and looks_listed(one.answers[0]):
-            found = f"answer {shown(one.answers[0])} would be read as a list"
-            place = f"query {shown(one.query.id)}"
-            faults.of("queries").error(place, found, "a text that is no list; beir holds it")
+    for question in questions:
+        if question.answers and looks_listed(question.answers[0]):
+            fault = f"answer {shown(question.answers[0])} would be read as a list"
+            place = f"query {shown(question.query.id)}"
+            faults.of("queries").error(place, fault, "a text that is no list; beir holds it")
     gone = []
-    if several := sum(len(one.answers) > 1 for one in questions):
+    if several := sum(len(question.answers) > 1 for question in questions):
         gone.append(f"all answers but the first of {counted(several, 'query')}")
     return outgoing(dataset, questions, _row, gone=[*gone, *lost_contexts(questions)])
 
 
-def _row(one: Answered) -> Iterator[str]:
-    row: dict[str, Any] = {"id": one.query.id, "user_input": one.query.text}
-    if one.answers:
-        row["reference"] = one.answers[0]
-    if all(one.texts):
-        row["reference_contexts"] = list(one.texts)
-    row["reference_context_ids"] = list(one.documents)
-    yield json_line(row, f"query {one.query.id}")
+def _row(answered: Answered) -> Iterator[str]:
+    row: dict[str, Any] = {"id": answered.query.id, "user_input": answered.query.text}
+    if answered.answers:
+        row["reference"] = answered.answers[0]
+    if all(answered.texts):
+        row["reference_contexts"] = list(answered.texts)
+    row["reference_context_ids"] = list(answered.documents)
+    yield json_line(row, f"query {answered.query.id}")
 
 
 FORMAT = DataFormat(

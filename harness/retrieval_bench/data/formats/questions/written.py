@@ -50,7 +50,7 @@ def answered(
     judged = relevant(dataset, faults)
     texts = _texts(dataset, {document for of in judged.values() for document in of})
     report = faults.of("queries")
-    found = []
+    answered = []
     for query in dataset.queries:
         if query.id not in judged and (query.answerable or not unanswerable):
             continue
@@ -60,24 +60,24 @@ def answered(
         documents = judged.get(query.id, [])
         own = [texts.get(document, "") for document in documents]
         own = [text if folded(usual.source(text)) else "" for text in own]
-        found.append(Answered(query, answers_of(query), documents, own))
-    return found
+        answered.append(Answered(query, answers_of(query), documents, own))
+    return answered
 
 
 def _texts(dataset: Dataset, wanted: Collection[str]) -> dict[str, str]:
     """The texts of documents or units, one walk over the corpus."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    texts_of: defaultdict[str, list[str]] = defaultdict(list)
     for document in dataset.documents or ():
         name = dataset.unit_of.get(document.id, "") if dataset.unit_key else document.id
         if name in wanted:
-            found[name].append(document.text)
-    return {name: "\n".join(texts) for name, texts in found.items()}
+            texts_of[name].append(document.text)
+    return {name: "\n".join(texts) for name, texts in texts_of.items()}
 
 
 def answers_of(query: Query) -> list[str]:
     """The texts of the answers in the metadata of a query, distinct; none that is labelled as
     wrong."""
-    texts = (_answer(one) for one in _given(query))
+    texts = (_answer(item) for item in _given(query))
     return list(dict.fromkeys(text for text in texts if text is not None and text.strip()))
 
 
@@ -124,7 +124,7 @@ def outgoing(
         metadata, conversations: what is not lost, as of :func:`.outgoing.lost`.
     """
     name = f"questions.{dataset.split}.jsonl"
-    files: dict[str, Iterable[str]] = {name: [one for of in questions for one in lines(of)]}
+    files: dict[str, Iterable[str]] = {name: [line for of in questions for line in lines(of)]}
     described: dict[str, Any] = {}
     if dataset.documents is not None:
         files[CORPUS] = document_lines(dataset, "id")
@@ -132,7 +132,7 @@ def outgoing(
     described["splits"] = {dataset.split: name}
     if columns:
         described["columns"] = {"rows": dict(columns)}
-    queries = [one.query for one in questions]
+    queries = [question.query for question in questions]
     told = lost(
         dataset,
         documents=True,
@@ -147,19 +147,19 @@ def outgoing(
 
 
 def lost_contexts(questions: Sequence[Answered]) -> list[str]:
-    """What is lost where the texts of a row must be as many as its documents."""
-    partly = sum(any(one.texts) and not all(one.texts) for one in questions)
+    """Return what is lost where the texts of a row must be as many as its documents."""
+    partly = sum(any(question.texts) and not all(question.texts) for question in questions)
     if not partly:
         return []
     return [f"the contexts of {counted(partly, 'query')} with a relevant document without a text"]
 
 
 def _lost_answers(queries: Sequence[Query]) -> list[str]:
-    given = [one for query in queries for one in _given(query)]
-    without = sum(_answer(one) is None for one in given)
-    found = []
-    if bare := sum(isinstance(one, Mapping) and _answer(one) is not None for one in given):
-        found.append(f"all but the text of {counted(bare, 'answer')}")
+    given = [item for query in queries for item in _given(query)]
+    without = sum(_answer(item) is None for item in given)
+    lost_answers = []
+    if bare := sum(isinstance(item, Mapping) and _answer(item) is not None for item in given):
+        lost_answers.append(f"all but the text of {counted(bare, 'answer')}")
     if without:
-        found.append(f"{counted(without, 'answer')} without a text, or labelled as wrong")
-    return found
+        lost_answers.append(f"{counted(without, 'answer')} without a text, or labelled as wrong")
+    return lost_answers
