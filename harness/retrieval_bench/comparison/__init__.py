@@ -1,1 +1,1 @@
-"""Which system is better, and why: pairs of runs to differences with verdicts."""
+"""Decision which system is better, and why: pairs of runs to differences with verdicts."""

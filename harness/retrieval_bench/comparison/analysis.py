@@ -90,7 +90,7 @@ class Analysis:
     @property
     def recommendations(self) -> tuple[Recommendation, ...]:
         """One for each dataset."""
-        return tuple(one.recommendation for one in self.groups)
+        return tuple(group.recommendation for group in self.groups)
 
 
 def analyse(comparison: Comparison, sources: Sequence[Dataset | str]) -> Analysis:
@@ -101,7 +101,7 @@ def analyse(comparison: Comparison, sources: Sequence[Dataset | str]) -> Analysi
     """
     parts = zip(comparison.groups, sources, comparison.recommendations, strict=True)
     groups = tuple(_group(*part) for part in parts)
-    return Analysis(replace(comparison, groups=tuple(one.group for one in groups)), groups)
+    return Analysis(replace(comparison, groups=tuple(group.group for group in groups)), groups)
 
 
 def _group(
@@ -126,7 +126,7 @@ def _group(
         "",
         tuple(slicings),
         queries,
-        tuple(one for one in ledgers if one is not None),
+        tuple(ledger for ledger in ledgers if ledger is not None),
         {name: reached(run, source, metric, level) for name, run in named},
     )
 
@@ -134,8 +134,8 @@ def _group(
 def query_values(
     group: DatasetComparison, dataset: Dataset, best: str | None
 ) -> QueryValues | None:
-    """Of the systems of a group that can be compared with ``best`` (with the first one that can be
-    with any, where it is None); None where there are no two.
+    """Return the query values of the systems of a group that can be compared with ``best`` (with
+    the first one that can be with any, where it is None); None where there are no two.
 
     The pair at first is the best system and the highest mean among the others.
     """
@@ -150,7 +150,7 @@ def query_values(
     runs = [group.runs[at] for at in places]
     names = [group.names[at] for at in places]
     query_ids = run.evaluation.query_ids
-    values = np.column_stack([_values(one, metric, query_ids) for one in runs])
+    values = np.column_stack([_values(run, metric, query_ids) for run in runs])
     b = names.index(main)
     others = [at for at in range(len(names)) if at != b]
     a = max(others, key=lambda at: values[:, at].mean())
@@ -164,13 +164,13 @@ def query_values(
         query_ids,
         values,
         tuple(explained),
-        tuple(one.ceilings((metric,)) for one in explained),
-        tuple(part for one in explained for part in _partitions(one, query_ids)),
+        tuple(explanation.ceilings((metric,)) for explanation in explained),
+        tuple(part for explanation in explained for part in _partitions(explanation, query_ids)),
     )
 
 
 def _values(run: Run, metric: Metric, query_ids: Sequence[str]) -> NDArray[np.float64]:
-    """Of ``query_ids``, which the run finished in some order."""
+    """Return the values of ``query_ids``, which the run finished in some order."""
     values = run.evaluation.values(metric)
     if run.evaluation.query_ids == tuple(query_ids):
         return values
@@ -190,7 +190,7 @@ def _explained(
 
 
 def _partitions(explained: Explanation, query_ids: Sequence[str]) -> list[Partition]:
-    """By legs and by fusion, in the order of ``query_ids``."""
+    """Return by legs and by fusion, in the order of ``query_ids``."""
     place = {query_id: at for at, query_id in enumerate(explained.query_ids)}
     order = [place[query_id] for query_id in query_ids]
     return [
@@ -207,7 +207,7 @@ def _partitions(explained: Explanation, query_ids: Sequence[str]) -> list[Partit
 
 @dataclass(frozen=True, slots=True)
 class Compared(Documented):
-    """What ``compare --format json`` prints: figures, answers, and slices where there are some.
+    """Document of ``compare --format json``: figures, answers, and slices where there are some.
 
     Attributes:
         comparison: of runs.

@@ -96,7 +96,7 @@ class Comparison(Documented):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Those of all datasets, each once."""
+        """Return those of all datasets, each once."""
         return tuple(dict.fromkeys(metric for group in self.groups for metric in group.metrics))
 
     @property
@@ -106,17 +106,17 @@ class Comparison(Documented):
 
     @property
     def judged(self) -> tuple[DatasetComparison, ...]:
-        """Those on datasets where something is judged."""
+        """Return those on datasets where something is judged."""
         return tuple(group for group in self.groups if not isinstance(group, Unjudged))
 
     @property
     def unjudged(self) -> tuple[Unjudged, ...]:
-        """Those on datasets where nothing is."""
+        """Return those on datasets where nothing is."""
         return tuple(group for group in self.groups if isinstance(group, Unjudged))
 
     @property
     def why_nothing(self) -> str | None:
-        """Why no run can be compared with another; None where one can."""
+        """Return why no run can be compared with another; None where one can."""
         unjudged = {Verdict.NOT_COMPARABLE, Verdict.MISSING}
         if any(delta.verdict not in unjudged for delta in self.deltas):
             return None
@@ -126,21 +126,21 @@ class Comparison(Documented):
 
     @property
     def recommendations(self) -> tuple[Recommendation, ...]:
-        """Which system to take on each dataset, by the first metric there, and why."""
+        """Return which system to take on each dataset, by the first metric there, and why."""
         return tuple(group.recommended(self.margin) for group in self.groups)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Of all datasets; where there are several, each says which."""
-        one = len(self.groups) == 1
+        """Return the warnings of all datasets; where there are several, each says which."""
+        single = len(self.groups) == 1
         return tuple(
-            text if one else f"{group.dataset}: {text}"
+            text if single else f"{group.dataset}: {text}"
             for group in self.groups
             for text in group.warnings
         )
 
     def board(self, metric: Metric) -> Board:
-        """Systems x datasets where something is judged, by one metric."""
+        """Systems x datasets where something is judged, by single metric."""
         groups = self.judged
         means = np.full((len(self.names), len(groups)), np.nan)
         for column, group in enumerate(groups):
@@ -166,17 +166,18 @@ class Comparison(Documented):
     @property
     def latency(self) -> list[OnDataset[LatencyDelta]]:
         """Every pair's times, call by call."""
-        return [OnDataset(group.dataset, one) for group in self.groups for one in group.latency]
+        return [OnDataset(group.dataset, delta) for group in self.groups for delta in group.latency]
 
     @property
     def until_decided(self) -> list[OnDataset[Asked]]:
-        """What was asked of systems that were measured until decided, for each such dataset."""
+        """Return what was asked of systems that were measured until decided, for each such
+        dataset."""
         groups = [group for group in self.groups if isinstance(group, UntilDecided)]
         return [OnDataset(group.dataset, group.asked) for group in groups]
 
     @property
     def likeness(self) -> list[OnDataset[Likeness]]:
-        """How alike the systems answer, for each dataset where nothing is judged."""
+        """Return how alike the systems answer, for each dataset where nothing is judged."""
         return [OnDataset(group.dataset, group.likeness) for group in self.unjudged]
 
     @property
@@ -312,8 +313,8 @@ def watch(
     margin: float = MARGIN,
     baseline: str | None = None,
 ) -> Watch:
-    """What looks at every query of systems that are measured until their pairs are decided, and
-    says when that is; :func:`compare_runs` comes to the same of the runs.
+    """Return what looks at every query of systems that are measured until their pairs are decided,
+    and says when that is; :func:`compare_runs` comes to the same of the runs.
 
     Args:
         names: of the systems, told apart.

@@ -23,7 +23,8 @@ from retrieval_bench.stats.resampling import RESAMPLES
 
 
 class SpeedUp(NamedTuple):
-    """How many times as fast one system is as another, with the 98 % interval; above 1 = faster."""
+    """Ratio of the times of two systems: how many times as fast one is as another, with the 98 %
+    interval; above 1 = faster."""
 
     times: float
     ci98: tuple[float, float] | None
@@ -49,7 +50,8 @@ class Recommendation(Documented):
 
 
 class Systems(NamedTuple):
-    """What is held against each other: the first fields of a :class:`DatasetComparison`."""
+    """Systems that are held against each other: the first fields of a
+    :class:`DatasetComparison`."""
 
     dataset: str
     runs: tuple[Run, ...]
@@ -83,7 +85,7 @@ class DatasetComparison(ABC):
 
     @abstractmethod
     def recommended(self, margin: float) -> Recommendation:
-        """Which system to take, by the first metric, and why; see :mod:`.recommendation`."""
+        """Return which system to take, by the first metric, and why; see :mod:`.recommendation`."""
 
     brackets: ClassVar[str] = HOW_BRACKETED
     """What the interval of a difference is."""
@@ -93,17 +95,17 @@ class DatasetComparison(ABC):
 
     @property
     def sentence(self) -> str:
-        """How far it was measured, where that was not settled beforehand; else empty."""
+        """Return how far it was measured, where that was not settled beforehand; else empty."""
         return ""
 
     @property
     def meaning(self) -> str:
-        """What verdicts and intervals are, where they are not those of tests; else empty."""
+        """Return what verdicts and intervals are, where they are not those of tests; else empty."""
         return ""
 
     @property
     def extent(self) -> str:
-        """How many queries the means are over, from the fewest to the most."""
+        """Return how many queries the means are over, from the fewest to the most."""
         counts = sorted({run.evaluation.means[0].n for run in self.runs})
         if len(counts) == 1:
             return counted(counts[0], "query")
@@ -126,20 +128,20 @@ class DatasetComparison(ABC):
 
     def beaten(self, metric: Metric | str) -> dict[str, list[int]]:
         """System -> places of the systems that it was shown to be better than."""
-        found: dict[str, list[int]] = {name: [] for name in self.names}
+        beaten_by: dict[str, list[int]] = {name: [] for name in self.names}
         for delta in self.of(metric):
             if delta.verdict is Verdict.BETTER:
-                found[delta.b].append(self.names.index(delta.a))
+                beaten_by[delta.b].append(self.names.index(delta.a))
             elif delta.verdict is Verdict.WORSE:
-                found[delta.a].append(self.names.index(delta.b))
-        return {name: sorted(places) for name, places in found.items()}
+                beaten_by[delta.a].append(self.names.index(delta.b))
+        return {name: sorted(places) for name, places in beaten_by.items()}
 
     def mean(self, name: str, metric: Metric) -> float:
-        """Of one system."""
+        """Return the mean of one system."""
         return self.runs[self.names.index(name)].evaluation.mean(metric).mean
 
     def speed_up(self, name: str, than: str) -> SpeedUp | None:
-        """How many times as fast ``name`` is, over its typical calls; None = not known."""
+        """Return how many times as fast ``name`` is, over its typical calls; None = not known."""
         delta = self._typical(name, than)
         if delta is None or not delta.ratio:
             return None
@@ -149,23 +151,23 @@ class DatasetComparison(ABC):
         return SpeedUp(1 / delta.ratio, None if ends is None else (1 / ends[1], 1 / ends[0]))
 
     def is_faster(self, name: str, than: str) -> bool:
-        """Whether ``name`` was shown to be faster."""
+        """Return whether ``name`` was shown to be faster."""
         delta = self._typical(name, than)
         if delta is None:
             return False
         return delta.verdict is (Verdict.BETTER if delta.b == name else Verdict.WORSE)
 
     def saved_ms(self, name: str, than: str) -> float | None:
-        """How far the p50 of ``name`` is below that of ``than``; None = not known."""
+        """Return how far the p50 of ``name`` is below that of ``than``; None = not known."""
         own, other = (
-            self.runs[self.names.index(one)].summary.latency_ms.at("p50").value
-            for one in (name, than)
+            self.runs[self.names.index(system)].summary.latency_ms.at("p50").value
+            for system in (name, than)
         )
         return None if own is None or other is None else float(other - own)
 
-    def _typical(self, one: str, other: str) -> LatencyDelta | None:
+    def _typical(self, name: str, other: str) -> LatencyDelta | None:
         for delta in self.latency:
-            if {delta.a, delta.b} == {one, other} and delta.what == "typical":
+            if {delta.a, delta.b} == {name, other} and delta.what == "typical":
                 return delta if delta.ratio is not None else None
         return None
 

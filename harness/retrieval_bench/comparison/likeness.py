@@ -55,8 +55,8 @@ def shared(a: Positions, b: Positions) -> Positions:
     (keys_a, ranks_a), (keys_b, ranks_b) = _keyed(a, size), _keyed(b, size)
     both, at_a, at_b = np.intersect1d(keys_a, keys_b, assume_unique=True, return_indices=True)
     deeper = np.maximum(ranks_a[at_a], ranks_b[at_b])
-    found = np.bincount(both // size * depth + deeper, minlength=n * depth)
-    return np.asarray(found.reshape(n, depth).cumsum(axis=1))
+    counts = np.bincount(both // size * depth + deeper, minlength=n * depth)
+    return np.asarray(counts.reshape(n, depth).cumsum(axis=1))
 
 
 def _keyed(rows: Positions, size: int) -> tuple[Positions, Positions]:
@@ -107,7 +107,7 @@ def _lengths(rows: Positions) -> Positions:
 
 @dataclass(frozen=True, slots=True)
 class PairLikeness(Documented):
-    """How alike two systems answer.
+    """Likeness of two systems.
 
     Attributes:
         a, b: the systems.
@@ -133,7 +133,7 @@ class TitledDocument(TypedDict):
 
 
 class FirstDocuments(TypedDict):
-    """What a system returned at first.
+    """First documents of a system.
 
     Attributes:
         name: of the system.
@@ -177,7 +177,9 @@ class Differing(Documented):
         return [
             {
                 "name": name,
-                "documents": [{"id": one, "title": self.titles.get(one)} for one in doc_ids],
+                "documents": [
+                    {"id": doc_id, "title": self.titles.get(doc_id)} for doc_id in doc_ids
+                ],
             }
             for name, doc_ids in self.first.items()
         ]
@@ -185,7 +187,7 @@ class Differing(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Likeness(Documented):
-    """How alike the systems of one dataset answer.
+    """Likeness of the systems of one dataset.
 
     Attributes:
         k: lists are cut there.
@@ -206,14 +208,14 @@ class Likeness(Documented):
 
     def silent(self) -> Likeness:
         """The same without any text."""
-        bare = tuple(replace(one, text="", titles={}) for one in self.differing)
+        bare = tuple(replace(differing, text="", titles={}) for differing in self.differing)
         return replace(self, differing=bare, without_texts="texts were left out")
 
 
 def likeness(
     names: Sequence[str], runs: Sequence[Run], pairs: Sequence[tuple[int, int]]
 ) -> Likeness:
-    """How alike ``runs`` on the same queries answer.
+    """Return how alike ``runs`` on the same queries answer.
 
     Args:
         names: of the systems, told apart.
@@ -222,16 +224,16 @@ def likeness(
     k = min(run.summary.k for run in runs)
     lists = _aligned(names, runs, k)
     values = np.full((2, len(lists.query_ids), len(pairs)), np.nan)
-    found = []
+    likenesses = []
     for at, (i, j) in enumerate(pairs):
         rows = np.flatnonzero(lists.answered[i] & lists.answered[j])
         a, b = lists.lists[i][rows], lists.lists[j][rows]
         values[0, rows, at], values[1, rows, at] = overlap(a, b), rank_biased_overlap(a, b)
         same = int(np.count_nonzero((a == b).all(axis=1)))
-        found.append(
+        likenesses.append(
             PairLikeness(names[i], names[j], len(rows), *_means(values[:, rows, at]), same)
         )
-    return Likeness(k, tuple(found), _differing(lists, values))
+    return Likeness(k, tuple(likenesses), _differing(lists, values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +255,13 @@ class _Aligned:
     def first(self, at: int) -> dict[str, tuple[str, ...]]:
         """System -> the ids of its first documents for a query, if it answered."""
         return {
-            name: tuple(self.doc_ids[one] for one in rows[at, :DOCUMENTS].tolist() if one != NONE)
+            name: tuple(self.doc_ids[doc] for doc in rows[at, :DOCUMENTS].tolist() if doc != NONE)
             for name, rows, answered in zip(self.names, self.lists, self.answered, strict=True)
             if answered[at]
         }
 
     def differ(self, at: int) -> bool:
-        """Whether two systems answered a query with different lists."""
+        """Return whether two systems answered a query with different lists."""
         rows = [rows[at] for rows, of in zip(self.lists, self.answered, strict=True) if of[at]]
         return any(not np.array_equal(rows[0], row) for row in rows[1:])
 
@@ -282,7 +284,7 @@ def _differing(lists: _Aligned, values: Floats) -> tuple[Differing, ...]:
 
 
 def _means(values: Floats) -> tuple[Mean, Mean]:
-    """Of the two measures, (2, queries)."""
+    """Return the means of the two measures, (2, queries)."""
     n = values.shape[1]
     ends = mean_intervals(values.T, [SHARE, SHARE])
     overlaps, rbos = (
@@ -299,7 +301,11 @@ def _means(values: Floats) -> tuple[Mean, Mean]:
 def _aligned(names: Sequence[str], runs: Sequence[Run], k: int) -> _Aligned:
     """Lists cut at ``k``, equally wide."""
     others = [set(run.rankings.query_ids) for run in runs[1:]]
-    ids = [one for one in runs[0].rankings.query_ids if all(one in other for other in others)]
+    ids = [
+        query_id
+        for query_id in runs[0].rankings.query_ids
+        if all(query_id in other for other in others)
+    ]
     width = min(k, max(run.rankings.ranking.shape[1] for run in runs))
     numbers: dict[str, int] = {}
     lists, answered = [], []
@@ -307,7 +313,7 @@ def _aligned(names: Sequence[str], runs: Sequence[Run], k: int) -> _Aligned:
         rankings = run.rankings
         place = {query_id: at for at, query_id in enumerate(rankings.query_ids)}
         rows = np.array([place[query_id] for query_id in ids], dtype=np.int64)
-        number = [numbers.setdefault(one, len(numbers)) for one in rankings.doc_ids]
+        number = [numbers.setdefault(doc_id, len(numbers)) for doc_id in rankings.doc_ids]
         cut = np.array([*number, NONE])[rankings.ranking[rows, :k]]  # behind the last hit: NONE
         lists.append(np.pad(cut, ((0, 0), (0, width - cut.shape[1])), constant_values=NONE))
         answered.append(np.array([run.status[at] == OK for at in rows.tolist()], dtype=bool))

@@ -35,7 +35,7 @@ LEAST_MS = 1.0
 
 
 def recommended(group: DatasetComparison, margin: float) -> Recommendation:
-    """Which system of ``group`` to take, by the verdicts on its first metric."""
+    """Return which system of ``group`` to take, by the verdicts on its first metric."""
     view = _View(group, group.metrics[0], margin)
     if not view.pairs:
         refusals = dict.fromkeys(d.reason for d in group.of(view.metric) if d.reason)
@@ -111,12 +111,12 @@ class _View:
         return same if len(same) > 1 else []
 
     def worth_it(self, name: str, than: str) -> bool:
-        """Whether ``name`` was shown to be faster, and not by a p50 that nobody notices."""
+        """Return whether ``name`` was shown to be faster, and not by a p50 that nobody notices."""
         saved = self.group.saved_ms(name, than)
         return self.group.is_faster(name, than) and (saved is None or saved >= LEAST_MS)
 
     def sentence(self, taken: str, best: str, tied: Sequence[str]) -> str:
-        """What to take, and why."""
+        """Return what to take, and why."""
         metric, value = label_of(self.metric), self._value(taken)
         if tied and all(self.worth_it(best, name) for name in tied):
             return (
@@ -134,8 +134,8 @@ class _View:
                 others = "both others" if len(beaten) == 2 else f"all {len(beaten)} others"
             if len(beaten) == 1:
                 others = f"{others}'s {self._value(beaten[0])}"
-            found = [delta.p_adjusted for name in beaten if (delta := self._delta(taken, name))]
-            known = [p for p in found if p is not None]
+            p_values = [delta.p_adjusted for name in beaten if (delta := self._delta(taken, name))]
+            known = [p for p in p_values if p is not None]
             p = p_text(max(known, default=1.0))
             p += " or less" if len(known) > 1 and not p.startswith("<") else ""
             better, why = "significantly better", f"p {p}"
@@ -150,22 +150,22 @@ class _View:
         return self._open([taken, *unbeaten])
 
     def unbeaten(self, taken: str, best: str) -> list[str]:
-        """Those that may be as good as ``taken``, the highest mean first; none where it is one of
-        several equivalent ones."""
+        """Return those that may be as good as ``taken``, the highest mean first; none where it is
+        one of several equivalent ones."""
         _, unbeaten = self._beaten(taken)
         if taken != best or all(self._equivalent(taken, name) for name in unbeaten):
             return []
         return unbeaten
 
     def _open(self, names: Sequence[str]) -> str:
-        """Of several that may each be the best."""
+        """Return those of several that may each be the best."""
         leaders, metric = named(names), label_of(self.metric)
         if len(self.group.names) == 2:
             return f"{leaders}: these queries can't tell which is better in {metric}."
         return f"{leaders} lead in {metric}; these queries can't separate them."
 
     def _instead(self, taken: str, best: str) -> str:
-        """Why not the highest mean."""
+        """Return why not the highest mean."""
         metric, value = label_of(self.metric), self._value(taken)
         faster = faster_text(self.group.speed_up(taken, best))
         there = f"{best}, {self._value(best)}"
@@ -181,14 +181,14 @@ class _View:
 
     def resting_on_failures(self) -> list[str]:
         """Pairs that only their failed queries tell apart, a sentence each."""
-        found = [delta for delta in self.pairs.values() if delta.rests_on_failures]
-        lines = [f"{delta.b} against {delta.a}: {delta.reason}." for delta in found[:_NAMED]]
-        if len(found) > _NAMED:
-            lines.append(f"The same holds for {counted(len(found) - _NAMED, 'more pair')}.")
+        pairs = [delta for delta in self.pairs.values() if delta.rests_on_failures]
+        lines = [f"{delta.b} against {delta.a}: {delta.reason}." for delta in pairs[:_NAMED]]
+        if len(pairs) > _NAMED:
+            lines.append(f"The same holds for {counted(len(pairs) - _NAMED, 'more pair')}.")
         return lines
 
     def doubts(self, taken: str) -> list[str]:
-        """What speaks against the choice whatever its mean is."""
+        """Return what speaks against the choice whatever its mean is."""
         lines = []
         untested = [
             name for name in self.group.names if name != taken and self._delta(taken, name) is None
@@ -227,7 +227,7 @@ class _View:
         return summary.ties.best if end == "best" else summary.ties.worst
 
     def cost(self, taken: str, best: str) -> list[str]:
-        """What the choice costs in time beside the fastest other one."""
+        """Return what the choice costs in time beside the fastest other one."""
         rivals = [
             n for n in self.group.names if n not in (taken, best) and self.group.is_faster(n, taken)
         ]
@@ -247,9 +247,10 @@ class _View:
         return [f"{fastest} is {faster} and {gap} in {label_of(self.metric)}."]
 
     def rivals(self, taken: str) -> list[str]:
-        """Those that nothing is shown about, the highest mean first, with the queries it takes."""
-        found = [(name, self._delta(taken, name)) for name in self.group.names if name != taken]
-        open_ = [(n, d) for n, d in found if d is not None and d.verdict.open]
+        """Return those that nothing is shown about, the highest mean first, with the queries it
+        takes."""
+        deltas = [(name, self._delta(taken, name)) for name in self.group.names if name != taken]
+        open_ = [(n, d) for n, d in deltas if d is not None and d.verdict.open]
         open_.sort(key=lambda pair: -self.group.mean(pair[0], self.metric))
         lines = []
         for name, delta in open_[:_NAMED]:
@@ -267,7 +268,7 @@ class _View:
         return lines
 
     def hybrids(self) -> list[str]:
-        """Where a hybrid is not better than one of its own legs, exactly that."""
+        """Return where a hybrid is not better than one of its own legs, exactly that."""
         lines = []
         for name, run in zip(self.group.names, self.group.runs, strict=True):
             for leg in self._legs(run):
@@ -307,8 +308,8 @@ class _View:
         unbeaten = [other for other in others if other not in beaten]
         return beaten, sorted(unbeaten, key=lambda other: -self.group.mean(other, self.metric))
 
-    def _delta(self, one: str, other: str) -> Delta | None:
-        return self.pairs.get((one, other)) or self.pairs.get((other, one))
+    def _delta(self, name: str, other: str) -> Delta | None:
+        return self.pairs.get((name, other)) or self.pairs.get((other, name))
 
     def _difference(self, a: str, b: str) -> float | None:
         delta = self._delta(a, b)
@@ -322,13 +323,13 @@ class _View:
             return False
         return delta.verdict is (Verdict.BETTER if delta.b == name else Verdict.WORSE)
 
-    def _equivalent(self, one: str, other: str) -> bool:
-        delta = self._delta(one, other)
+    def _equivalent(self, name: str, other: str) -> bool:
+        delta = self._delta(name, other)
         return delta is not None and (delta.verdict is Verdict.EQUIVALENT or delta.within_margin)
 
     def _times(self, name: str, than: str) -> float:
-        found = self.group.speed_up(name, than)
-        return 1.0 if found is None else found.times
+        speed_up = self.group.speed_up(name, than)
+        return 1.0 if speed_up is None else speed_up.times
 
     def _value(self, name: str) -> str:
         mean = self.group.mean(name, self.metric)
@@ -342,13 +343,13 @@ def named(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
 
 
-def faster_text(found: SpeedUp | None) -> str:
-    """How much faster, with the two digits that hold from one session to the next, and the interval
-    where these show one."""
-    if found is None:
+def faster_text(speed_up: SpeedUp | None) -> str:
+    """Return how much faster, with the two digits that hold from one session to the next, and the
+    interval where these show one."""
+    if speed_up is None:
         return "faster"
-    value = _few_digits(found.times)
-    ends = [] if found.ci98 is None else list(map(_few_digits, found.ci98))
+    value = _few_digits(speed_up.times)
+    ends = [] if speed_up.ci98 is None else list(map(_few_digits, speed_up.ci98))
     return f"{value} faster" + (f" ({' to '.join(ends)})" if ends and value not in ends else "")
 
 
@@ -361,7 +362,7 @@ def _is_are(names: Sequence[str]) -> str:
 
 
 def _what_helps(delta: Delta, gap: float) -> str:
-    """How many queries would tell two systems apart whose true difference is ``gap``."""
+    """Return how many queries would tell two systems apart whose true difference is ``gap``."""
     if delta.resolvable_from is not None:
         return (
             f" {counted(delta.n, 'query')} can't show any difference, whatever they say; "

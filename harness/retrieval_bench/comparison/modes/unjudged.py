@@ -28,7 +28,7 @@ class Unjudged(DatasetComparison):
 
     @property
     def extent(self) -> str:
-        """How many queries were asked."""
+        """Return how many queries were asked."""
         n = max(len(run.rankings.query_ids) for run in self.runs)
         return f"{counted(n, 'query')}, none judged"
 
@@ -53,26 +53,26 @@ class Unjudged(DatasetComparison):
         return Recommendation(self.dataset, None, sentence, (*reasons, *_faster(self)))
 
     def with_texts(self, source: Dataset | str) -> Self:
-        """With the texts of the queries that differ most, and the titles of what the systems find
-        first."""
+        """Return it with the texts of the queries that differ most, and the titles of what the
+        systems find first."""
         if isinstance(source, str):
-            found = replace(self.likeness, without_texts=source.rstrip("."))
+            likeness = replace(self.likeness, without_texts=source.rstrip("."))
         else:
-            found = told_by(self.likeness, source)
-        return replace(self, likeness=found)
+            likeness = told_by(self.likeness, source)
+        return replace(self, likeness=likeness)
 
     def rewritten(self, sentence: Callable[[str], str], *, with_texts: bool) -> Self:
-        """With or without these texts, and why there are none in other words."""
-        found = self.likeness
+        """Return it with or without these texts, and why there are none in other words."""
+        likeness = self.likeness
         if with_texts:
             return replace(
-                self, likeness=replace(found, without_texts=sentence(found.without_texts))
+                self, likeness=replace(likeness, without_texts=sentence(likeness.without_texts))
             )
-        return replace(self, likeness=found.silent())
+        return replace(self, likeness=likeness.silent())
 
 
 def compare_unjudged(systems: Systems, pairs: Sequence[Pair], warnings: Sequence[str]) -> Unjudged:
-    """How alike every pair answers, and its times."""
+    """Return how alike every pair answers, and its times."""
     return Unjudged(
         *systems,
         (),
@@ -83,37 +83,39 @@ def compare_unjudged(systems: Systems, pairs: Sequence[Pair], warnings: Sequence
 
 
 def _alike(pair: PairLikeness, k: int) -> str:
-    """What a pair does, without its subject."""
+    """Return what a pair does, without its subject."""
     if pair.same == pair.n:
         return f"answer all {counted(pair.n, 'query')} the same"
     return f"share {100 * pair.overlap.mean:.0f} % of their top {k}, RBO {pair.rbo.mean:.2f}"
 
 
 def _faster(group: DatasetComparison) -> list[str]:
-    """How much faster the fastest system is than the slowest, where that is shown."""
+    """Return how much faster the fastest system is than the slowest, where that is shown."""
     pairs = [
-        (found.times, one, other)
-        for one in group.names
+        (speed_up.times, name, other)
+        for name in group.names
         for other in group.names
-        if one != other
-        and group.is_faster(one, other)
-        and (found := group.speed_up(one, other)) is not None
+        if name != other
+        and group.is_faster(name, other)
+        and (speed_up := group.speed_up(name, other)) is not None
     ]
     if not pairs:
         return []
-    _, one, other = max(pairs)
-    return [f"{one} is {faster_text(group.speed_up(one, other))} than {other}."]
+    _, faster, other = max(pairs)
+    return [f"{faster} is {faster_text(group.speed_up(faster, other))} than {other}."]
 
 
-def told_by(found: Likeness, dataset: Dataset) -> Likeness:
-    """``found`` with the texts of ``dataset``."""
+def told_by(likeness: Likeness, dataset: Dataset) -> Likeness:
+    """``likeness`` with the texts of ``dataset``."""
     texts = {query.id: query.text for query in dataset.queries}
-    wanted = {doc for one in found.differing for ids in one.first.values() for doc in ids}
+    wanted = {
+        doc for differing in likeness.differing for ids in differing.first.values() for doc in ids
+    }
     titles = titles_of(dataset, wanted)
 
-    def told(one: Differing) -> Differing:
-        own = {doc for ids in one.first.values() for doc in ids}
+    def told(differing: Differing) -> Differing:
+        own = {doc for ids in differing.first.values() for doc in ids}
         here = {doc: titles[doc] for doc in sorted(own) if doc in titles}
-        return replace(one, text=texts.get(one.query_id, ""), titles=here)
+        return replace(differing, text=texts.get(differing.query_id, ""), titles=here)
 
-    return replace(found, differing=tuple(map(told, found.differing)), without_texts="")
+    return replace(likeness, differing=tuple(map(told, likeness.differing)), without_texts="")

@@ -20,7 +20,7 @@ from retrieval_bench.runs.run import Run
 
 @dataclass(frozen=True, slots=True)
 class Asked(Documented):
-    """What was asked of systems that were measured until decided, and what was not.
+    """Calls of systems that were measured until decided: made, and saved.
 
     Attributes:
         target: "split" (the mean of all its queries) or "population" (of queries like these).
@@ -38,7 +38,7 @@ class Asked(Documented):
 
     @classmethod
     def of(cls, runs: Sequence[Run], deltas: Sequence[Delta]) -> Asked:
-        """Of ``runs`` that were measured together.
+        """Judge ``runs`` that were measured together.
 
         Args:
             deltas: of their pairs, in the metric that decides.
@@ -51,7 +51,7 @@ class Asked(Documented):
 
     @property
     def sentence(self) -> str:
-        """How far it came, and what that saved."""
+        """Return how far it came, and what that saved."""
         of = f"{self.asked:,} of {counted(self.queries, 'query')}"
         saved = f"{self.calls_saved:,} of {counted(self.calls + self.calls_saved, 'call')} saved"
         if self.decided:
@@ -62,7 +62,7 @@ class Asked(Documented):
 
     @property
     def mean(self) -> str:
-        """Which mean is meant."""
+        """Return which mean is meant."""
         return {
             "split": "the mean of all queries of this split",
             "population": "the mean of queries like these",
@@ -85,17 +85,17 @@ class UntilDecided(DatasetComparison):
 
     @property
     def sentence(self) -> str:
-        """How far it came, and what that saved."""
+        """Return how far it came, and what that saved."""
         return self.asked.sentence
 
     @property
     def meaning(self) -> str:
-        """What verdicts and intervals are, and of what."""
+        """Return what verdicts and intervals are, and of what."""
         return f"anytime-valid intervals by betting, of {self.asked.mean}"
 
     @property
     def extent(self) -> str:
-        """How many queries were asked, of how many."""
+        """Return how many queries were asked, of how many."""
         return f"{self.asked.asked:,} of {counted(self.asked.queries, 'query')}"
 
     def recommended(self, margin: float) -> Recommendation:

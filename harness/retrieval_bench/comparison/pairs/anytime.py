@@ -65,16 +65,16 @@ class PairWatch:
         difference[np.abs(difference) <= ROUNDING] = 0.0
         both = answered[self._a] & answered[self._b]
         self._betting.add(np.concatenate([difference, np.where(both, difference, 0.0)]))
-        return not any(one.open or one is not other for one, other in self.verdicts())
+        return not any(decided.open or decided is not other for decided, other in self.verdicts())
 
     def verdicts(self) -> list[tuple[Verdict, Verdict]]:
-        """Of each pair, over all queries, and with failures as ties."""
-        found = verdicts(self._betting)
-        half = len(found) // 2
-        return list(zip(found[:half], found[half:], strict=True))
+        """Return the verdicts of each pair, over all queries, and with failures as ties."""
+        decided = verdicts(self._betting)
+        half = len(decided) // 2
+        return list(zip(decided[:half], decided[half:], strict=True))
 
     def within_margin(self, at: int) -> bool:
-        """Whether the pair is shown to differ by less than the margin."""
+        """Return whether the pair is shown to differ by less than the margin."""
         return bool(self._betting.too_low[at, 0] and self._betting.too_high[at, 2])
 
 
@@ -88,7 +88,7 @@ def watch_for(pairs: Sequence[Pair], metric: Metric, margin: float, total: int |
 
 
 def scale_to_bet_on(metric: Metric, *, where: str = "--metrics") -> Scale:
-    """What a value of ``metric`` can be.
+    """Return what a value of ``metric`` can be.
 
     Raises:
         ConfigError: it has no known range; the metric is named in ``where``.
@@ -114,14 +114,16 @@ def anytime_deltas(
 ) -> list[Delta]:
     """Every pair on every metric, in the order of ``pairs``."""
     comparable = [pair for pair in pairs if not _refused(runs, pair).reason]
-    found: dict[tuple[Pair, Metric], Delta] = {}
+    by_pair: dict[tuple[Pair, Metric], Delta] = {}
     for metric in metrics:
         if comparable and metric.scale is not None:
             deltas = _judged(runs, names, metric, comparable, margin=margin)
-            found |= {(pair, metric): one for pair, one in zip(comparable, deltas, strict=True)}
+            by_pair |= {
+                (pair, metric): delta for pair, delta in zip(comparable, deltas, strict=True)
+            }
     return [
         replace(
-            found.get((pair, metric)) or _refused(runs, pair, metric),
+            by_pair.get((pair, metric)) or _refused(runs, pair, metric),
             metric=str(metric),
             a=names[pair[0]],
             b=names[pair[1]],
@@ -133,7 +135,7 @@ def anytime_deltas(
 
 
 def _refused(runs: Sequence[Run], pair: Pair, metric: Metric | None = None) -> Delta:
-    """Without figures, and why; no reason where there is none."""
+    """Return a difference without figures, and why; no reason where there is none."""
     a, b = (runs[at] for at in pair)
     verdict, reason = Verdict.MISSING, ""
     if why := not_comparable(a, b):
@@ -155,7 +157,7 @@ def _judged(
     *,
     margin: float,
 ) -> list[Delta]:
-    """Those of ``pairs`` in one metric."""
+    """Return those of ``pairs`` in one metric."""
     systems = sorted({at for pair in pairs for at in pair})
     place = {at: row for row, at in enumerate(systems)}
     told = [_in_order(runs[at], metric) for at in systems]
@@ -178,7 +180,7 @@ def _judged(
 
 
 def until_of(run: Run) -> UntilFacts:
-    """How far a run that was measured until decided came."""
+    """Return how far a run that was measured until decided came."""
     assert run.summary.until_decided is not None  # such runs alone are looked at here
     return run.summary.until_decided
 
@@ -251,7 +253,7 @@ def _second_look(
     """Hold a verdict against what it is with failures as ties."""
     if both.all():
         return delta
-    failed = [int(np.count_nonzero(~one)) for one in answered]
+    failed = [int(np.count_nonzero(~item)) for item in answered]
     there = Answered(int(np.count_nonzero(both)), failed[0], failed[1])
     if not both.any():
         reason = there.reason(delta.a, delta.b)

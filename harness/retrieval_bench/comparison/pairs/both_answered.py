@@ -37,7 +37,7 @@ class Answered(Documented):
     verdict: Verdict = Verdict.MISSING
 
     def reason(self, a: str, b: str) -> str:
-        """Why a verdict over all queries does not stand: it rests on those that failed."""
+        """Return why a verdict over all queries does not stand: it rests on those that failed."""
         sides = ((a, self.failed_a), (b, self.failed_b))
         failed = " and ".join(f"{name} failed on {counted(n, 'query')}" for name, n in sides if n)
         if self.difference is None:
@@ -49,6 +49,6 @@ class Answered(Documented):
 
 
 def answered_queries(run: Run) -> NDArray[np.bool_]:
-    """Which evaluated queries were answered, in the order of their ids."""
+    """Return which evaluated queries were answered, in the order of their ids."""
     status = dict(zip(run.rankings.query_ids, run.status, strict=True))
     return np.array([status.get(query, OK) == OK for query in sorted(run.evaluation.query_ids)])

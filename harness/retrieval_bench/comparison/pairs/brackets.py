@@ -19,7 +19,7 @@ WEIGHTY = 15
 
 
 class Bracket(NamedTuple):
-    """Of one pair on one metric.
+    """Interval of one pair on one metric.
 
     Attributes:
         ci95: the means that the test does not reject; None where it can reject none.
@@ -37,7 +37,7 @@ class Bracket(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Brackets:
-    """Those of all pairs and metrics of ``found``.
+    """Intervals of all pairs and metrics.
 
     Attributes:
         found: the tests.
@@ -51,12 +51,12 @@ class Brackets:
     bounds: NDArray[np.float64]
 
     @classmethod
-    def of(cls, found: PairedTests, alpha: NDArray[np.float64]) -> Brackets:
+    def of(cls, paired_tests: PairedTests, alpha: NDArray[np.float64]) -> Brackets:
         """Worked out at ``alpha``."""
-        return cls(found, alpha, found.intervals(alpha), found.bounds(alpha))
+        return cls(paired_tests, alpha, paired_tests.intervals(alpha), paired_tests.bounds(alpha))
 
     def at(self, place: tuple[int, int], p_equivalence: float = 1.0) -> Bracket:
-        """That of a pair on a metric.
+        """Return that of a pair on a metric.
 
         Args:
             p_equivalence: of the pair, below 5 % where the bound is within the margin.
@@ -70,9 +70,9 @@ class Brackets:
         return Bracket(ends, 1 - float(self.alpha[place]), bound, within)
 
 
-def hull(one: Ends, other: Ends) -> Ends:
+def hull(ends: Ends, other: Ends) -> Ends:
     """The least interval that holds both; None where there is one of them only."""
-    return one and other and (min(one[0], other[0]), max(one[1], other[1]))
+    return ends and other and (min(ends[0], other[0]), max(ends[1], other[1]))
 
 
 def _pair(ends: NDArray[np.float64]) -> Ends:

@@ -55,21 +55,21 @@ class Pairs:
 
     @property
     def launches(self) -> int:
-        """How many processes."""
+        """Return how many processes."""
         return len(np.unique(self.launch))
 
     @classmethod
     def joined(cls, launches: Sequence[Pairs]) -> Pairs:
-        """Those of several launches, which are numbered in the given order."""
+        """Return those of several launches, which are numbered in the given order."""
         arrays = (
-            np.concatenate([getattr(one, name) for one in launches])
+            np.concatenate([getattr(launch, name) for launch in launches])
             for name in ("log_a", "log_b", "round", "position", "query")
         )
         log_a, log_b, round_, position, query = arrays
         numbers = np.arange(len(launches), dtype=np.int32)
-        launch = np.repeat(numbers, [len(one.query) for one in launches])
+        launch = np.repeat(numbers, [len(launch.query) for launch in launches])
         return cls(
-            log_a, log_b, launch, round_, position, query, sum(one.failed for one in launches)
+            log_a, log_b, launch, round_, position, query, sum(launch.failed for launch in launches)
         )
 
     def take(self, which: NDArray[np.bool_]) -> Pairs:
@@ -145,7 +145,7 @@ def tail_thetas(pairs: Pairs, level: float = 95.0) -> NDArray[np.float64]:
     by the median of its calls, once :func:`stalls_cut` has been there."""
     pairs = stalls_cut(pairs)
     launches = np.unique(pairs.launch)
-    return np.array([_tail_theta(pairs.take(pairs.launch == one), level) for one in launches])
+    return np.array([_tail_theta(pairs.take(pairs.launch == launch), level) for launch in launches])
 
 
 def _tail_theta(pairs: Pairs, level: float) -> float:
@@ -157,8 +157,8 @@ def _tail_theta(pairs: Pairs, level: float) -> float:
 
 
 def stalls_cut(pairs: Pairs) -> Pairs:
-    """With calls that took far longer, or shorter, than is usual for their query on their side
-    counted as :data:`STALL` standard deviations from there.
+    """Return it with calls that took far longer, or shorter, than is usual for their query on their
+    side counted as :data:`STALL` standard deviations from there.
 
     The machine stalls some calls. Among a few calls of each query these would be the slow queries,
     and one launch's 95th percentile a matter of luck. What is usual is the query's median over all

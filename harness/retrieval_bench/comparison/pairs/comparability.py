@@ -1,4 +1,4 @@
-"""Which runs may be held against each other in quality, and what they have in common."""
+"""Runs that may be held against each other in quality, and what they have in common."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _labels(datasets: Sequence[DatasetFacts]) -> list[str]:
 
 
 def common_metrics(runs: Sequence[Run]) -> tuple[Metric, ...]:
-    """Those that all of ``runs`` have, in the order of the first."""
+    """Return those that all of ``runs`` have, in the order of the first."""
     return tuple(
         metric
         for metric in runs[0].evaluation.metrics
@@ -61,7 +61,7 @@ def common_metrics(runs: Sequence[Run]) -> tuple[Metric, ...]:
 
 
 def not_comparable(a: Run, b: Run) -> str:
-    """Why the quality of two runs cannot be compared; empty when it can."""
+    """Return why the quality of two runs cannot be compared; empty when it can."""
     rules = [run.summary.dataset.self_hits for run in (a, b)]
     if rules[0] != rules[1]:
         return f"hits on the query itself: self_hits {rules[0]} and {rules[1]}"
@@ -96,33 +96,33 @@ def other_settings(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]
 
 def _what_differs(alike: Sequence[tuple[str, Run]]) -> str:
     settings = [run.settings | _language(run) for _, run in alike]
-    names = dict.fromkeys(name for one in settings for name in one)
-    differing = [name for name in names if len({one.get(name) for one in settings}) > 1]
+    names = dict.fromkeys(name for setting in settings for name in setting)
+    differing = [name for name in names if len({setting.get(name) for setting in settings}) > 1]
     if not differing:
         return ""
     each = [
-        f"{name} with {', '.join(f'{key} {one[key]}' for key in differing if key in one) or 'none'}"
-        for (name, _), one in zip(alike, settings, strict=True)
+        f"{name} with {', '.join(f'{key} {own[key]}' for key in differing if key in own) or 'none'}"
+        for (name, _), own in zip(alike, settings, strict=True)
     ]
     return f"Settings that differ: {'; '.join(each)}."
 
 
 def _language(run: Run) -> dict[str, str]:
-    """That of the dataset, which decides on stems and stop words."""
+    """Return that of the dataset, which decides on stems and stop words."""
     named = run.summary.dataset.language
     return {} if named is None else {"language": str(named)}
 
 
 def nothing_judged(runs: Sequence[Run]) -> bool:
-    """Whether all of ``runs`` are on one dataset where nothing is judged."""
+    """Return whether all of ``runs`` are on one dataset where nothing is judged."""
     data = [run.summary.dataset for run in runs]
-    same = len({(one.fingerprint, one.split) for one in data}) == 1
+    same = len({(item.fingerprint, item.split) for item in data}) == 1
     return same and not any(run.judged for run in runs)
 
 
 def nothing_can_differ(a: Run, b: Run, metric: Metric) -> str:
-    """Why two runs have the same values of ``metric`` whatever they returned; empty where their
-    rankings could differ in it, and where their values do."""
+    """Return why two runs have the same values of ``metric`` whatever they returned; empty where
+    their rankings could differ in it, and where their values do."""
     if not np.array_equal(a.evaluation.values(metric), b.evaluation.values(metric)):
         return ""
     if nothing_is_relevant(a) and nothing_is_relevant(b):
@@ -138,7 +138,7 @@ def nothing_can_differ(a: Run, b: Run, metric: Metric) -> str:
 
 
 def nothing_is_relevant(run: Run) -> bool:
-    """Whether no query that ``run`` was evaluated on has a relevant document."""
+    """Return whether no query that ``run`` was evaluated on has a relevant document."""
     n = len(run.evaluation.query_ids)
     return bool(n) and run.summary.dataset.n_without_relevant == n
 

@@ -21,7 +21,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corrected:
-    """What Holm makes of the p-values of all pairs, metric by metric; arrays (pairs, metrics).
+    """Holm's correction of the p-values of all pairs, metric by metric; arrays (pairs, metrics).
 
     Attributes:
         p, equivalence, tests: corrected.
@@ -40,25 +40,25 @@ class Corrected:
     tests: Mapping[str, NDArray[np.float64]]
 
     @classmethod
-    def of(cls, found: Sequence[PairedTests]) -> Corrected:
-        """Over the pairs of all ``found`` together."""
-        if not found:
+    def of(cls, paired_tests: Sequence[PairedTests]) -> Corrected:
+        """Correct over the pairs of all tests together."""
+        if not paired_tests:
             nothing = np.empty((0, 0))
             return cls(nothing, nothing, nothing, nothing, {})
-        names = found[0].extra
-        p, level = corrected([part.p for part in found])
+        names = paired_tests[0].extra
+        p, level = corrected([part.p for part in paired_tests])
         bracket = brackets(p, level)
-        equivalence = np.concatenate([part.p_equivalence for part in found])
+        equivalence = np.concatenate([part.p_equivalence for part in paired_tests])
         return cls(
             p,
             level,
             bracket,
             np.minimum(1.0, 2 * equivalence * QUALITY_ALPHA / bracket),
-            {name: corrected([part.extra[name] for part in found])[0] for name in names},
+            {name: corrected([part.extra[name] for part in paired_tests])[0] for name in names},
         )
 
     def rows(self, start: int, end: int) -> Corrected:
-        """Those of some pairs."""
+        """Return those of some pairs."""
         return Corrected(
             self.p[start:end],
             self.level[start:end],
@@ -69,16 +69,16 @@ class Corrected:
 
 
 def with_rows(
-    block: Sequence[Pair], found: PairedTests, again: Mapping[Pair, PairedTests | None]
+    block: Sequence[Pair], paired_tests: PairedTests, again: Mapping[Pair, PairedTests | None]
 ) -> PairedTests:
-    """``found`` with the p-values of the pairs in ``again``; 1 where nothing was answered."""
-    p, equivalence = found.p.copy(), found.p_equivalence.copy()
+    """``paired_tests`` with the p-values of ``again``; 1 where nothing was answered."""
+    p, equivalence = paired_tests.p.copy(), paired_tests.p_equivalence.copy()
     for row, pair in enumerate(block):
         if pair in again:
             other = again[pair]
             p[row] = 1.0 if other is None else other.p[0]
             equivalence[row] = 1.0 if other is None else other.p_equivalence[0]
-    return replace(found, p=p, p_equivalence=equivalence)
+    return replace(paired_tests, p=p, p_equivalence=equivalence)
 
 
 def brackets(p: NDArray[np.float64], level: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Where a difference may be the judges': the system that is ahead is the one whose hits they saw.
+"""Differences that may be the judges': the system that is ahead is the one whose hits they saw.
 
 A hit without a judgement counts as not relevant. That can only have made a winner of the system
 whose hits are judged more, and only where judgements of the others could turn the order.
@@ -57,7 +57,7 @@ def judged_gap(
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """How much of what a run returned is judged.
+    """Share of a run's hits that is judged.
 
     Attributes:
         judged: mean over the queries with hits: an empty list, as of a query that failed, counts 0
@@ -90,7 +90,8 @@ def _ahead_first(pair: Pair, runs: Sequence[Run], metric: Metric) -> Pair:
 
 
 def _queries_unseen(more: _Share, less: _Share, metric: Metric, judged: Metric) -> int | None:
-    """On so many queries at most a hit that ``metric`` looks at is not judged; None = on all."""
+    """Count the queries on which at most a hit that ``metric`` looks at is not judged; None = on
+    all."""
     if metric.cut is None or judged.cut is None or metric.cut > judged.cut:
         return None
     unjudged = (share.answered * (1 - share.judged) * judged.cut for share in (more, less))
@@ -98,7 +99,7 @@ def _queries_unseen(more: _Share, less: _Share, metric: Metric, judged: Metric) 
 
 
 def _can_turn(ahead: Run, behind: Run, metric: Metric, unseen: int | None) -> bool:
-    """Whether grades for the hits of ``unseen`` queries could put ``behind`` ahead."""
+    """Return whether grades for the hits of ``unseen`` queries could put ``behind`` ahead."""
     if ahead.evaluation.mean(metric).mean <= behind.evaluation.mean(metric).mean + ROUNDING:
         return False  # neither is ahead
     if metric.scale is None:
@@ -111,7 +112,7 @@ def _can_turn(ahead: Run, behind: Run, metric: Metric, unseen: int | None) -> bo
 
 
 def _values(run: Run, metric: Metric) -> NDArray[np.float64]:
-    """In the order of the ids, as :func:`_lists`."""
+    """Return values in the order of the ids, as :func:`_lists`."""
     ids = run.evaluation.query_ids
     by_id = sorted(range(len(ids)), key=ids.__getitem__)
     return np.asarray(run.evaluation.values(metric)[by_id])

@@ -1,4 +1,4 @@
-"""Which of two runs is faster, and is it real: paired ratios of times with verdicts.
+"""Verdict on which of two runs is faster: paired ratios of times with verdicts.
 
 Two runs are judged only when they were measured in one session, side by side: two blocks that
 were timed apart differ also where the code does not. What was repeated says how far a ratio can be
@@ -119,7 +119,7 @@ def latency_deltas(a: Run, b: Run, name_a: str, name_b: str) -> list[LatencyDelt
             empty = replace(empty, verdict=Verdict.MISSING, reason=why, failed=pairs.failed)
         return [empty, replace(empty, what=TAIL)]
     pairs, groups = whole_clusters(pairs)
-    found = []
+    latency_deltas = []
     for what in (TYPICAL, TAIL):
         start = replace(
             empty,
@@ -131,17 +131,17 @@ def latency_deltas(a: Run, b: Run, name_a: str, name_b: str) -> list[LatencyDelt
         )
         why_not = "" if what == TYPICAL else _no_tail(pairs)
         if why_not:
-            found.append(replace(start, reason=why_not))
+            latency_deltas.append(replace(start, reason=why_not))
         else:
             thetas = typical_thetas(pairs, groups) if what == TYPICAL else tail_thetas(pairs)
-            found.append(_judged(_tested(start, thetas)))
-    return found
+            latency_deltas.append(_judged(_tested(start, thetas)))
+    return latency_deltas
 
 
 def latencies(
     runs: Sequence[Run], names: Sequence[str], pairs: Sequence[Pair]
 ) -> tuple[LatencyDelta, ...]:
-    """Those of all ``pairs``, corrected together."""
+    """Return those of all ``pairs``, corrected together."""
     times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]
     return tuple(corrected(times))
 
@@ -168,7 +168,8 @@ def corrected(deltas: Sequence[LatencyDelta]) -> list[LatencyDelta]:
 
 
 def timed_differently(runs: Sequence[Run]) -> str:
-    """Why the times of ``runs`` cannot be held against each other, in words; empty when they can.
+    """Return why the times of ``runs`` cannot be held against each other, in words; empty when they
+    can.
 
     Another machine, or a setting that changes what a call takes; what a record does not hold is
     not known, and no difference.
@@ -189,7 +190,7 @@ def timed_differently(runs: Sequence[Run]) -> str:
 
 
 def timed_together(runs: Sequence[Run]) -> bool:
-    """Whether ``runs`` were measured in one session, alternating call by call."""
+    """Return whether ``runs`` were measured in one session, alternating call by call."""
     sessions = {run.manifest.get("session") for run in runs}
     return len(sessions) == 1 and None not in sessions
 
@@ -226,7 +227,7 @@ def _stand_in(run: Run) -> str:
 
 
 def _stand_ins(facts: Any) -> Iterator[str]:
-    """Of a retriever, and of what it is made of."""
+    """Return the stand-ins of a retriever, and of what it is made of."""
     if isinstance(facts, Mapping):
         if facts.get("stand_in"):
             yield str(facts.get("kind"))
@@ -235,7 +236,7 @@ def _stand_ins(facts: Any) -> Iterator[str]:
 
 
 def _no_tail(pairs: Pairs) -> str:
-    """Why the tail is not judged; empty when it is."""
+    """Return why the tail is not judged; empty when it is."""
     if pairs.launches < FEWEST_LAUNCHES:
         return f"judged from {FEWEST_LAUNCHES} launches on: --launches {FEWEST_LAUNCHES}"
     n, needed = len(np.unique(pairs.query)), NEEDS[95.0].printed
@@ -243,7 +244,7 @@ def _no_tail(pairs: Pairs) -> str:
 
 
 def _tested(delta: LatencyDelta, thetas: NDArray[np.float64]) -> LatencyDelta:
-    """With the ratio and what Student's t over ``thetas`` says of it."""
+    """Return it with the ratio and what Student's t over ``thetas`` says of it."""
     from scipy.special import stdtrit
 
     n, centre = len(thetas), float(thetas.mean())
@@ -264,7 +265,7 @@ def _tested(delta: LatencyDelta, thetas: NDArray[np.float64]) -> LatencyDelta:
 
 
 def _judged(delta: LatencyDelta, together: int = 1) -> LatencyDelta:
-    """With the verdict of its ratio and p, which is one of ``together``."""
+    """Return it with the verdict of its ratio and p, which is one of ``together``."""
     if delta.ratio is not None and delta.p is not None and delta.p < LATENCY_ALPHA:
         verdict = Verdict.BETTER if delta.ratio < 1 else Verdict.WORSE
         return replace(delta, verdict=verdict, reason=_left_out(delta))
@@ -279,7 +280,7 @@ def _left_out(delta: LatencyDelta) -> str:
 
 
 def _advice(delta: LatencyDelta, together: int) -> str:
-    """What would decide an undecided pair."""
+    """Return what would decide an undecided pair."""
     if delta.launches < FEWEST_LAUNCHES:
         n = "one process shows" if delta.launches == 1 else f"{delta.launches} processes show"
         least = f"{100 * ALLOWANCE:g} %"
@@ -293,8 +294,8 @@ def _advice(delta: LatencyDelta, together: int) -> str:
 
 
 def launches_needed(delta: LatencyDelta, alpha: float = LATENCY_ALPHA) -> int | None:
-    """How many launches in all would decide with 80 % power, were ratio and spread as found; None
-    where it takes more than :data:`MOST_LAUNCHES`."""
+    """Return how many launches in all would decide with 80 % power, were ratio and spread as found;
+    None where it takes more than :data:`MOST_LAUNCHES`."""
     from scipy.special import stdtrit
 
     if delta.ratio is None or delta.ci98 is None or delta.beyond is None:

@@ -132,27 +132,27 @@ class Delta(Documented):
 
     @property
     def p_of_tests(self) -> dict[FigureOfTest, float]:
-        """What :attr:`tests` say, with a name for each figure."""
-        found: dict[str, float] = {}
+        """Return what :attr:`tests` say, with a name for each figure."""
+        p_of_tests: dict[str, float] = {}
         for name, (p, adjusted) in self.tests.items():
-            found |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
-        return found
+            p_of_tests |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
+        return p_of_tests
 
     @property
     def interval(self) -> str:
-        """What kind of interval decides in place of a p; empty where the usual one stands beside
-        it."""
+        """Return what kind of interval decides in place of a p; empty where the usual one stands
+        beside it."""
         return ANYTIME if self.anytime else ""
 
     @property
     def resting(self) -> bool | None:
-        """Whether the verdict rests on failures; None where neither failed on any query."""
+        """Return whether the verdict rests on failures; None where neither failed on any query."""
         return None if self.answered is None else self.rests_on_failures
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How differences are judged.
+    """Rules by which differences are judged.
 
     Attributes:
         margin: up to this absolute difference two systems are as good as equal.
@@ -215,9 +215,9 @@ class PairJudge:
         fixed: Callable[[int, int, Metric], str] | None = None,
     ) -> None:
         self._dataset, self._names, self._metrics = dataset, names, metrics
-        self._values = [_additive(one, metrics) for one in values]
+        self._values = [_additive(value, metrics) for value in values]
         self._refusal = refusal or (lambda i, j: (Verdict.UNDECIDED, ""))
-        self._answered = answered or [np.ones(len(one), dtype=bool) for one in values]
+        self._answered = answered or [np.ones(len(value), dtype=bool) for value in values]
         self._fixed = fixed or (lambda i, j, metric: "")
 
     @classmethod
@@ -257,26 +257,26 @@ class PairJudge:
         hardest = QUALITY_ALPHA / max(1, len(testable))
         tested = [(block, self._statistics(block, rules)) for block in blocks]
         again = self._without_failures([pair for block in blocks for pair in block], rules)
-        first = Corrected.of([found for _, found in tested])
+        first = Corrected.of([tests for _, tests in tested])
         # Pairs with failures take part a second time, with the p of what both sides answered: by
         # this correction all others are judged, for a p that rests on failures rejects nothing.
-        second = Corrected.of([with_rows(block, found, again) for block, found in tested])
+        second = Corrected.of([with_rows(block, tests, again) for block, tests in tested])
         start = 0
-        for block, found in tested:
+        for block, tests in tested:
             part = second.rows(start, start + len(block))
             needed = stepped(
-                found.queries_needed(part.level, equivalence_alpha=part.bracket / 2), part
+                tests.queries_needed(part.level, equivalence_alpha=part.bracket / 2), part
             )
             whole = first.rows(start, start + len(block))
             failed = np.array([pair in again for pair in block])[:, None]
             alpha = np.where(failed, whole.bracket, part.bracket)
-            brackets = Brackets.of(found, alpha)
+            brackets = Brackets.of(tests, alpha)
             for row, pair in enumerate(block):
                 for at, metric in enumerate(self._metrics):
                     delta = self._delta(
                         pair,
                         metric,
-                        found=found,
+                        paired_tests=tests,
                         corrected=whole if pair in again else part,
                         needed=needed[row][at],
                         bracket=brackets.at((row, at), part.equivalence[row, at]),
@@ -322,30 +322,30 @@ class PairJudge:
         self,
         pair: Pair,
         delta: Delta,
-        found: PairedTests | None,
+        paired_tests: PairedTests | None,
         corrected: Corrected,
         at: tuple[int, int],
     ) -> Delta:
         """Hold a verdict against what the queries say that both answered."""
         failed_a, failed_b = (int(np.count_nonzero(~self._answered[side])) for side in pair)
         answered = Answered(0, failed_a, failed_b)
-        if found is None:
+        if paired_tests is None:
             return self._missing(delta, answered.reason(delta.a, delta.b))
-        answered = self._on_answered(pair, found, corrected, at, answered)
+        answered = self._on_answered(pair, paired_tests, corrected, at, answered)
         # More queries would show how often it fails.
         return held_against(replace(delta, queries_needed=None, needed_for=""), answered)
 
     def _on_answered(
         self,
         pair: Pair,
-        found: PairedTests,
+        paired_tests: PairedTests,
         corrected: Corrected,
         at: tuple[int, int],
         answered: Answered,
     ) -> Answered:
         metric = self._metrics[at[1]]
-        difference = float(found.difference[0, at[1]])
-        brackets = Brackets.of(found, corrected.bracket[at[0] : at[0] + 1])
+        difference = float(paired_tests.difference[0, at[1]])
+        brackets = Brackets.of(paired_tests, corrected.bracket[at[0] : at[0] + 1])
         bracket = brackets.at((0, at[1]), float(corrected.equivalence[at]))
         if metric.geometric:
             bracket = bracket._replace(ci95=None, within=False)
@@ -357,14 +357,14 @@ class PairJudge:
             "",
             "",
             Verdict.UNDECIDED,
-            n=found.n,
+            n=paired_tests.n,
             difference=difference,
             p_adjusted=float(corrected.p[at]),
             within_margin=bracket.within,
         )
         return replace(
             answered,
-            n=found.n,
+            n=paired_tests.n,
             difference=difference,
             ci95=bracket.ci95,
             level=bracket.level,
@@ -411,7 +411,7 @@ class PairJudge:
         pair: Pair,
         metric: Metric,
         *,
-        found: PairedTests,
+        paired_tests: PairedTests,
         corrected: Corrected,
         needed: Needed,
         bracket: Bracket,
@@ -419,7 +419,7 @@ class PairJudge:
         hardest: float,
     ) -> Delta:
         i, j = pair
-        difference, ratio = float(found.difference[at]), None
+        difference, ratio = float(paired_tests.difference[at]), None
         if metric.geometric:
             if bracket.ci95 is not None:
                 low, high = bracket.ci95
@@ -427,30 +427,30 @@ class PairJudge:
             bracket = Bracket(None, bracket.level, None, within=False)
             a, b = (metric.from_additive(self._values[side][:, at[1]].mean()) for side in pair)
             difference = 0.0 if abs(b - a) <= ROUNDING else float(b - a)
-        effect = float(found.effect_size[at])
+        effect = float(paired_tests.effect_size[at])
         delta = Delta(
             str(metric),
             self._names[i],
             self._names[j],
             Verdict.UNDECIDED,
             self._dataset,
-            n=found.n,
+            n=paired_tests.n,
             difference=difference,
             ci95=bracket.ci95,
             level=bracket.level,
             bound=bracket.bound,
             ratio=ratio,
-            p=float(found.p[at]),
+            p=float(paired_tests.p[at]),
             p_adjusted=float(corrected.p[at]),
             effect_size=None if math.isnan(effect) else effect,
-            wins=int(found.wins[at]),
-            ties=int(found.ties[at]),
-            losses=int(found.losses[at]),
+            wins=int(paired_tests.wins[at]),
+            ties=int(paired_tests.ties[at]),
+            losses=int(paired_tests.losses[at]),
             p_equivalence=None if metric.geometric else float(corrected.equivalence[at]),
             within_margin=bracket.within,
             tests={
                 name: (float(p[at]), float(corrected.tests[name][at]))
-                for name, p in found.extra.items()
+                for name, p in paired_tests.extra.items()
             },
         )
         return _decided(delta, needed, geometric=metric.geometric, level=hardest)
@@ -473,7 +473,7 @@ def _additive(values: NDArray[np.float64], metrics: Sequence[Metric]) -> NDArray
 def _decided(
     delta: Delta, needed: Needed, *, geometric: bool, level: float = QUALITY_ALPHA
 ) -> Delta:
-    """With the verdict; an undecided one with what takes the fewest further queries.
+    """Return it with the verdict; an undecided one with what takes the fewest further queries.
 
     Args:
         level: what the table leaves to its smallest p; if that cannot be below, nothing can.
@@ -487,8 +487,8 @@ def _decided(
     ways = [(needed.difference, "a difference")]
     if not geometric:
         ways.append((needed.equivalence, "equivalence"))
-    found = [(n, what) for n, what in ways if n is not None]
-    if not found:
+    needs = [(n, what) for n, what in ways if n is not None]
+    if not needs:
         return delta
-    n, what = min(found)
+    n, what = min(needs)
     return replace(delta, queries_needed=n, needed_for=what)
