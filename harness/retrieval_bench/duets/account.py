@@ -27,64 +27,66 @@ MOST_FAILED = 0.1
 
 
 def one_sided(launched: Sequence[Measured]) -> str:
-    """Of queries that only one side answers, or that fail there more than twice as often as on the
-    other one; "" where there are none."""
+    """Warn of queries that only one side answers, or that fail there more than
+    twice as often as on the other one; "" where there are none."""
     failing = _failing(launched)
     only = [
         sum(n > 2 * failing[1 - side][query] for query, n in failing[side].items())
         for side in (0, 1)
     ]
-    told = [
+    messages = [
         f"side {name} fails on {counted(n, 'query')} that the other answers"
         for name, n in zip("ab", only, strict=True)
         if n
     ]
-    return "; ".join(told)
+    return "; ".join(messages)
 
 
 def failures(launched: Sequence[Measured], asked: int) -> tuple[str, bool]:
-    """How many pairs of calls failed, "" for none; and whether these are too many to go by.
+    """Return how many pairs of calls failed, "" for none; and whether these are too many to go by.
 
     Args:
         asked: number of queries.
     """
-    failed = sum(int((one.wall_ns < 0).any(axis=0).sum()) for one in launched)
+    failed = sum(int((launch.wall_ns < 0).any(axis=0).sum()) for launch in launched)
     if not failed:
         return "", False
-    calls = sum(one.wall_ns.shape[1] for one in launched)
+    calls = sum(launch.wall_ns.shape[1] for launch in launched)
     fine = asked - len(set().union(*_failing(launched)))
-    told = (
+    message = (
         f"{failed:,} of {counted(calls, 'pair')} of calls failed: both sides always answered "
         f"{fine} of {counted(asked, 'query')}"
     )
-    return told, failed > MOST_FAILED * calls
+    return message, failed > MOST_FAILED * calls
 
 
 def stalled(launched: Sequence[Measured]) -> tuple[int, int] | None:
     """Calls of either side that took far longer than their query usually does there, as
     :func:`.stalls` counts them; None where there are too few calls to say."""
-    query = np.concatenate([one.query for one in launched] or [np.empty(0, dtype=np.int32)])
-    found = []
+    query = np.concatenate([launch.query for launch in launched] or [np.empty(0, dtype=np.int32)])
+    messages = []
     for side in (0, 1):
-        wall = np.concatenate([one.wall_ns[side] for one in launched] or [np.empty(0, np.int64)])
+        wall = np.concatenate(
+            [launch.wall_ns[side] for launch in launched] or [np.empty(0, np.int64)]
+        )
         count = stalls(wall[wall >= 0], query[wall >= 0])
         if count is None:
             return None
-        found.append(count)
-    return found[0], found[1]
+        messages.append(count)
+    return messages[0], messages[1]
 
 
 def slower_on_average(launched: Sequence[Measured]) -> str:
-    """That the mean over all calls is shown to be longer on side b; "" where it is not.
+    """Say that the mean over all calls is shown to be longer on side b; "" where it is not.
 
     Every gate takes what is usual of a query, or of the slow ones. A side that takes far longer now
     and then, for whatever query, shows in none of them.
     """
     logs = []
-    for one in launched:
-        fine = (one.wall_ns >= 0).all(axis=0)
+    for launch in launched:
+        fine = (launch.wall_ns >= 0).all(axis=0)
         if fine.any():
-            a, b = one.wall_ns[:, fine].sum(axis=1).tolist()
+            a, b = launch.wall_ns[:, fine].sum(axis=1).tolist()
             logs.append(math.log(max(b, 1) / max(a, 1)))
     if len(logs) < 2:
         return ""
@@ -98,9 +100,13 @@ def slower_on_average(launched: Sequence[Measured]) -> str:
 
 
 def _failing(launched: Sequence[Measured]) -> list[Counter[int]]:
-    """How many calls of each query failed, by side."""
+    """Return how many calls of each query failed, by side."""
     return [
-        Counter(query for one in launched for query in one.query[one.wall_ns[side] < 0].tolist())
+        Counter(
+            query
+            for launch in launched
+            for query in launch.query[launch.wall_ns[side] < 0].tolist()
+        )
         for side in (0, 1)
     ]
 
@@ -110,9 +116,9 @@ OF_A_PROCESS = ("packages", "blas", "thread_pools", "variables", "imported_befor
 
 
 def surroundings(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What the process of a side says of itself; nothing where it did not come to that."""
-    told = facts.get("environment", {})
-    return {name: told[name] for name in OF_A_PROCESS if name in told}
+    """Return what the process of a side says of itself; nothing where it did not come to that."""
+    environment = facts.get("environment", {})
+    return {name: environment[name] for name in OF_A_PROCESS if name in environment}
 
 
 def about(side: Side, facts: Mapping[str, Any], of_a: Mapping[str, Any]) -> SideFacts:
@@ -135,37 +141,38 @@ def about(side: Side, facts: Mapping[str, Any], of_a: Mapping[str, Any]) -> Side
 
 
 def share_of_the_cores(noise: Sequence[Mapping[str, Any]], whose: str) -> float | None:
-    """Of the cores' time while it was measured, in the mean of launches; None where it is not
-    known.
+    """Return the share of the cores' time while it was measured, in the mean of
+    launches; None where it is not known.
 
     Args:
         noise: records of :class:`retrieval_bench.measure.machine.noise.NoiseRecorder`.
         whose: "others" or "stolen".
     """
-    shares = [one["cores"][whose] for one in noise if one.get("cores")]
+    shares = [item["cores"][whose] for item in noise if item.get("cores")]
     return float(np.mean(shares)) if shares else None
 
 
 def machine_warnings(noise: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What else used the machine, in sentences; none on a quiet one."""
-    told = []
+    """Return what else used the machine, in sentences; none on a quiet one."""
+    warnings = []
     if (others := share_of_the_cores(noise, "others") or 0.0) > OTHERS:
-        told.append(
+        warnings.append(
             f"Other processes used {others:.0%} of the cores' time: end them to see smaller "
             "differences, and to be done sooner"
         )
     if (stolen := share_of_the_cores(noise, "stolen") or 0.0) > STOLEN:
-        told.append(
+        warnings.append(
             f"{stolen:.0%} of the cores' time went to other guests of the host: small "
             "differences are hidden, and it takes longer"
         )
-    return told
+    return warnings
 
 
 def median_calls(launched: Sequence[Measured]) -> tuple[float, float] | None:
-    """Of a call of either side, in nanoseconds, failed ones left out; None without any launch."""
+    """Return the median of a call of either side, in nanoseconds, failed ones left out; None
+    without any launch."""
     if not launched:
         return None
-    both = np.concatenate([one.wall_ns for one in launched], axis=1)
+    both = np.concatenate([launch.wall_ns for launch in launched], axis=1)
     a, b = (float(np.median(side[side >= 0])) if (side >= 0).any() else 0.0 for side in both)
     return a, b

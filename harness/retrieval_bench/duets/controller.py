@@ -56,7 +56,7 @@ MOST_LOST = 3
 
 @dataclass(frozen=True, slots=True)
 class DuetProtocol:
-    """How a duet measures.
+    """Settings of a duet's measurement.
 
     Attributes:
         seconds: of measuring in a launch, both sides together; one round is made in any case.
@@ -129,7 +129,7 @@ def duet(
 
 
 class _RefusedError(Exception):
-    """What keeps two sides from being compared at all."""
+    """Reason why two sides can't be compared at all."""
 
     def __init__(self, verdict: Verdict, reason: str) -> None:
         super().__init__(reason)
@@ -145,7 +145,7 @@ class _LostSideError(Exception):
 
 
 class _Stage:
-    """Where a duet is played: starts the processes, and knows what was measured so far."""
+    """Stage of a duet: starts the processes, and knows what was measured so far."""
 
     def __init__(
         self,
@@ -191,12 +191,12 @@ class _Stage:
 
     @property
     def asked(self) -> int:
-        """How many queries."""
+        """Return how many queries."""
         return len(self.chosen or ())
 
     def _out_of_time(self) -> bool:
         most = self.protocol.most_s
-        return most is not None and sum(one.seconds for one in self.measured) >= most
+        return most is not None and sum(launch.seconds for launch in self.measured) >= most
 
     def _launch(self) -> None:
         """One more pair of processes; a launch that is lost leaves its reason only."""
@@ -215,7 +215,7 @@ class _Stage:
                 )
                 rng = np.random.default_rng([self.protocol.seed, number])
                 with NoiseRecorder() as noise:
-                    found = _measured(both, n_queries, share, rng)
+                    launch = _measured(both, n_queries, share, rng)
             except _LostSideError as problem:
                 self.lost.append(f"launch {number + 1}: {problem}")
                 self.lost_by[problem.at] += 1
@@ -223,7 +223,7 @@ class _Stage:
             if not all(self.told_last):
                 self._ask_besides(both)
         self.noise.append(noise.record)
-        self._keep(found)
+        self._keep(launch)
 
     def _started(self, stack: ExitStack, number: int) -> list[SideProcess]:
         """Both processes; the one that is started first changes from launch to launch.
@@ -258,8 +258,8 @@ class _Stage:
 
     @contextmanager
     def _named(self, at: int) -> Iterator[None]:
-        """With errors of a process as those of its side. One that could be built before is lost
-        when it cannot be any more: what was measured stays."""
+        """Return it with errors of a process as those of its side. One that could be built before
+        is lost when it cannot be any more: what was measured stays."""
         try:
             yield
         except LostError as problem:
@@ -273,8 +273,8 @@ class _Stage:
             ) from problem.__cause__
 
     def _ask_besides(self, both: Sequence[SideProcess]) -> None:
-        """What is no part of the measurement, and cannot spoil it any more: whether both find the
-        same, once, and what they say of themselves after their searches, until both did.
+        """Return what is no part of the measurement, and cannot spoil it any more: whether both
+        find the same, once, and what they say of themselves after their searches, until both did.
 
         Raises:
             _RefusedError: another code was measured than was asked for.
@@ -292,7 +292,7 @@ class _Stage:
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
-        """What cannot be learnt costs no launch."""
+        """Return what cannot be learnt costs no launch."""
         try:
             yield
         except LostError as problem:
@@ -328,9 +328,9 @@ class _Stage:
         if why := self.wrong_code(self.sides, self.facts):
             raise _RefusedError(Verdict.MISSING, why)
 
-    def _keep(self, found: Measured) -> None:
-        self.measured.append(found)
-        pairs = found.pairs(len(self.measured) - 1)
+    def _keep(self, measured: Measured) -> None:
+        self.measured.append(measured)
+        pairs = measured.pairs(len(self.measured) - 1)
         self.pairs.append(pairs)
         here = set(pairs.query.tolist())
         self.answered &= here
@@ -356,7 +356,7 @@ class _Stage:
         self.trial.add(pairs)
 
     def _answered(self, gate: str) -> int:
-        """How many queries a gate can go by."""
+        """Return how many queries a gate can go by."""
         return len(self.answered) if GATES[gate].same else self.fewest
 
     def _result(self) -> DuetResult:
@@ -381,7 +381,7 @@ class _Stage:
             gates=gates,
             launches=len(self.measured),
             lost=tuple(self.lost),
-            measured_s=sum(one.seconds for one in self.measured),
+            measured_s=sum(launch.seconds for launch in self.measured),
             total_s=time.monotonic() - self.begin,
             calls=self._calls(),
             failed=sum(pairs.failed for pairs in self.pairs),
@@ -394,17 +394,17 @@ class _Stage:
             environment=environment(self.protocol.threads) | surroundings(self.facts[0]),
             others=share_of_the_cores(self.noise, "others"),
             stolen=share_of_the_cores(self.noise, "stolen"),
-            one_core=sum(one.core is not None for one in self.measured),
+            one_core=sum(launch.core is not None for launch in self.measured),
             launched=tuple(self.measured),
             query_ids=tuple(self.facts[0].get("queries", ())),
         )
 
     def _calls(self) -> int:
-        """Of each side."""
-        return sum(one.wall_ns.shape[1] for one in self.measured)
+        """Return the calls of each side."""
+        return sum(launch.wall_ns.shape[1] for launch in self.measured)
 
     def _objections(self) -> str:
-        """Why this cannot pass, whatever the times say; "" when it can."""
+        """Return why this cannot pass, whatever the times say; "" when it can."""
         told = [one_sided(self.measured), slower_on_average(self.measured)]
         told += [
             f"side {'ab'[at]} never said what code its searches loaded"
@@ -423,21 +423,26 @@ class _Stage:
         return "; ".join(filter(None, told))
 
     def _warnings(self, reason: str) -> list[str]:
-        """What else to know, beside ``reason``."""
-        told = [one_sided(self.measured), failures(self.measured, self.asked)[0]]
-        told = [*(text for text in told if text and text not in reason), *self.notes]
-        told += [note for side in self.sides for note in side.place.notes]
-        told += [f"lost: {one}" for one in self.lost]
-        told += dict.fromkeys(text for facts in self.facts for text in facts.get("complaints", ()))
-        told += machine_warnings(self.noise)
+        """Return what else to know, beside ``reason``."""
+        warnings = [one_sided(self.measured), failures(self.measured, self.asked)[0]]
+        warnings = [*(text for text in warnings if text and text not in reason), *self.notes]
+        warnings += [note for side in self.sides for note in side.place.notes]
+        warnings += [f"lost: {launch}" for launch in self.lost]
+        warnings += dict.fromkeys(
+            text for facts in self.facts for text in facts.get("complaints", ())
+        )
+        warnings += machine_warnings(self.noise)
         all_queries = len(self.facts[0].get("queries", ()))
         if self.chosen is not None and len(self.chosen) < all_queries:
-            told.append(f"{len(self.chosen)} of {all_queries:,} queries were asked, chosen by seed")
-        return told
+            warnings.append(
+                f"{len(self.chosen)} of {all_queries:,} queries were asked, chosen by seed"
+            )
+        return warnings
 
 
 def _core(number: int) -> int | None:
-    """Of those that there are, by turns; None where there is no choice, or no way to make it."""
+    """Return one core of those that there are, by turns; None where there is no choice, or no way
+    to make it."""
     cores = sorted(cpus_of_one_node(Path("/")))
     return cores[number % len(cores)] if len(cores) > 1 else None
 

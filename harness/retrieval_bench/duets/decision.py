@@ -64,20 +64,20 @@ class Gate:
 
 
 def _typical(launches: Sequence[Pairs]) -> NDArray[np.float64]:
-    return np.array([theta(one.log_ratio, one.query) for one in launches])
+    return np.array([theta(launch.log_ratio, launch.query) for launch in launches])
 
 
 def _slowest(launches: Sequence[Pairs]) -> NDArray[np.float64]:
     """The typical log ratio of the queries that take longest on both sides together: neither side
     has a say of its own in which they are."""
     slow = slow_queries(launches)
-    return _typical([one.take(np.isin(one.query, slow)) for one in launches])
+    return _typical([launch.take(np.isin(launch.query, slow)) for launch in launches])
 
 
 def slow_queries(launches: Sequence[Pairs]) -> NDArray[np.int32]:
     """Numbers of the queries that take longest, of those that every launch has an answer to."""
     whole = Pairs.joined(launches)
-    answers = np.concatenate([np.unique(one.query) for one in launches])
+    answers = np.concatenate([np.unique(launch.query) for launch in launches])
     queries, in_launches = np.unique(answers, return_counts=True)
     together = medians(whole.log_a + whole.log_b, whole.query)[in_launches == len(launches)]
     queries = queries[in_launches == len(launches)]
@@ -102,8 +102,8 @@ GATES = {
 
 def thetas(gate: str, launches: Sequence[Pairs]) -> list[float]:
     """The log ratio of each launch, by the name of the gate."""
-    found: list[float] = GATES[gate].of(launches).tolist()
-    return found
+    thetas: list[float] = GATES[gate].of(launches).tolist()
+    return thetas
 
 
 def acceptable(gate: str, text: object) -> float:
@@ -142,7 +142,7 @@ SEARCH, CONFIRM = (5, 8, 12, 18, 24), (4, 6, 9, 13, 18)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What some launches say of one gate: p of "slower by no more than delta" and of "slower by
+    """Judgement of some launches on one gate: p of "slower by no more than delta" and of "slower by
     the limit or more", and the interval of the log ratio, :data:`ALPHA` on either side."""
 
     mean: float
@@ -168,7 +168,7 @@ class Judged:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the ratio, :data:`ALPHA` on either side."""
+        """Return the interval of the ratio, :data:`ALPHA` on either side."""
         from scipy.special import stdtrit
 
         half = float(stdtrit(self.df, 1 - ALPHA)) * self.error
@@ -211,15 +211,15 @@ class Trial(Generic[Launch]):
     def _look(self) -> None:
         """The first part: nothing to see, a sign, or not sure yet."""
         seen, n = self._seen(self.first), len(self.first)
-        if min(one.p_worse for one in seen.values()) < EARLY.get(n, LEANS):
-            self.signs = tuple(name for name, one in seen.items() if one.p_worse < LEANS)
+        if min(item.p_worse for item in seen.values()) < EARLY.get(n, LEANS):
+            self.signs = tuple(name for name, judged in seen.items() if judged.p_worse < LEANS)
         if self.signs or n in EARLY:
             return
         level = ALPHA / len(SEARCH)
-        if all(one.p_beyond_limit < level for one in seen.values()):
-            self._end({name: _passed(one, GATES[name]) for name, one in seen.items()})
+        if all(item.p_beyond_limit < level for item in seen.values()):
+            self._end({name: _passed(judged, GATES[name]) for name, judged in seen.items()})
         elif n == SEARCH[-1]:
-            self._end({n: _at_last(one, GATES[n], level) for n, one in seen.items()})
+            self._end({n: _at_last(judged, GATES[n], level) for n, judged in seen.items()})
 
     def _look_again(self) -> None:
         """The second part: confirmed, cleared, or not sure yet."""
@@ -228,13 +228,13 @@ class Trial(Generic[Launch]):
         corrected = holm(np.array([seen[name].p_worse for name in self.signs]))
         shown = [n for n, p in zip(self.signs, corrected.tolist(), strict=True) if p < level]
         last = len(self.again) == CONFIRM[-1]
-        cleared = all(_within(one, level) for one in seen.values())
+        cleared = all(_within(item, level) for item in seen.values())
         if not (shown or cleared or last):
             return
         self._end(
             {
-                name: Verdict.WORSE if name in shown else _at_last(one, GATES[name], level)
-                for name, one in seen.items()
+                name: Verdict.WORSE if name in shown else _at_last(judged, GATES[name], level)
+                for name, judged in seen.items()
             }
         )
 
@@ -258,9 +258,11 @@ class Trial(Generic[Launch]):
                 GateResult(n, Verdict.MISSING, limit, GATES[n].delta, reason=why)
                 for n, limit in self.limits.items()
             )
-        return tuple(self._result(name, one, len(part)) for name, one in self._seen(part).items())
+        return tuple(
+            self._result(name, judged, len(part)) for name, judged in self._seen(part).items()
+        )
 
-    def _result(self, name: str, one: Judged, launches: int) -> GateResult:
+    def _result(self, name: str, judged: Judged, launches: int) -> GateResult:
         gate, sign = GATES[name], name in self.signs
         verdict = self.verdicts.get(name, Verdict.UNDECIDED)
         return GateResult(
@@ -268,9 +270,9 @@ class Trial(Generic[Launch]):
             verdict,
             self.limits[name],
             gate.delta,
-            ratio=math.exp(one.mean),
-            interval=one.interval,
-            spread=one.error * math.sqrt(launches),
+            ratio=math.exp(judged.mean),
+            interval=judged.interval,
+            spread=judged.error * math.sqrt(launches),
             launches=launches,
             confirmed=verdict is Verdict.WORSE if sign and self.over else None,
             reason=_reason(verdict, sign=sign, over=self.over),
@@ -278,7 +280,8 @@ class Trial(Generic[Launch]):
 
 
 def overall(gates: Sequence[GateResult]) -> Verdict:
-    """Of a whole duet: one gate that fails fails it; it passes when all that were judged do."""
+    """Return the verdict of a whole duet: one gate that fails fails it; it passes when all that
+    were judged do."""
     verdicts = [gate.verdict for gate in gates if gate.verdict is not Verdict.MISSING]
     for decisive in (Verdict.WORSE, Verdict.UNDECIDED, Verdict.EQUIVALENT, Verdict.BETTER):
         if decisive in verdicts:
@@ -286,18 +289,18 @@ def overall(gates: Sequence[GateResult]) -> Verdict:
     return Verdict.MISSING
 
 
-def _passed(one: Judged, gate: Gate) -> Verdict:
-    faster = one.mean + one.error <= -math.log1p(gate.delta)
+def _passed(judged: Judged, gate: Gate) -> Verdict:
+    faster = judged.mean + judged.error <= -math.log1p(gate.delta)
     return Verdict.BETTER if faster else Verdict.EQUIVALENT
 
 
-def _at_last(one: Judged, gate: Gate, level: float) -> Verdict:
-    return _passed(one, gate) if _within(one, level) else Verdict.UNDECIDED
+def _at_last(judged: Judged, gate: Gate, level: float) -> Verdict:
+    return _passed(judged, gate) if _within(judged, level) else Verdict.UNDECIDED
 
 
-def _within(one: Judged, level: float) -> bool:
-    """Whether it is shown to be within its limit, and does not lean towards slower."""
-    return one.p_beyond_limit < level and one.p_worse >= LEANS
+def _within(judged: Judged, level: float) -> bool:
+    """Return whether it is shown to be within its limit, and does not lean towards slower."""
+    return judged.p_beyond_limit < level and judged.p_worse >= LEANS
 
 
 def _reason(verdict: Verdict, *, sign: bool, over: bool) -> str:
@@ -332,13 +335,13 @@ def visible(spread: float, delta: float, limit: float) -> float:
     high = max(low, math.log1p(limit)) + _SPREADS * spread
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        found = fails(middle + spread * noise, delta, limit).mean()
-        low, high = (low, middle) if found >= FOUND else (middle, high)
+        share = fails(middle + spread * noise, delta, limit).mean()
+        low, high = (low, middle) if share >= FOUND else (middle, high)
     return math.expm1(high)
 
 
 def fails(thetas: NDArray[np.float64], delta: float, limit: float) -> NDArray[np.bool_]:
-    """Which duets of one gate end with FAIL.
+    """Return which duets of one gate end with FAIL.
 
     Args:
         thetas: (duets, launches) log ratios: those of the first part, then those of the second.

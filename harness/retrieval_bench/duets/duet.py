@@ -19,7 +19,7 @@ from retrieval_bench.duets.sides import Place, Side
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What plays against what, in the user's words.
+    """Sides of a duet, in the user's words.
 
     Attributes:
         retriever: of both sides: name of a config, YAML file, ``module:Class``.

@@ -146,7 +146,7 @@ class SideProcess:
         self._numbers(1)
 
     def one_threaded(self) -> bool:
-        """Whether its searches so far were the work of one thread.
+        """Return whether its searches so far were the work of one thread.
 
         Raises:
             LostError: it ended.
@@ -171,14 +171,14 @@ class SideProcess:
         Raises:
             LostError: a search took too long, or ended the process.
         """
-        found: list[int] = []
+        digests: list[int] = []
         for query in queries:
             self._send(_NUMBER.pack(worker.DIGEST) + _NUMBER.pack(query))
-            found += self._numbers(1)
-        return found
+            digests += self._numbers(1)
+        return digests
 
     def last(self) -> dict[str, Any]:
-        """What the process says of itself after its searches: ``files``, ``environment`` and
+        """Return what the process says of itself after its searches: ``files``, ``environment`` and
         ``complaints`` about threads; it can be asked nothing more.
 
         Raises:
@@ -204,19 +204,19 @@ class SideProcess:
         while b"\n" not in self._buffer:
             self._buffer += self._read(1 << 16, end)
         line, self._buffer = self._buffer.split(b"\n", 1)
-        found: dict[str, Any] = json.loads(line)
-        return found
+        message: dict[str, Any] = json.loads(line)
+        return message
 
     def _numbers(self, n: int) -> array[int]:
         end = time.monotonic() + self.call_s + (_TURN_S if n > 1 else 0)
         while len(self._buffer) < 8 * n:
             self._buffer += self._read(8 * n - len(self._buffer), end)
-        found = array("q", self._buffer[: 8 * n])
+        numbers = array("q", self._buffer[: 8 * n])
         self._buffer = self._buffer[8 * n :]
-        return found
+        return numbers
 
     def _read(self, size: int, end: float) -> bytes:
-        """What is there of ``size`` bytes, once anything is.
+        """Return what is there of ``size`` bytes, once anything is.
 
         What it has started may hold the pipe open when it is gone: so it is looked after itself.
         """
@@ -261,7 +261,7 @@ _WARM_UP_TURN = 8
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of the time one launch measures.
+    """Share of the time that one launch measures.
 
     Attributes:
         seconds: of both sides together; one round is made in any case.
@@ -281,7 +281,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of a launch.
+    """Result of a launch.
 
     Attributes:
         wall_ns: int64 (2, calls): side a, side b; -1 where the call failed.
@@ -299,7 +299,7 @@ class Measured:
     core: int | None = None
 
     def pairs(self, launch: int) -> Pairs:
-        """As :func:`.log_ratios` gives them, without the order effect: whoever
+        """Return it as :func:`.log_ratios` gives them, without the order effect: whoever
         goes first finds other caches than whoever follows, by several per cent."""
         fine = (self.wall_ns >= 0).all(axis=0)
         logs = np.log(np.maximum(self.wall_ns[:, fine], 1))
@@ -395,8 +395,8 @@ def _on_one_core(
 
 
 def leads(n_queries: int, launch: int, seed: int) -> NDArray[np.int64]:
-    """Who goes first for each query in the first round of a launch, 0 or 1: a random half, and in
-    the next launch the other one."""
+    """Return who goes first for each query in the first round of a launch, 0 or 1: a random half,
+    and in the next launch the other one."""
     rng = np.random.default_rng([seed, launch // 2, 1])
     return _halves(n_queries, rng) ^ (launch % 2)
 
@@ -409,7 +409,7 @@ def _halves(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
 def _turns(
     lead: NDArray[np.int64], usual_ns: NDArray[np.int64], rng: np.random.Generator
 ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Who goes first, and places of the queries of a turn, in random order."""
+    """Return who goes first, and places of the queries of a turn, in random order."""
     short = usual_ns < TURN_NS
     usual = np.median(usual_ns[short]) if short.any() else TURN_NS
     size = int(np.clip(TURN_NS // max(1, usual), 1, MOST_CALLS))

@@ -31,7 +31,7 @@ class Probe(Retriever):
         self.query = rng.standard_normal(_WIDTH, dtype=np.float32)
 
     def rows_for(self, query_id: str) -> int:
-        """How many rows a query takes."""
+        """Return how many rows a query takes."""
         share = zlib.crc32(query_id.encode()) % 256 / 255
         return int(self.rows * (1 + share))
 

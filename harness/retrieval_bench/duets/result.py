@@ -1,4 +1,4 @@
-"""What a duet found, in records; and the folder that it leaves, written once and completely."""
+"""Records of a duet; and the folder that it leaves, written once and completely."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SideFacts(TypedDict):
 
 
 class DuetDataset(TypedDict):
-    """What both sides were asked.
+    """Dataset that both sides were asked.
 
     Attributes:
         name, fingerprint, split: of the dataset; null where no process came to say it.
@@ -215,7 +215,7 @@ class DuetResult(Documented):
 
 @dataclass(frozen=True, slots=True)
 class PrintedDuet(Documented):
-    """What ``duet --format json`` prints.
+    """Document of ``duet --format json``.
 
     Attributes:
         result: of the duet.
@@ -283,11 +283,11 @@ def _arrays(result: DuetResult) -> dict[str, Any]:
     launched = result.launched
     if not launched:
         return {"wall_ns": np.zeros((2, 0), dtype=np.int64)}
-    sizes = [one.wall_ns.shape[1] for one in launched]
+    sizes = [launch.wall_ns.shape[1] for launch in launched]
     return {
-        "wall_ns": np.concatenate([one.wall_ns for one in launched], axis=1),
+        "wall_ns": np.concatenate([launch.wall_ns for launch in launched], axis=1),
         "launch": np.repeat(np.arange(len(launched), dtype=np.int32), sizes),
-        "round": np.concatenate([one.round for one in launched]),
-        "query": np.concatenate([one.query for one in launched]),
-        "first": np.concatenate([one.first for one in launched]),
+        "round": np.concatenate([launch.round for launch in launched]),
+        "query": np.concatenate([launch.query for launch in launched]),
+        "first": np.concatenate([launch.first for launch in launched]),
     }

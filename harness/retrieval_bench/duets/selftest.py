@@ -44,7 +44,7 @@ class Kind:
 
     @property
     def equal(self) -> bool:
-        """Whether the two sides are the same."""
+        """Return whether the two sides are the same."""
         return self.share == 0
 
 
@@ -66,7 +66,7 @@ class Played:
     results: list[DuetResult] = field(default_factory=list)
 
     def count(self, word: str) -> int:
-        """How many ended so."""
+        """Return how many ended so."""
         return sum(result.word == word for result in self.results)
 
     def slowest(self) -> list[str]:
@@ -79,16 +79,19 @@ class Played:
 
     @property
     def thetas(self) -> list[dict[str, float]]:
-        """Of each launch of a duet with figures, by gate that all of these have."""
+        """Return the thetas of each launch of a duet with figures, by gate that all of these
+        have."""
         usable = [result for result in self.results if result.verdict is not Verdict.MISSING]
-        judged = [{one.gate for one in result.gates if one.ratio is not None} for result in usable]
+        judged = [
+            {gate.gate for gate in result.gates if gate.ratio is not None} for result in usable
+        ]
         common = sorted(set.intersection(*judged)) if judged else []
-        found = []
+        ratios = []
         for result in usable:
             pairs = [launch.pairs(at) for at, launch in enumerate(result.launched)]
             columns = [thetas(name, pairs) for name in common]
-            found += [dict(zip(common, row, strict=True)) for row in zip(*columns, strict=True)]
-        return found
+            ratios += [dict(zip(common, row, strict=True)) for row in zip(*columns, strict=True)]
+        return ratios
 
 
 class PlayedKind(TypedDict):
@@ -124,7 +127,7 @@ class Visible(TypedDict):
 
 @dataclass(slots=True)
 class SelfTest(Documented):
-    """What was played, and what follows.
+    """Duets that were played, and what follows.
 
     Attributes:
         retriever, dataset: what was measured, on what.
@@ -155,26 +158,30 @@ class SelfTest(Documented):
     @property
     def false_alarms(self) -> int:
         """Duets of equal sides that failed."""
-        return sum(one.count("FAIL") for one in self.played if one.kind.equal)
+        return sum(played.count("FAIL") for played in self.played if played.kind.equal)
 
     @property
     def beyond_limit(self) -> list[Played]:
         """Kinds in which all queries are slowed by the limit of p50 or more: none may pass."""
         limit = GATES["p50"].limit
-        return [one for one in self.played if one.kind.share >= limit and not one.kind.slowest]
+        return [
+            played
+            for played in self.played
+            if played.kind.share >= limit and not played.kind.slowest
+        ]
 
     @property
     def missed(self) -> int:
         """Duets with extra work beyond the limit in each query that passed."""
-        return sum(one.count("PASS") for one in self.beyond_limit)
+        return sum(duet.count("PASS") for duet in self.beyond_limit)
 
     @property
     def unable(self) -> str:
-        """Why duets cannot judge here, in a sentence; "" when they can."""
-        if not any(one.count("PASS") for one in self.played if one.kind.equal):
+        """Return why duets cannot judge here, in a sentence; "" when they can."""
+        if not any(played.count("PASS") for played in self.played if played.kind.equal):
             return "no duet of equal sides passed"
-        slowed = [one for one in self.played if not one.kind.equal]
-        if not any(one.count("FAIL") + one.count("PASS") for one in slowed):
+        slowed = [played for played in self.played if not played.kind.equal]
+        if not any(item.count("FAIL") + item.count("PASS") for item in slowed):
             return "no duet with extra work was decided"
         return ""
 
@@ -183,16 +190,16 @@ class SelfTest(Documented):
         """Each kind of duet, and how its duets ended."""
         return [
             {
-                "name": one.kind.name,
-                "share": one.kind.share,
-                "slowest": one.kind.slowest,
-                "duets": len(one.results),
-                "launches": sum(result.launches for result in one.results),
-                "verdicts": {word: one.count(word) for word in dict.fromkeys(WORDS.values())},
-                "replayed_fail": self.replayed.get(one.kind.name),
-                "measured_s": [result.measured_s for result in one.results],
+                "name": played.kind.name,
+                "share": played.kind.share,
+                "slowest": played.kind.slowest,
+                "duets": len(played.results),
+                "launches": sum(result.launches for result in played.results),
+                "verdicts": {word: played.count(word) for word in dict.fromkeys(WORDS.values())},
+                "replayed_fail": self.replayed.get(played.kind.name),
+                "measured_s": [result.measured_s for result in played.results],
             }
-            for one in self.played
+            for played in self.played
         ]
 
     @property
@@ -219,10 +226,10 @@ def selftest(
         ConfigError: the retriever cannot be built.
     """
     protocol = protocol or DuetProtocol()
-    found = SelfTest("", str(dataset), [Played(kind) for kind in kinds])
+    self_test = SelfTest("", str(dataset), [Played(kind) for kind in kinds])
     begin = time.monotonic()
-    equal, *slower = found.played
-    order = [one for other in slower for one in (equal, other)]
+    equal, *slower = self_test.played
+    order = [item for other in slower for item in (equal, other)]
     number, longest = 0, 0.0
     while number < 2 or time.monotonic() - begin + longest < seconds:
         one, slow = order[number % len(order)], equal.slowest()
@@ -241,13 +248,13 @@ def selftest(
         )
         number, longest = number + 1, max(longest, result.total_s)
         if result.interrupted:
-            found.interrupted = True
+            self_test.interrupted = True
             break
         one.results.append(result)
-    found.seconds = time.monotonic() - begin
-    found.retriever = _name(retriever)
-    _conclude(found)
-    return found
+    self_test.seconds = time.monotonic() - begin
+    self_test.retriever = _name(retriever)
+    _conclude(self_test)
+    return self_test
 
 
 def extra_work(
@@ -272,23 +279,25 @@ def _name(retriever: str | Mapping[str, Any] | None) -> str:
     return str((retriever or PROBE).get("name", "retriever"))
 
 
-def _conclude(found: SelfTest) -> None:
-    """What follows from all launches together."""
+def _conclude(self_test: SelfTest) -> None:
+    """Return what follows from all launches together."""
     rng = np.random.default_rng(SEED)
-    for one in found.played:
-        pool = one.thetas
+    for played in self_test.played:
+        pool = played.thetas
         if len(pool) >= FEWEST:
-            found.replayed[one.kind.name] = fail_rate(pool, rng)
-    pool = found.played[0].thetas
+            self_test.replayed[played.kind.name] = fail_rate(pool, rng)
+    pool = self_test.played[0].thetas
     if len(pool) < FEWEST or "p50" not in pool[0]:
         return
-    found.spread = float(np.std([one["p50"] for one in pool], ddof=1))
-    results = found.played[0].results
-    per_launch = sum(one.measured_s for one in results) / sum(one.launches for one in results)
-    mean = {name: float(np.mean([one[name] for one in pool])) for name in pool[0]}
-    pool = [{name: value - mean[name] for name, value in one.items()} for one in pool]
+    self_test.spread = float(np.std([launch["p50"] for launch in pool], ddof=1))
+    results = self_test.played[0].results
+    per_launch = sum(result.measured_s for result in results) / sum(
+        result.launches for result in results
+    )
+    mean = {name: float(np.mean([launch[name] for launch in pool])) for name in pool[0]}
+    pool = [{name: value - mean[name] for name, value in launch.items()} for launch in pool]
     for launches in (7, 11, 17):
-        found.visible.append((per_launch * launches, _visible(pool, launches, rng)))
+        self_test.visible.append((per_launch * launches, _visible(pool, launches, rng)))
 
 
 FEWEST = 5
@@ -323,7 +332,7 @@ def fail_rate(
 
 
 def _by_name(gate: str, launches: Sequence[Mapping[str, float]]) -> list[float]:
-    return [one[gate] for one in launches]
+    return [launch[gate] for launch in launches]
 
 
 def _visible(

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the code of a side comes from.
+    """Place that the code of a side comes from.
 
     Attributes:
         label: what is shown: "main (3f2a1c9)", "WORKTREE".
@@ -62,7 +62,7 @@ class Side:
 
     @property
     def name(self) -> str:
-        """What tells it from the other side."""
+        """Return what tells it from the other side."""
         given = self.retriever
         name = given if isinstance(given, str) else str(given.get("name", given.get("target")))
         words = [name, *self.overrides]

@@ -62,12 +62,12 @@ class Slowed(Retriever):
 
     def search(self, query: Query, k: int) -> RankingLike:
         start = time.perf_counter_ns()
-        found = self.inner.search(query, k)
+        ranking = self.inner.search(query, k)
         took = time.perf_counter_ns() - start
         usual = self._usual(query.id, took)
         if self.slowed is None or query.id in self.slowed:
             self._work(self.share * usual)
-        return found
+        return ranking
 
     def _work(self, ns: float) -> None:
         """Work of so many nanoseconds, at the speed that the processor has by now."""

@@ -74,13 +74,13 @@ def main() -> int:
     return 0
 
 
-def _answer(side: _Side, told: BinaryIO, answers: BinaryIO) -> None:
+def _answer(side: _Side, stream: BinaryIO, answers: BinaryIO) -> None:
     with side.threads() as complaints:
         _say(answers, side.facts())
         gc.collect()
         gc.freeze()
         gc.disable()
-        environment = side.environment() if side.answer(told, answers) == LAST else None
+        environment = side.environment() if side.answer(stream, answers) == LAST else None
     if environment is not None:  # by now it is known whether a library came late, and resisted
         last = {"files": _files(), "environment": environment, "complaints": complaints}
         _say(answers, last)
@@ -146,7 +146,7 @@ class _Side:
             self.retriever.index(data.documents)
 
     def facts(self) -> dict[str, Any]:
-        """What the other side must have, too, and what was loaded so far."""
+        """Return what the other side must have, too, and what was loaded so far."""
         data = self.experiment.dataset
         return {
             "name": self.candidate.name,
@@ -162,31 +162,31 @@ class _Side:
         return self._from("threads", "search_threads")(self.n_threads)
 
     def environment(self) -> Any:
-        """What a manifest says of this process."""
+        """Return what a manifest says of this process."""
         environment = self._from("environment", "environment")(self.n_threads)
         return json.loads(json.dumps(environment, default=str))
 
-    def answer(self, told: BinaryIO, answers: BinaryIO) -> int:
+    def answer(self, stream: BinaryIO, answers: BinaryIO) -> int:
         """Do what comes in until :data:`LAST` or :data:`END`, and give that."""
         begin = _cpu_ns()
         while True:
-            (n,) = _NUMBER.unpack(_exactly(told, 8))
+            (n,) = _NUMBER.unpack(_exactly(stream, 8))
             if n in (LAST, END):
                 return int(n)
             if n == REST:
                 gc.collect()
                 answers.write(_NUMBER.pack(0))
             elif n == DIGEST:
-                (number,) = _NUMBER.unpack(_exactly(told, 8))
+                (number,) = _NUMBER.unpack(_exactly(stream, 8))
                 answers.write(_NUMBER.pack(self._digest(number)))
             elif n == CPU:
                 spent = (now - then for now, then in zip(_cpu_ns(), begin, strict=True))
                 answers.write(array("q", spent).tobytes())
             elif n == CORE:
-                (core,) = _NUMBER.unpack(_exactly(told, 8))
+                (core,) = _NUMBER.unpack(_exactly(stream, 8))
                 answers.write(_NUMBER.pack(_keep_to(core)))
             else:
-                numbers = array("q", _exactly(told, 8 * n))
+                numbers = array("q", _exactly(stream, 8 * n))
                 answers.write(self._times(numbers).tobytes())
 
     def _times(self, numbers: array[int]) -> array[int]:
@@ -205,10 +205,10 @@ class _Side:
         return times
 
     def _digest(self, number: int) -> int:
-        """What is returned for a query, in a number that is equal where that is."""
+        """Return what is returned for a query, in a number that is equal where that is."""
         try:
-            found = self.retriever.search(self.queries[number], self.k)
-            text = "\n".join(str(doc_id) for doc_id in getattr(found, "doc_ids", found))
+            ranking = self.retriever.search(self.queries[number], self.k)
+            text = "\n".join(str(doc_id) for doc_id in getattr(ranking, "doc_ids", ranking))
         except BaseException as problem:
             text = f"failed\n{type(problem).__name__}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
@@ -234,8 +234,8 @@ def _keep_to(core: int) -> int:
 
 
 def _files() -> list[str]:
-    """Where the code was loaded from: a file of each package or module outside of Python's library,
-    and every file of packages that have none of their own."""
+    """Return where the code was loaded from: a file of each package or module outside of Python's
+    library, and every file of packages that have none of their own."""
     tops: dict[str, str] = {}
     parts: dict[str, list[str]] = {}
     for name, module in list(sys.modules.items()):

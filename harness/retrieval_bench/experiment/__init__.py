@@ -1,1 +1,2 @@
-"""From words to a run: every part built and checked, measured here or in fresh processes."""
+"""The way from words to a run: every part built and checked, measured here or in fresh
+processes."""

@@ -74,7 +74,7 @@ class Ablation:
 
 
 def can_be_left_out(retriever: Retriever, queries: Sequence[Query]) -> bool:
-    """Whether it is made of parts, or gets filters."""
+    """Return whether it is made of parts, or gets filters."""
     try:
         filtered = any(query.filter for query in queries) and retriever.capabilities.filters
         return filtered or _is_made_of_parts(retriever.over(Memory(asks=False)))
@@ -84,7 +84,7 @@ def can_be_left_out(retriever: Retriever, queries: Sequence[Query]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """How somebody is asked without a part: as it was measured, once, untimed.
+    """Caller that asks without a part: as it was measured, once, untimed.
 
     Attributes:
         retry, rate_limit, price: of the config.
@@ -100,13 +100,13 @@ class Caller:
 
 
 def purse_after(limit: float | None, measured: Sequence[Measurement]) -> Purse:
-    """What the measurement of several systems left of the money, the mean call standing for the
-    dearest."""
+    """Return what the measurement of several systems left of the money, the mean call standing for
+    the dearest."""
     purse = Purse(limit)
-    for one in measured:
-        money = (one.spent and one.spent.money) or 0.0
+    for measurement in measured:
+        money = (measurement.spent and measurement.spent.money) or 0.0
         purse.spent += money
-        purse.dearest = max(purse.dearest, money / max(1, len(one.timings.wall_ns)))
+        purse.dearest = max(purse.dearest, money / max(1, len(measurement.timings.wall_ns)))
     return purse
 
 
@@ -153,7 +153,7 @@ def _left_out(
         parts.append(Part("filters", "filter", Unfiltered(whole), timed=False))
     names = distinct_names([part.name for part in parts])
     parts = [replace(part, name=name) for part, name in zip(parts, names, strict=True)]
-    found: list[LeftOut] = []
+    left_outs: list[LeftOut] = []
     warnings = []
     try:
         for at, part in enumerate(parts):
@@ -162,20 +162,20 @@ def _left_out(
             wanted = known
             if isinstance(part.without, Unfiltered):  # of the others it says nothing
                 wanted = [kept and bool(q.filter) for kept, q in zip(known, queries, strict=True)]
-            one = _without(part, queries, k, wanted)
-            if one.rankings is None and caller is not None:
-                one = _asked(part, queries, k, wanted, memory=memory, caller=caller)
-            found.append(one)
+            left_out = _without(part, queries, k, wanted)
+            if left_out.rankings is None and caller is not None:
+                left_out = _asked(part, queries, k, wanted, memory=memory, caller=caller)
+            left_outs.append(left_out)
     except KeyboardInterrupt:
         warnings.append("interrupted while parts were left out: those that are missing are unknown")
-        found += [LeftOut(part, None, why="interrupted") for part in parts[len(found) :]]
-    warnings += [f"{one.part.name}: {one.why}" for one in found if one.why == _TOO_DEAR]
+        left_outs += [LeftOut(part, None, why="interrupted") for part in parts[len(left_outs) :]]
+    warnings += [f"{item.part.name}: {item.why}" for item in left_outs if item.why == _TOO_DEAR]
     if differing:
         warnings.append(
             f"parts were not left out for {counted(differing, 'query')}: the lists that were kept "
             "come to another ranking"
         )
-    return Ablation(tuple(found), tuple(warnings), total(one.spent for one in found))
+    return Ablation(tuple(left_outs), tuple(warnings), total(item.spent for item in left_outs))
 
 
 _TOO_DEAR = "it was not asked to the end without it: --max-cost"
@@ -209,16 +209,16 @@ def _once_more(
 
 
 def _without(part: Part, queries: Sequence[Query], k: int, wanted: Sequence[bool]) -> LeftOut:
-    """From memory alone."""
-    found = []
+    """Answer from memory alone."""
+    rankings = []
     for query, is_wanted in zip(queries, wanted, strict=True):
         try:
-            found.append(_search(part.without, query, k) if is_wanted else None)
+            rankings.append(_search(part.without, query, k) if is_wanted else None)
         except NotKeptError:
             return LeftOut(part, None)
         except Exception:  # counted: it has no ranking
-            found.append(None)
-    return LeftOut(part, found)
+            rankings.append(None)
+    return LeftOut(part, rankings)
 
 
 def _asked(
@@ -230,7 +230,7 @@ def _asked(
     memory: Memory,
     caller: Caller,
 ) -> LeftOut:
-    """With the help of whoever was measured."""
+    """Ask with the help of whoever was measured."""
     before = memory.asked
     system = System(part.name, part.without, None, caller.retry, caller.rate_limit)
     system.price = caller.price
@@ -249,7 +249,7 @@ def _asked(
         why = problem.given
     finally:
         memory.asks = False
-    unknown = [one for one in recorder.status if one.startswith(NotKeptError.__name__)]
+    unknown = [item for item in recorder.status if item.startswith(NotKeptError.__name__)]
     if why or unknown:
         return LeftOut(part, None, memory.asked - before, why, recorder.spent)
     return LeftOut(part, recorder.rankings, memory.asked - before, "", recorder.spent)
@@ -268,7 +268,7 @@ class Unfiltered(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the retriever."""
+        """Return those of the retriever."""
         return self._inner.capabilities
 
     def search(self, query: Query, k: int) -> Any:

@@ -51,7 +51,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What it was asked: the ``queries`` of a dataset, ``k`` hits each.
+    """Task of a run: the ``queries`` of a dataset, ``k`` hits each.
 
     Attributes:
         levels: of the percentiles that are reported.
@@ -67,7 +67,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What its answers are worth.
+    """Worth of a run's answers.
 
     Attributes:
         ties: what equal scores decide, where they decide something.
@@ -184,17 +184,17 @@ def server_document(
 
 
 def unanswerable(queries: Sequence[Query], measurement: Measurement) -> dict[str, Any]:
-    """Of the queries that no document answers: how many were run, how many got hits; and, where
-    there are any, how well empty lists tell them from the others."""
+    """Count the queries that no document answers: how many were run, how many
+    got hits; and, where there are any, how well empty lists tell them from the others."""
     answered = [
         (query.answerable, len(ranking))
         for query, ranking in zip(queries, measurement.rankings, strict=True)
         if ranking is not None
     ]
-    found = abstention([kind for kind, _ in answered], [length for _, length in answered])
-    report: dict[str, Any] = {"n": found.n_unanswerable, "returned_hits": found.false_return}
-    if found.n_unanswerable:
-        report |= document(found, "false_empty precision recall f1")
+    counts = abstention([kind for kind, _ in answered], [length for _, length in answered])
+    report: dict[str, Any] = {"n": counts.n_unanswerable, "returned_hits": counts.false_return}
+    if counts.n_unanswerable:
+        report |= document(counts, "false_empty precision recall f1")
     return report
 
 
@@ -270,7 +270,11 @@ def _self_hits(dataset: Dataset, measurement: Measurement) -> dict[str, int]:
     """``n_self_hits`` of a summary, where hits on the query itself are dropped: how many were."""
     if dataset.self_hits == KEEP:
         return {}
-    return {"n_self_hits": sum(one.self_hits for one in measurement.rankings if one is not None)}
+    return {
+        "n_self_hits": sum(
+            ranking.self_hits for ranking in measurement.rankings if ranking is not None
+        )
+    }
 
 
 def _tie_rule(measurement: Measurement, can: Capabilities) -> str:

@@ -36,7 +36,7 @@ class Candidate:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the retriever.
+        """Return those of the retriever.
 
         Raises:
             ContractError: it does not say.
@@ -53,7 +53,7 @@ class Candidate:
             return self.retriever.capabilities
 
     def failed_to_index(self, problem: BaseException) -> ContractError:
-        """What is said where building or opening its index raised ``problem``."""
+        """Return what is said where building or opening its index raised ``problem``."""
         return ContractError(
             f"indexing failed with {message_of(problem)}",
             where=f"retriever {self.name!r}, {innermost(problem)}",
@@ -68,7 +68,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What one retriever returned, with neither figures nor files.
+    """Rankings that one retriever returned, with neither figures nor files.
 
     Attributes:
         name: of the retriever.
@@ -88,8 +88,8 @@ class Searched:
 def ask(
     candidate: Candidate, question: str, told: list[str], otherwise: Any, *arguments: Any
 ) -> Any:
-    """What the retriever says of itself. It is asked after the measurement, which a mistake in the
-    answer must not cost: that becomes a sentence in ``told``."""
+    """Return what the retriever says of itself. It is asked after the measurement, which a mistake
+    in the answer must not cost: that becomes a sentence in ``told``."""
 
     def failed(problem: BaseException) -> ContractError:
         return ContractError(f"{question}() of {candidate.name} failed with {message_of(problem)}")
@@ -109,7 +109,7 @@ def _unchanged(answer: Any) -> Any:
 
 
 def _sentences(answer: Any) -> list[str]:
-    return [one if isinstance(one, Notice) else str(one) for one in answer]
+    return [item if isinstance(item, Notice) else str(item) for item in answer]
 
 
 _READ_AS: Mapping[str, Callable[[Any], Any]] = {
@@ -122,7 +122,7 @@ _READ_AS: Mapping[str, Callable[[Any], Any]] = {
 def close_all(candidates: Sequence[Candidate]) -> None:
     """Close every retriever, whatever the others do."""
     for candidate in candidates:
-        told: list[str] = []
-        ask(candidate, "close", told, None)
-        for message in told:
+        messages: list[str] = []
+        ask(candidate, "close", messages, None)
+        for message in messages:
             python_warnings.warn(visible(message), RuntimeWarning, stacklevel=2)

@@ -71,7 +71,7 @@ from retrieval_bench.stats.resampling import RESAMPLES, SEED
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is going to be measured, complete and checked; see
+    """Plan of a measurement, complete and checked; see
     :func:`retrieval_bench.experiment.preparation.prepare`."""
 
     candidates: Sequence[Candidate]
@@ -97,12 +97,12 @@ class Experiment:
 
     @property
     def names(self) -> list[str]:
-        """Of the retrievers, told apart."""
+        """Return the names of the retrievers, told apart."""
         return distinct_names([candidate.name for candidate in self.candidates])
 
     @property
     def plan(self) -> Plan:
-        """How many calls each retriever gets."""
+        """Return how many calls each retriever gets."""
         return plan(self.protocol, len(self.queries))
 
     @property
@@ -125,7 +125,7 @@ class Experiment:
         return replace(self, queries=queries, protocol=protocol, until=until)
 
     def dry_run(self) -> PlannedRun:
-        """What :meth:`run` would do, before anything was tried."""
+        """Return what :meth:`run` would do, before anything was tried."""
         calls, n = self.plan, len(self.candidates)
         most = None if calls.warm_up_most is None else calls.measured + calls.warm_up_most
         return PlannedRun(
@@ -180,24 +180,26 @@ class Experiment:
                         systems, self.queries, self.k, self.protocol, progress=task, enough=asking
                     )
                 seen = observers.seen()  # by now retrievers have loaded what they load
-                surroundings |= {"observers": [one.name for one in seen]} if seen else {}
+                surroundings |= (
+                    {"observers": [measurement.name for measurement in seen]} if seen else {}
+                )
                 noise = measurements[0].noise
                 purse = purse_after(self.protocol.max_cost, measurements)
                 ablations = [
-                    self._without_parts(*one, purse, reporter)
-                    for one in zip(self.candidates, measurements, strict=True)
+                    self._without_parts(*item, purse, reporter)
+                    for item in zip(self.candidates, measurements, strict=True)
                 ]
                 disturbed = disturbances(noise, surroundings["machine"], self.protocol.threads)
             if not any(len(m.timings.wall_ns) for m in measurements):
                 raise KeyboardInterrupt  # it came in the warm-up: there is nothing to keep
             if asking is not None:
-                measurements = [asking.whole_queries(one) for one in measurements]
+                measurements = [asking.whole_queries(measurement) for measurement in measurements]
             told = [*coded(complaints, Code.THREADS), *coded(disturbed, Code.BUSY)]
-            told += [one.warning for one in seen]
+            told += [measurement.warning for measurement in seen]
             with interrupts_deferred():
                 calls = Counter[int | None]()
-                for one, measured in zip(self.candidates, measurements, strict=True):
-                    calls[one.server] += len(measured.timings.wall_ns)
+                for asked, measured in zip(self.candidates, measurements, strict=True):
+                    calls[asked.server] += len(measured.timings.wall_ns)
                 runs = [
                     self._account(
                         candidate,
@@ -251,33 +253,33 @@ class Experiment:
                 reporter.phase(Phase(Step.SEARCHING, candidate.name)) as task,
             ):
                 asked = self.queries[:first]
-                (found,) = runner.measure(
+                (measurements,) = runner.measure(
                     [system], asked, self.k, self.protocol, progress=task, enough=enough
                 )
-            if found.interrupted:
+            if measurements.interrupted:
                 raise KeyboardInterrupt
-            told: list[str] = []
-            health = ask(candidate, "health", told, (), self.queries)
-            packed = pack_rankings([query.id for query in asked], found.rankings, self.k)
-            rows, can = self._counted(found.status), candidate.capabilities
+            messages: list[str] = []
+            health = ask(candidate, "health", messages, (), self.queries)
+            packed = pack_rankings([query.id for query in asked], measurements.rankings, self.k)
+            rows, can = self._counted(measurements.status), candidate.capabilities
             evaluation = evaluated(packed, rows, self.dataset, self.metrics, self.k, can=can)
             ties = effect_of_ties(evaluation, packed, self.dataset, can)
             warnings = [
                 *self.dataset.warnings,
-                *nothing_found(self.dataset, asked, found.rankings, can, health),
+                *nothing_found(self.dataset, asked, measurements.rankings, can, health),
                 *tie_warnings(ties, packed, self.dataset, can),
                 *drawn(self.dataset),
                 *deep(self.k, self.dataset),
                 *complaints,
                 *health,
-                *failures(found.status),
-                *told,
+                *failures(measurements.status),
+                *messages,
             ]
             return Searched(
                 candidate.name,
-                tuple(found.rankings),
-                tuple(found.status),
-                found.timings,
+                tuple(measurements.rankings),
+                tuple(measurements.status),
+                measurements.timings,
                 tuple(secrets.redact(warning) for warning in warnings),
             )
         finally:
@@ -369,7 +371,7 @@ class Experiment:
     def _without_parts(
         self, candidate: Candidate, measurement: Measurement, purse: Purse, reporter: Reporter
     ) -> Ablation:
-        """What the queries that count get without each part of the retriever."""
+        """Return what the queries that count get without each part of the retriever."""
         if self.until is not None or measurement.interrupted or self.ablate is None:
             return Ablation()
         rankings = [
@@ -379,10 +381,10 @@ class Experiment:
         retriever = candidate.retriever
         if not can_be_left_out(retriever, self.queries):
             return Ablation()
-        one = candidate
-        caller = Caller(one.retry, one.rate_limit, one.price, self.protocol.timeout_s, purse)
+        asked = candidate
+        caller = Caller(asked.retry, asked.rate_limit, asked.price, self.protocol.timeout_s, purse)
         with reporter.phase(Phase(Step.LEAVING_OUT, candidate.name)) as task:
-            found = left_out(
+            ablation = left_out(
                 retriever,
                 self.queries,
                 self.k,
@@ -390,8 +392,8 @@ class Experiment:
                 caller=caller if self.ablate else None,
                 task=task,
             )
-        measurement.spent = total([measurement.spent, found.spent])
-        return found
+        measurement.spent = total([measurement.spent, ablation.spent])
+        return ablation
 
     def _account(
         self,
@@ -406,7 +408,7 @@ class Experiment:
         ablation: Ablation,
     ) -> Run:
         without = {
-            one.part.name: one.rankings for one in ablation.parts if one.rankings is not None
+            part.part.name: part.rankings for part in ablation.parts if part.rankings is not None
         }
         ids = [query.id for query in self.queries]
         rankings = pack_rankings(ids, measurement.rankings, self.k, without)
@@ -416,10 +418,13 @@ class Experiment:
         )
         ties = effect_of_ties(evaluation, rankings, self.dataset, can)
         of_filters = filtered(self.dataset, self.queries, measurement.rankings, can)
-        told: list[str] = []  # what the retriever itself could not say
-        facts = ask(candidate, "describe", told, {})
-        facts_told = [scripts, *ask(candidate, "health_facts", told, (), self.queries)]
-        health = [*candidate.indexed.warnings, *ask(candidate, "health", told, (), self.queries)]
+        messages: list[str] = []  # what the retriever itself could not say
+        facts = ask(candidate, "describe", messages, {})
+        facts_told = [scripts, *ask(candidate, "health_facts", messages, (), self.queries)]
+        health = [
+            *candidate.indexed.warnings,
+            *ask(candidate, "health", messages, (), self.queries),
+        ]
         warnings = [
             *of_data(self.dataset, self.k),
             *nothing_found(self.dataset, self.queries, measurement.rankings, can, health),
@@ -439,7 +444,7 @@ class Experiment:
             *silent(measurement.timings),
             *outside_server(measurement.timings, facts),
             *coded(ablation.warnings, Code.OTHER),
-            *coded(told, Code.RETRIEVER),
+            *coded(messages, Code.RETRIEVER),
         ]
         if can.external:
             warnings += foreign_ids(rankings.doc_ids, self.dataset)
@@ -458,7 +463,7 @@ class Experiment:
             subject,
             Task(self.dataset, self.queries, self.k, self.protocol.levels, until_decided),
             measurement,
-            Scored(evaluation, ties, of_filters, [one.as_dict() for one in ablation.parts]),
+            Scored(evaluation, ties, of_filters, [part.as_dict() for part in ablation.parts]),
             warnings=warnings,
             health=facts_told,
         )

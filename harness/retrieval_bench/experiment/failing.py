@@ -20,39 +20,39 @@ from retrieval_bench.stats.percentiles import percentile
 _COUNTS = ("recovered", "asked_again", "given_up")
 
 
-def attempts_document(found: Attempts | None, levels: Sequence[float]) -> dict[str, Any]:
+def attempts_document(attempts: Attempts | None, levels: Sequence[float]) -> dict[str, Any]:
     """``attempts`` of a summary; nothing where no call failed."""
-    if found is None:
+    if attempts is None:
         return {}
-    ms = found.to_answer_ns / 1e6
+    ms = attempts.to_answer_ns / 1e6
     told: dict[str, Any] = {"n": len(ms), "mean": None, "max": None}
     if len(ms):
         told |= {"mean": float(ms.mean()), "max": float(ms.max())}
         for level in levels:
             told[f"p{np.format_float_positional(level, trim='-')}"] = percentile(ms, level).value
-    counts = {name: getattr(found, name) for name in _COUNTS}
-    return {"attempts": {"failed": dict(found.failed), **counts, "to_answer_ms": told}}
+    counts = {name: getattr(attempts, name) for name in _COUNTS}
+    return {"attempts": {"failed": dict(attempts.failed), **counts, "to_answer_ms": told}}
 
 
 def joined_attempts(summaries: Sequence[Summary]) -> dict[str, Any]:
     """``attempts`` of several launches together: the counts; times to an answer are those of a
     launch, and are not there."""
-    each = [one.attempts for one in summaries if one.attempts is not None]
+    each = [summary.attempts for summary in summaries if summary.attempts is not None]
     if not each:
         return {}
-    failed = sum((Counter(one.failed) for one in each), Counter[str]())
-    counts = {name: sum(getattr(one, name) for one in each) for name in _COUNTS}
+    failed = sum((Counter(summary.failed) for summary in each), Counter[str]())
+    counts = {name: sum(getattr(summary, name) for summary in each) for name in _COUNTS}
     return {"attempts": {"failed": dict(sorted(failed.items())), **counts, "to_answer_ms": None}}
 
 
-def recovered(found: Attempts | None) -> list[str]:
+def recovered(attempts: Attempts | None) -> list[str]:
     """Warn of failed calls that cost time and no quality."""
-    if found is None or not found.recovered:
+    if attempts is None or not attempts.recovered:
         return []
-    calls = counted(sum(found.failed.values()), "call")
-    kinds = ", ".join(f"{kind}: {n:,}" for kind, n in found.failed.items())
-    again = counted(found.recovered, "query")
-    mean = float(found.to_answer_ns.mean()) / 1e6 if len(found.to_answer_ns) else 0.0
+    calls = counted(sum(attempts.failed.values()), "call")
+    kinds = ", ".join(f"{kind}: {n:,}" for kind, n in attempts.failed.items())
+    again = counted(attempts.recovered, "query")
+    mean = float(attempts.to_answer_ns.mean()) / 1e6 if len(attempts.to_answer_ns) else 0.0
     text = (
         f"{calls} failed ({kinds}); {again} had an answer when asked again. The mean time to an "
         f"answer, waiting between attempts, is {mean:,.3g} ms."
@@ -73,5 +73,5 @@ def answered_means(
     if not 0 < len(rows) < len(evaluation.query_ids):
         return {}
     ids = [evaluation.query_ids[at] for at in rows]
-    found = averaged(ids, evaluation.metrics, evaluation.per_query[rows], intervals=intervals)
-    return {"answered": {"n": len(ids), "metrics": found.as_dict()}}
+    means = averaged(ids, evaluation.metrics, evaluation.per_query[rows], intervals=intervals)
+    return {"answered": {"n": len(ids), "metrics": means.as_dict()}}

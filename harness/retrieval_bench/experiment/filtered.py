@@ -17,7 +17,7 @@ def filtered(
     rankings: Sequence[Ranking | None],
     capabilities: Capabilities,
 ) -> FilterFacts | None:
-    """What filters did; None where no query has one."""
+    """Return what filters did; None where no query has one."""
     if not any(query.filter for query in queries):
         return None
     asked = [
@@ -37,19 +37,21 @@ def filtered(
     )
 
 
-def leaks(found: FilterFacts | None) -> list[str]:
+def leaks(filter_facts: FilterFacts | None) -> list[str]:
     """Warn of hits that a filter does not allow, and where nobody can tell."""
-    if found is None or not found.queries:
+    if filter_facts is None or not filter_facts.queries:
         return []
-    if found.leaked:
+    if filter_facts.leaked:
         text = (
-            f"{counted(found.leaked, 'hit')} of {counted(found.leaking or 0, 'query')} leaked: "
+            f"{counted(filter_facts.leaked, 'hit')} of "
+            f"{counted(filter_facts.leaking or 0, 'query')} leaked: "
             "their query's filter does not allow them."
         )
         return [Notice(text, Code.LEAKED)]
-    if found.leaked is None and not found.applied:
+    if filter_facts.leaked is None and not filter_facts.applied:
         text = (
-            f"{counted(found.queries, 'query')} with a filter, which this retriever does not say "
+            f"{counted(filter_facts.queries, 'query')} with a filter, which this retriever does "
+            "not say "
             "it applies; without the documents nobody can tell."
         )
         return [Notice(text, Code.LEAKED)]

@@ -1,4 +1,4 @@
-"""Which adapter an object goes through that is no retriever of ours.
+"""Adapter that an object goes through that is no retriever of ours.
 
 An object is known by the modules that its class and the classes above it come from, so that no
 library is imported that the object does not come from itself.
@@ -46,5 +46,5 @@ def _library_of(given: Any) -> str | None:
     kind = type(given)
     if issubclass(kind, type):  # a class is no retriever yet
         return None
-    packages = (one.__module__.partition(".")[0] for one in (*kind.__mro__, *type(kind).__mro__))
+    packages = (item.__module__.partition(".")[0] for item in (*kind.__mro__, *type(kind).__mro__))
     return next((package for package in packages if package in _LIBRARIES), None)

@@ -25,7 +25,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun(Documented):
-    """What one experiment would do.
+    """Plan of one experiment.
 
     Attributes:
         retrievers: their names.
@@ -61,7 +61,7 @@ class PlannedRun(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Plans(Documented):
-    """What runs on several datasets would do.
+    """Plans of runs on several datasets.
 
     Attributes:
         experiments: one for each dataset.

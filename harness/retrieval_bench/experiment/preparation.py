@@ -1,4 +1,5 @@
-"""From words to an experiment that can run: every part built and checked, all faults at once."""
+"""The way from words to an experiment that can run: every part built and checked, all faults at
+once."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def prepare(
     with problems.kept():
         chosen = parse_metrics(metrics) if metrics else ()
     deep = [
-        one for one in chosen if one.cut is not None and isinstance(k, int) and one.cut > k >= 1
+        item for item in chosen if item.cut is not None and isinstance(k, int) and item.cut > k >= 1
     ]
     if deep:
         more = f" and {len(deep) - 1:,} more" if deep[1:] else ""
@@ -97,7 +98,7 @@ def prepare(
                 f"metric {deep[0]}{more} with k = {k}",
                 where="--metrics",
                 accepted=f"cut-offs up to k = {k}",
-                fix=f"raise --k to {max(one.cut or 0 for one in deep)}, or lower the cut-off",
+                fix=f"raise --k to {max(item.cut or 0 for item in deep)}, or lower the cut-off",
             )
         )
     if save:

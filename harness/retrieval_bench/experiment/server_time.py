@@ -32,7 +32,7 @@ def outside_server(timings: Timings, facts: Mapping[str, Any]) -> list[str]:
     Args:
         facts: what the retriever says of itself: ``sql`` asks its server afterwards.
     """
-    found: list[str] = []
+    warnings: list[str] = []
     for leg, call, server, client in _asked(timings.stages, facts):
         if not len(call):
             continue
@@ -42,25 +42,26 @@ def outside_server(timings: Timings, facts: Mapping[str, Any]) -> list[str]:
         most = own + counts_whole
         if most >= SHARE * whole or whole - most <= LEAST_MS:
             continue
-        told = "under 1" if counts_whole and not own else short_ms(own)
+        own_time = "under 1" if counts_whole and not own else short_ms(own)
         remedy = _CLIENT if 2 * np.median(client) > np.median(call - server) else _LINE
         text = (
-            f"{leg}Asking the server takes {short_ms(whole)} ms, of which it says that {told} "
+            f"{leg}Asking the server takes {short_ms(whole)} ms, of which it says that {own_time} "
             f"ms are its own (medians): most of the time is not the engine's. {remedy}"
         )
-        found.append(Notice(text, Code.OUTSIDE_SERVER))
-    return found
+        warnings.append(Notice(text, Code.OUTSIDE_SERVER))
+    return warnings
 
 
 def _asked(
     stages: Mapping[str, NDArray[np.int64]], facts: Mapping[str, Any]
 ) -> Iterator[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """Of each server that says what it takes: whose leg it is, and the nanoseconds of the calls
-    that answered, of the server, and of the client around them. Encoding the query is in none."""
+    """Return the figures of each server that says what it takes: whose leg it is, and the time
+    in ns of the calls that answered, of the server, and of the client around them. Encoding the
+    query is in none."""
     for name, server in stages.items():
         leg, _, last = name.rpartition(".")
         before = f"{leg}." if leg else ""
-        request, wrapper = (stages.get(f"{before}{one}") for one in (_REQUEST, _WRAPPER))
+        request, wrapper = (stages.get(f"{before}{item}") for item in (_REQUEST, _WRAPPER))
         if last == _SERVER and request is not None and wrapper is not None:
             told = (server >= 0) & (request >= 0)
             client = np.maximum(wrapper[told], 0)

@@ -89,4 +89,4 @@ def run_each(
             measured += runs
             yield runs
     finally:
-        close_all([candidate for one in waiting for candidate in one.candidates])
+        close_all([candidate for item in waiting for candidate in item.candidates])

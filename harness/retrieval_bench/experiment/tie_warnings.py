@@ -40,7 +40,8 @@ def tie_keys(rankings: Rankings, can: Capabilities) -> NDArray[np.floating[Any]]
 def effect_of_ties(
     evaluation: Evaluation, rankings: Rankings, data: Dataset, can: Capabilities
 ) -> TieEffect | None:
-    """What equal scores decide; where nothing is judged, that they are constant, if they are."""
+    """Return what equal scores decide; where nothing is judged, that they are constant, if they
+    are."""
     if data.judged:
         return evaluation.ties
     ties = _ties(rankings, can)
@@ -91,7 +92,7 @@ def _copies(rankings: Rankings, data: Dataset, can: Capabilities) -> float:
 def _texts(documents: Iterable[Document], ids: set[str]) -> dict[str, int]:
     """Hashes of the words of these documents."""
     return {
-        one.id: hash(tuple(_WORD.findall(one.contents.casefold())))
-        for one in documents
-        if one.id in ids
+        document.id: hash(tuple(_WORD.findall(document.contents.casefold())))
+        for document in documents
+        if document.id in ids
     }

@@ -58,7 +58,7 @@ def asking_once(protocol: Protocol) -> Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """When a measurement ends.
+    """Rule by which a measurement ends.
 
     Attributes:
         target: whose mean is meant.
@@ -88,8 +88,8 @@ class Asking:
     def __call__(self, at: int, rankings: Sequence[Ranking | None]) -> bool:
         self.asked.append(at)
         query_id = self._queries[at].id
-        values = np.array([self._values(query_id, one) for one in rankings])
-        answered = np.array([one is not None for one in rankings])
+        values = np.array([self._values(query_id, ranking) for ranking in rankings])
+        answered = np.array([ranking is not None for ranking in rankings])
         self.enough = self._until.watch(query_id, values, answered)
         return self.enough
 
@@ -99,7 +99,7 @@ class Asking:
         return [float(metric.compute(judged)[0]) for metric in self._metrics]
 
     def whole_queries(self, measurement: Measurement) -> Measurement:
-        """Without the query that not every system was asked, when it was interrupted there."""
+        """Leave out the query that not every system was asked, when it was interrupted there."""
         asked = set(self.asked)
         places = range(len(measurement.status))
         return replace(

@@ -1,4 +1,4 @@
-"""What a run says of itself that makes its figures less than they seem."""
+"""Warnings that a run gives of itself that makes its figures less than they seem."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _EXAMPLES = 3
 
 
 def remembered(latency: LatencyFacts) -> list[str]:
-    """Of a retriever whose later answers come far sooner than the first, or sooner than a clock can
-    tell: the figures are those of repeated queries."""
-    found = []
+    """Warn of a retriever whose later answers come far sooner than the first, or
+    sooner than a clock can tell: the figures are those of repeated queries."""
+    warnings = []
     ratio, p50 = latency.first_visit.ratio, latency.at("p50").value
     if ratio is not None and ratio >= REMEMBERED:
-        told = f"The first call of a query took {ratio:,.0f} times as long as later ones"
-        text = f"{told}: answers may be remembered, and the times are those of repeated queries."
-        found.append(Notice(text, Code.REMEMBERED))
+        message = f"The first call of a query took {ratio:,.0f} times as long as later ones"
+        text = f"{message}: answers may be remembered, and the times are those of repeated queries."
+        warnings.append(Notice(text, Code.REMEMBERED))
     if p50 is not None and p50 < LEAST_SHOWN_MS:
-        found.append(Notice(f"The p50 is {BELOW_CLOCK}.", Code.REMEMBERED))
-    return list(found)
+        warnings.append(Notice(f"The p50 is {BELOW_CLOCK}.", Code.REMEMBERED))
+    return list(warnings)
 
 
 def unsteady(candidate: Candidate, measurement: Measurement) -> list[str]:
@@ -67,16 +67,16 @@ def silent(timings: Timings) -> list[str]:
     """Warn where some answers say what they used up and others do not: sums are of the former."""
     if not timings.usage:
         return []
-    told = np.any([~np.isnan(rows).all(axis=1) for rows in timings.usage.values()], axis=0)
+    mask = np.any([~np.isnan(rows).all(axis=1) for rows in timings.usage.values()], axis=0)
     answered = ~timings.failed
-    missing = int(np.count_nonzero(answered & ~told))
-    found = []
+    missing = int(np.count_nonzero(answered & ~mask))
+    names = []
     if missing:
         text = (
             f"{missing:,} of {counted(int(np.count_nonzero(answered)), 'answer')} said nothing of "
             "what they used up: they count as nothing."
         )
-        found.append(Notice(text, Code.NO_USAGE))
+        names.append(Notice(text, Code.NO_USAGE))
     money = {name: not np.isnan(rows[:, _MONEY]).all() for name, rows in timings.usage.items()}
     unpriced = [name for name, known in money.items() if not known]
     if unpriced and any(money.values()):
@@ -84,17 +84,17 @@ def silent(timings: Timings) -> list[str]:
             f"{', '.join(unpriced)} tells what it used up and no money: what is shown is that of "
             "the other stages. A `price` beside the step or the retriever says it."
         )
-        found.append(Notice(text, Code.NO_USAGE))
-    return list(found)
+        names.append(Notice(text, Code.NO_USAGE))
+    return list(names)
 
 
 def failures(status: Sequence[str]) -> list[str]:
     """Failed queries by kind of failure, with some of the messages: a service that puts a request
     id into each of them would otherwise fill the screen."""
     kinds: dict[str, list[str]] = {}
-    for one in status:
-        if one not in (OK, NOT_RUN):
-            kinds.setdefault(one.partition(":")[0], []).append(one)
+    for failure in status:
+        if failure not in (OK, NOT_RUN):
+            kinds.setdefault(failure.partition(":")[0], []).append(failure)
     lines: list[str] = []
     for messages in kinds.values():
         distinct = list(dict.fromkeys(messages))
@@ -160,7 +160,7 @@ def nothing_found(
 
 def empty_lists(lists: Sequence[Sized], remedy: str = "", *, judged: bool = True) -> list[str]:
     """Warn where a considerable share of ``lists``, those of queries with an answer, is empty."""
-    empty = sum(not len(one) for one in lists)
+    empty = sum(not len(sized) for sized in lists)
     if not empty or empty < NOTHING * len(lists):
         return []
     of = f"Nothing was found for {empty:,} of {counted(len(lists), 'query')}"
@@ -169,8 +169,8 @@ def empty_lists(lists: Sequence[Sized], remedy: str = "", *, judged: bool = True
 
 
 def _has_answer(query: Query, data: Dataset) -> bool:
-    """Whether a document answers the query and its filter allows that; where nothing is judged,
-    whether nothing speaks against it."""
+    """Return whether a document answers the query and its filter allows that; where nothing is
+    judged, whether nothing speaks against it."""
     if not data.judged:
         return query.filter is None
     grades = data.qrels.get(query.id, {}) if query.answerable else {}
@@ -208,10 +208,10 @@ def drawn(data: Dataset) -> list[str]:
 def origins(data: Dataset) -> list[str]:
     """Warn of queries chosen for their differences, of judgements of several kinds, and of
     questions worded after their answers."""
-    found = drawn(data)
+    origins = drawn(data)
     kinds = list(dict.fromkeys(data.judges.values()))
     if len(kinds) > 1:
-        found.append(
+        origins.append(
             Notice(
                 f"The judgements are mixed: they come from a {' and a '.join(kinds)}. Figures by "
                 "one kind alone can differ.",
@@ -220,14 +220,14 @@ def origins(data: Dataset) -> list[str]:
         )
     if data.known_items is not None and data.known_items[1] >= COPIED:
         n, copied = data.known_items
-        found.append(
+        origins.append(
             Notice(
                 f"{counted(n, 'query')} were made from the document that answers them, and "
                 f"{100 * copied:.0f} % of their words stand in it: that favours keyword search.",
                 Code.JUDGES,
             )
         )
-    return found
+    return origins
 
 
 def without_relevant(data: Dataset) -> list[str]:
@@ -241,8 +241,8 @@ def without_relevant(data: Dataset) -> list[str]:
 
 
 def of_data(data: Dataset, k: int) -> list[str]:
-    """What the data alone say to a run that asks for ``k`` hits."""
-    faults = coded([one for one in data.warnings if one != UNJUDGED], Code.DATA)
+    """Return what the data alone say to a run that asks for ``k`` hits."""
+    faults = coded([warning for warning in data.warnings if warning != UNJUDGED], Code.DATA)
     return [*faults, *origins(data), *without_relevant(data), *deep(k, data)]
 
 

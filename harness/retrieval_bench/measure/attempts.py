@@ -21,7 +21,7 @@ from retrieval_bench.measure.deadline import QueryTimeoutError
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """What failed calls cost whoever makes them again.
+    """Cost of failed calls for whoever makes them again.
 
     Attributes:
         failed: kind -> failed calls.
@@ -67,11 +67,11 @@ class AttemptLog:
         self.in_a_row = 0
 
     def may_pass(self, at: int) -> bool:
-        """Whether the query at ``at``, whose last call failed, is to be asked again."""
-        found = self._open.get(at)
-        if found is None:
+        """Return whether the query at ``at``, whose last call failed, is to be asked again."""
+        open_ = self._open.get(at)
+        if open_ is None:
             return False
-        return found.transient and found.failures <= self._retry.times
+        return open_.transient and open_.failures <= self._retry.times
 
     def wait_s(self, at: int) -> float:
         """Seconds to wait before it is."""
@@ -82,31 +82,31 @@ class AttemptLog:
         timed_out = isinstance(problem, QueryTimeoutError)
         kind = Kind.TIMEOUT if timed_out or problem is None else kind_of(problem)
         self._failed[kind.value] += 1
-        found = self._open.setdefault(at, _Open())
-        found.transient = kind in self._retry.when
-        if found.failures > self._retry.times:  # an answer was given up; this is a new question
-            found.failures = found.spent_ns = 0
-        found.failures += 1
+        open_ = self._open.setdefault(at, _Open())
+        open_.transient = kind in self._retry.when
+        if open_.failures > self._retry.times:  # an answer was given up; this is a new question
+            open_.failures = open_.spent_ns = 0
+        open_.failures += 1
         asked = None if problem is None else retry_after(problem)
-        found.wait_s = self._retry.wait_s(found.failures, asked)
-        found.spent_ns += elapsed + round(found.wait_s * 1e9)
-        if found.failures > self._retry.times:
+        open_.wait_s = self._retry.wait_s(open_.failures, asked)
+        open_.spent_ns += elapsed + round(open_.wait_s * 1e9)
+        if open_.failures > self._retry.times:
             self._given_up += 1
             self.in_a_row += 1
 
     @property
     def kinds(self) -> set[str]:
-        """Of all failures so far."""
+        """Return the kinds of all failures so far."""
         return set(self._failed)
 
     def answered(self, at: int, elapsed: int, *, timed: bool = True) -> None:
         """A call was answered; ``timed`` = it is among the measured ones."""
         self.in_a_row = 0
-        found = self._open.pop(at, None)
+        open_ = self._open.pop(at, None)
         spent = 0
-        if found is not None:
+        if open_ is not None:
             self._recovered.add(at)
-            spent = found.spent_ns if found.transient and self._within(found) else 0
+            spent = open_.spent_ns if open_.transient and self._within(open_) else 0
         if timed:
             if spent:
                 self._extra[self._answers] = spent
@@ -114,8 +114,8 @@ class AttemptLog:
         else:
             self._late.append(elapsed + spent)
 
-    def _within(self, found: _Open) -> bool:
-        return found.failures <= self._retry.times
+    def _within(self, open_: _Open) -> bool:
+        return open_.failures <= self._retry.times
 
     def result(self, answered_ns: NDArray[np.int64]) -> Attempts | None:
         """The account; None where no call failed.

@@ -78,7 +78,7 @@ class Timings:
 
 @dataclass(slots=True)
 class Measurement:
-    """What was seen of one retriever.
+    """Record of one retriever's calls.
 
     Attributes:
         rankings: one for each query, None where it failed or was not reached.

@@ -14,8 +14,8 @@ Say = Callable[[Mapping[str, Any]], None]
 
 
 def channel() -> Say:
-    """What sends messages from here. From now on stdout, also below Python, is stderr: what a
-    retriever prints is no message."""
+    """Return what sends messages from here. From now on stdout, also below Python, is stderr: what
+    a retriever prints is no message."""
     lines = os.fdopen(os.dup(1), "wb")  # not inherited by what a retriever starts
     os.dup2(2, 1)
     sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]

@@ -83,7 +83,7 @@ class Child:
             view = view[os.write(self.stdin.fileno(), view) :]
 
     def running(self) -> bool:
-        """Whether it runs; after a tick, for whoever looks at it again and again."""
+        """Return whether it runs; after a tick, for whoever looks at it again and again."""
         if self.process.poll() is None:
             time.sleep(TICK_S)
         printed = self.folder / "printed"
@@ -93,7 +93,7 @@ class Child:
         return self.process.poll() is None
 
     def messages(self) -> list[dict[str, Any]]:
-        """What it has said since one looked last."""
+        """Return what it has said since one looked last."""
         said = []
         for line in self._new("said", whole_lines=True).splitlines():
             with suppress(ValueError):  # startup files of Python may have printed something
@@ -116,7 +116,7 @@ class Child:
         return self._unread.pop(0) if self._unread else None
 
     def printed(self) -> str:
-        """What it has printed since one looked last."""
+        """Return what it has printed since one looked last."""
         return self._decoder.decode(self._new("printed"))
 
     def pass_on(self) -> None:
@@ -133,7 +133,7 @@ class Child:
             return last_words(file.read().decode("utf-8", "replace"))
 
     def ended(self) -> str:
-        """How it has ended, in words, with its last ones."""
+        """Return how it has ended, in words, with its last ones."""
         return f"ended with code {self.process.wait()}{self.last_words()}"
 
     def end(self, seconds: float) -> None:
@@ -196,7 +196,7 @@ def launched(
     folder: str | Path | None = None,
     answers: int | None = None,
 ) -> Iterator[Child]:
-    """As :func:`started`, for any command that reads ``spec`` from its stdin.
+    """Return it as :func:`started`, for any command that reads ``spec`` from its stdin.
 
     Args:
         answers: a pipe that it inherits and answers by; what goes to stdout is then printed.
@@ -257,7 +257,7 @@ def last_words(text: str) -> str:
 
 
 def retriever_to_send(given: Any, fix: str) -> str | dict[str, Any]:
-    """What another process can be told of a retriever: a name, or an inline mapping.
+    """Return what another process can be told of a retriever: a name, or an inline mapping.
 
     Raises:
         ConfigError: an object, which only exists in this process.

@@ -45,11 +45,11 @@ class Deadline:
 
     @property
     def complaint(self) -> str:
-        """What a failed call is told to have done."""
+        """Return what a failed call is told to have done."""
         return f"timed out after {self.seconds:g} s"
 
     def exceeded(self, elapsed_ns: int) -> bool:
-        """Whether a call that came back had taken too long."""
+        """Return whether a call that came back had taken too long."""
         return self.seconds is not None and elapsed_ns > self.seconds * 1e9
 
     def _on_alarm(self, _signal: int, _frame: FrameType | None) -> None:

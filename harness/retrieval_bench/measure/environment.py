@@ -1,4 +1,4 @@
-"""What a measurement ran on: machine, libraries, threads, clock and code revision; and the
+"""Environment of a measurement: machine, libraries, threads, clock and code revision; and the
 fingerprint that says whether the times of two machines may be compared.
 
 All files are looked up below ``root``, and a fact that cannot be read is None: Linux tells all of
@@ -105,14 +105,15 @@ def _model(processor: Mapping[str, str]) -> str | None:
 
 
 def _frequency(root: Path) -> dict[str, Any]:
-    """Who decides on the clock rate of the usable cores: ``governor``, its ``governor_driver`` and
-    ``energy_preference``, each "a, b" where cores differ; and whether ``boost`` is on."""
+    """Return who decides on the clock rate of the usable cores: ``governor``, its
+    ``governor_driver`` and ``energy_preference``, each "a, b" where cores differ; and whether
+    ``boost`` is on."""
     system = root / "sys/devices/system/cpu"
     cpus = usable_cpus(root) or frozenset(range(os.cpu_count() or 1))
 
     def all_cores(name: str) -> str | None:
-        found = {read_text(system / f"cpu{cpu}/cpufreq/{name}") for cpu in cpus} - {None}
-        return ", ".join(sorted(map(str, found))) or None
+        values = {read_text(system / f"cpu{cpu}/cpufreq/{name}") for cpu in cpus} - {None}
+        return ", ".join(sorted(map(str, values))) or None
 
     boost, no_turbo = read_int(system / "cpufreq/boost"), read_int(system / "intel_pstate/no_turbo")
     if no_turbo is not None:
@@ -157,7 +158,7 @@ def _system(root: Path) -> str:
 
 
 def _distribution(root: Path) -> str | None:
-    """What the system calls itself ("Debian GNU/Linux 12 (bookworm)", "macOS 14.5")."""
+    """Return what the system calls itself ("Debian GNU/Linux 12 (bookworm)", "macOS 14.5")."""
     for line in (read_text(root / "etc/os-release") or "").splitlines():
         name, _, value = line.partition("=")
         if name == "PRETTY_NAME":
@@ -171,10 +172,10 @@ def _distribution(root: Path) -> str | None:
 def _libc() -> str | None:
     """C library and its version ("glibc 2.36")."""
     try:
-        found = os.confstr("CS_GNU_LIBC_VERSION")
+        version = os.confstr("CS_GNU_LIBC_VERSION")
     except (AttributeError, OSError, ValueError):
-        found = None
-    return found or " ".join(platform.libc_ver()).strip() or None
+        version = None
+    return version or " ".join(platform.libc_ver()).strip() or None
 
 
 PACKAGES = (
@@ -248,19 +249,19 @@ def environment(threads: int, root: Path = Path("/")) -> dict[str, Any]:
 
 
 def _matters(variable: str) -> bool:
-    """Whether an environment variable can move a time."""
+    """Return whether an environment variable can move a time."""
     return variable.endswith(("_NUM_THREADS", "_MAX_THREADS")) or variable in _VARIABLES
 
 
 def packages() -> dict[str, str]:
     """Versions of the installed packages that matter; absent ones are left out."""
-    found = {}
+    packages = {}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            packages[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return packages
 
 
 def git_revision(

@@ -1,4 +1,4 @@
-"""What is run how often: the numbers of a measurement, decided before it starts."""
+"""Protocol of what is run how often: the numbers of a measurement, decided before it starts."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many calls a measurement makes per retriever.
+    """Number of calls that a measurement makes per retriever.
 
     Attributes:
         rounds: of each launch.
@@ -187,7 +187,9 @@ def parameters(content: Mapping[str, Any], where: str) -> dict[str, Any]:
     from pydantic import ConfigDict, create_model
 
     known: dict[str, Any] = {
-        one.name: (one.type, one.default) for one in fields(Protocol) if one.name != "profile"
+        field.name: (field.type, field.default)
+        for field in fields(Protocol)
+        if field.name != "profile"
     }
     checks = create_model("Profile", __config__=ConfigDict(extra="forbid"), **known)
     checked = validate(checks, content, where=where)

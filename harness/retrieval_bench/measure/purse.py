@@ -13,7 +13,7 @@ _WAITS = 20
 
 @dataclass(slots=True)
 class Purse:
-    """What is left.
+    """Money that is left.
 
     Attributes:
         limit: in the currency of the usage; None = no limit.
@@ -53,11 +53,11 @@ class Purse:
 
     @property
     def empty(self) -> bool:
-        """Whether another call might take more than there is."""
+        """Return whether another call might take more than there is."""
         return self.limit is not None and self.spent + self.dearest > self.limit
 
     def spares(self, calls: int, made: int) -> bool:
-        """Whether ``calls`` more after the next, each like the mean of ``made``, would leave
+        """Return whether ``calls`` more after the next, each like the mean of ``made``, would leave
         something."""
         if self.limit is None or not made:
             return True

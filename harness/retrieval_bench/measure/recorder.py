@@ -116,8 +116,8 @@ class Recorder:
                 self._failed(at, elapsed, failure, problem)
 
     def begin_round(self) -> None:
-        """Where a round has passed in which every call took its time-out, nothing is asked a second
-        time: it would only take them again."""
+        """Say where a round has passed in which every call took its time-out, nothing is asked a
+        second time: it would only take them again."""
         kinds = set(self.attempts.kinds)
         self.dead = OK not in self.status and NOT_RUN not in self.status and kinds == {"timeout"}
 
@@ -148,13 +148,15 @@ class Recorder:
     def _attempt(
         self, query: Query, timer: Deadline, clock: Clock
     ) -> tuple[Any, int, str | None, BaseException | None]:
-        """As :meth:`_timed`; what the call reports that it used up is kept."""
+        """Return it as :meth:`_timed`; what the call reports that it used up is kept."""
         with collected() as reported:
-            found = self._timed(query, timer, clock)
+            attempt = self._timed(query, timer, clock)
         self.reported = reported()
-        if found[2] is not None and self.reported is not None:  # a call that fails is paid for, too
+        if (
+            attempt[2] is not None and self.reported is not None
+        ):  # a call that fails is paid for, too
             self._pay(self._priced({"call": self.reported}))
-        return found
+        return attempt
 
     def _timed(
         self, query: Query, timer: Deadline, clock: Clock

@@ -67,7 +67,9 @@ def measure(
     interrupted, too_dear, warm_up = False, False, 0
     overhead = _overhead(clock)
     round_ns: list[int] = []
-    noise = NoiseRecorder(servers=[one.server for one in systems if one.server is not None])
+    noise = NoiseRecorder(
+        servers=[system.server for system in systems if system.server is not None]
+    )
     end = math.inf if protocol.max_s is None else clock() + 1e9 * protocol.max_s
     with deadline(protocol.timeout_s) as timer, _collector(on=protocol.collector):
         warming = _WarmUp(recorders, queries, calls, protocol.warm_up_s, purse)
@@ -115,12 +117,12 @@ def measure(
 
 
 def _ended_by(rounds: str, purse: Purse | None, *, late: bool) -> list[str]:
-    told = [f"{rounds} the time was up: --max-minutes"] if late else []
+    reasons = [f"{rounds} the time was up: --max-minutes"] if late else []
     if purse is not None:
-        told.append(
+        reasons.append(
             f"{rounds} {purse.spent:,.4g} of {purse.limit or 0.0:,.4g} were spent: --max-cost"
         )
-    return told
+    return reasons
 
 
 def _ask_again(recorders: Sequence[Recorder], timer: Deadline, clock: Clock, end: float) -> None:
@@ -135,10 +137,10 @@ def _begin_round(recorders: Sequence[Recorder]) -> None:
 
 
 def _turns(systems: int, seed: int) -> Iterator[list[int]]:
-    """In which order the systems take each query: a random order, then the same backwards, and so
-    on. So each of two goes first as often as the other, exactly, and each has every other before
-    it equally often on average. In a rotation it would always be the same one, which leaves the
-    processor's caches to it full or empty: of two equal systems beside a third that uses much
+    """Draw the order in which the systems take each query: a random order, then the same backwards,
+    and so on. So each of two goes first as often as the other, exactly, and each has every other
+    before it equally often on average. In a rotation it would always be the same one, which leaves
+    the processor's caches to it full or empty: of two equal systems beside a third that uses much
     memory, one seemed a fifth faster."""
     rng = np.random.default_rng([seed, systems])
     while True:
@@ -148,7 +150,8 @@ def _turns(systems: int, seed: int) -> Iterator[list[int]]:
 
 
 def _clock_warnings(timings: Timings, round_ns: Sequence[int]) -> list[str]:
-    """Of the finished rounds: an interrupted one has no length to compare with."""
+    """Return the clock warnings of the finished rounds: an interrupted one has no length to compare
+    with."""
     finished = timings.round < len(round_ns)
     lengths = np.asarray(round_ns, dtype=np.int64)
     return clock_warnings(timings.wall_ns[finished], lengths[timings.round[finished]])
@@ -168,7 +171,7 @@ def _check_purse(purse: Purse) -> None:
 
 
 def _end_if(enough: Enough | None, query: int, recorders: Sequence[Recorder]) -> None:
-    if enough is not None and enough(query, [one.rankings[query] for one in recorders]):
+    if enough is not None and enough(query, [recorder.rankings[query] for recorder in recorders]):
         raise _EnoughError
 
 

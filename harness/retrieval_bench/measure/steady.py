@@ -1,4 +1,4 @@
-"""When a system is warm: the time of a call has stopped changing.
+"""Test of when a system is warm: the time of a call has stopped changing.
 
 Times of different queries differ by far more than warming up changes them. So each time is compared
 with the one before of its own query: what is left is on one scale for all queries, and no change is
@@ -48,7 +48,7 @@ class SteadyState:
 
     @property
     def steady(self) -> bool:
-        """Whether it has been steady."""
+        """Return whether it has been steady."""
         return self.steady_after is not None
 
     def _agree(self) -> bool:

@@ -55,7 +55,7 @@ def prepare_environment(threads: int | None = None) -> None:
 
 
 def imported_before() -> list[str]:
-    """Which of :data:`HEAVY` were there before the environment was prepared (a notebook's).
+    """Return which of :data:`HEAVY` were there before the environment was prepared (a notebook's).
 
     A fact, no fault: what they use is looked at when searches are timed.
     """
@@ -63,7 +63,7 @@ def imported_before() -> list[str]:
 
 
 def _set(name: str, value: str) -> bool:
-    """Whether the variable was changed: a value that is not ours is the user's."""
+    """Return whether the variable was changed: a value that is not ours is the user's."""
     there = os.environ.get(name)
     if there == value or (there is not None and there != _ours.get(name)):
         return False
@@ -150,8 +150,8 @@ def search_threads(n: int) -> Iterator[list[str]]:
         complaints += [text for text in _too_many(n) if text not in complaints]
         try:
             yield complaints
-            found = environment_faults(n) + _too_many(n)
-            complaints += [text for text in found if text not in complaints]
+            faults = environment_faults(n) + _too_many(n)
+            complaints += [text for text in faults if text not in complaints]
         finally:
             _limit = before
             for put, old in restore:

@@ -117,15 +117,15 @@ def tutorial_latency(
 def _warnings(ms: NDArray[np.float64]) -> list[str]:
     n = len(ms)
     weak = [level for level in LEVELS if n < needs(level).printed]
-    told = []
+    warnings = []
     if weak:
         names = ", ".join(f"p{level:g}" for level in weak)
         least = ", ".join(f"{needs(level).printed:,}" for level in weak)
-        told.append(f"{names} of {counted(n, 'call')}: this takes at least {least} calls")
+        warnings.append(f"{names} of {counted(n, 'call')}: this takes at least {least} calls")
     backwards = int(np.count_nonzero(ms < 0))
     if backwards:
-        told.append(
+        warnings.append(
             f"the wall clock was set back in {counted(backwards, 'call')}: negative times are in "
             "the figures"
         )
-    return told
+    return warnings

@@ -35,7 +35,7 @@ _ONCE = Protocol(rounds=1, warm_up_s=0.1)
 
 
 class NotAtHandError(Exception):
-    """Why a dataset, a file or a system cannot be used here; the text is shown."""
+    """Reason why a dataset, a file or a system cannot be used here; the text is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ class Answered:
                 self._data[key] = self._load(key)
             except (NotAtHandError, HarnessError) as problem:
                 self._data[key] = sentence(problem)
-        found = self._data[key]
-        if isinstance(found, str):
-            raise NotAtHandError(found)
-        return found
+        data = self._data[key]
+        if isinstance(data, str):
+            raise NotAtHandError(data)
+        return data
 
     def lists(self, system: str, dataset: str, k: int) -> Lists:
-        """What ``system`` returns for the queries of ``dataset``.
+        """Return what ``system`` returns for the queries of ``dataset``.
 
         Raises:
             NotAtHandError: the dataset, a file, a package or a model is missing.
@@ -121,7 +121,8 @@ class Answered:
         return self._remembered(system, dataset, k, lambda: self.data(dataset))
 
     def lists_like(self, system: str, run: str) -> tuple[Lists, Lists]:
-        """What ``system`` returns for the queries of the file ``run``, and what that file has.
+        """Return what ``system`` returns for the queries of the file ``run``, and what that file
+        has.
 
         Raises:
             NotAtHandError: as :meth:`lists`; also a system that needs a corpus.
@@ -141,10 +142,10 @@ class Answered:
                 self._lists[key] = self._ask(system, data(), k)
             except (NotAtHandError, HarnessError) as problem:
                 self._lists[key] = sentence(problem)
-        found = self._lists[key]
-        if isinstance(found, str):
-            raise NotAtHandError(found)
-        return found
+        lists = self._lists[key]
+        if isinstance(lists, str):
+            raise NotAtHandError(lists)
+        return lists
 
     def scored(
         self, system: str, dataset: str, k: int, convention: Convention, metrics: Sequence[str]
@@ -175,12 +176,12 @@ class Answered:
             raise NotAtHandError(f"the dataset {key} is not public")
         path = self.path(published.path)
         dataset = load_dataset(path, published.split) if path.is_dir() else None
-        found = _sha256(path) if dataset is None else dataset.fingerprint
+        fingerprint = _sha256(path) if dataset is None else dataset.fingerprint
         unjudged = ""
         if published.fingerprint is None:
             unjudged = f"the fingerprint of the published {key} is not known"
-        elif found != published.fingerprint:
-            unjudged = f"{published.path} is another dataset: fingerprint {found[:12]}"
+        elif fingerprint != published.fingerprint:
+            unjudged = f"{published.path} is another dataset: fingerprint {fingerprint[:12]}"
         return Data(Truth.needed(dataset or path), dataset, unjudged)
 
     def _ask(self, name: str, data: Data, k: int) -> Lists:
@@ -239,7 +240,7 @@ def _sha256(path: Path) -> str:
 
 
 def sentence(problem: Exception) -> str:
-    """What is shown of a problem: one line."""
+    """Return what is shown of a problem: one line."""
     if not isinstance(problem, HarnessError):
         return str(problem)
     return f"{problem.given} ({problem.fix})" if problem.fix else problem.given

@@ -39,7 +39,7 @@ SCORES_OFF = "scores off"
 
 
 class Status(StrEnum):
-    """What a measured value says of a published one; the words on screen."""
+    """Verdict of a measured value on a published one; the words on screen."""
 
     OK = "OK"
     CLOSE = "CLOSE"
@@ -72,7 +72,7 @@ class Checked(Documented):
 
 
 class Tolerance(TypedDict):
-    """How far a measured value may lie from the published one to be so called."""
+    """Distance that a measured value may lie from the published one to be so called."""
 
     ok: float
     close: float
@@ -99,7 +99,7 @@ class Reproduction(Documented):
 
     @property
     def tolerance(self) -> Tolerance:
-        """How far a value may lie apart."""
+        """Return how far a value may lie apart."""
         return {"ok": OK_WITHIN, "close": CLOSE_WITHIN}
 
 
@@ -135,7 +135,7 @@ def reproduce(
 
 def worst_of(checked: Iterable[Checked]) -> Status:
     """FAIL if there is one, NOT MEASURED if nothing was measured."""
-    statuses = {one.status for one in checked}
+    statuses = {figure.status for figure in checked}
     order = (Status.FAIL, Status.CLOSE, Status.OK)
     return next((status for status in order if status in statuses), Status.NOT_MEASURED)
 
@@ -151,19 +151,19 @@ def status_of(published: float, measured: float) -> Status:
 def _figure(figure: PublishedFigure, answered: Answered) -> list[Checked]:
     rules = convention(figure.convention)
     names = dict(zip(figure.values, map(str, rules.parse(list(figure.values))), strict=True))
-    found: Mapping[str, tuple[float, int]] = {}
+    means: Mapping[str, tuple[float, int]] = {}
     reason = ""
     judged = not figure.differs
     try:
         reason = answered.data(figure.dataset).unjudged
         judged = judged and not reason
-        found = _means(figure, figure.dataset, answered)
+        means = _means(figure, figure.dataset, answered)
         reason = "; ".join(part for part in (reason, figure.differs) if part)
     except NotAtHandError as problem:
         reason, judged = str(problem), False
-        found, reason = _beside(figure, answered, reason)
+        means, reason = _beside(figure, answered, reason)
     return [
-        _checked(figure, names[given], value, found.get(names[given]), judged=judged, reason=reason)
+        _checked(figure, names[given], value, means.get(names[given]), judged=judged, reason=reason)
         for given, value in figure.values.items()
     ]
 
@@ -172,12 +172,12 @@ def _checked(
     figure: PublishedFigure,
     metric: str,
     value: float,
-    found: tuple[float, int] | None,
+    measured: tuple[float, int] | None,
     *,
     judged: bool,
     reason: str,
 ) -> Checked:
-    mean, n = (None, None) if found is None else found
+    mean, n = (None, None) if measured is None else measured
     common = (figure.name, figure.source, metric, figure.convention, value)
     if judged and mean is not None and not math.isnan(mean):
         return Checked(*common, status_of(value, mean), measured=mean, n=n)
@@ -199,28 +199,28 @@ def _means(
 def _lists(given: PublishedLists, answered: Answered) -> list[Checked]:
     """Share of the queries with exactly the published list, and how far a score is off at most."""
     published = {SAME_LISTS: 1.0, SCORES_OFF: 0.0}
-    found: dict[str, float] = {}
+    likeness: dict[str, float] = {}
     reason, n = "", None
     try:
         ours, theirs = answered.lists_like(given.system, given.run)
-        found, n = _likeness(ours.rankings("list"), theirs.rankings("list"))
+        likeness, n = _likeness(ours.rankings("list"), theirs.rankings("list"))
     except NotAtHandError as problem:
         reason = str(problem)
     return [
         Checked(given.name, given.source, metric, "-", value, Status.NOT_MEASURED, reason=reason)
-        if metric not in found
+        if metric not in likeness
         else Checked(
             given.name,
             given.source,
             metric,
             "-",
             value,
-            status_of(value, found[metric]),
-            measured=found[metric],
+            status_of(value, likeness[metric]),
+            measured=likeness[metric],
             n=n,
         )
         for metric, value in published.items()
-        if reason or metric in found
+        if reason or metric in likeness
     ]
 
 
@@ -241,37 +241,39 @@ def _likeness(
             for hit in wanted
             if hit.doc_id in score_of
         ]
-    found = {SAME_LISTS: same / len(theirs)}
-    return (found | {SCORES_OFF: max(off)} if off else found), len(theirs)
+    likeness = {SAME_LISTS: same / len(theirs)}
+    return (likeness | {SCORES_OFF: max(off)} if off else likeness), len(theirs)
 
 
 def _beside(
     figure: PublishedFigure, answered: Answered, reason: str
 ) -> tuple[Mapping[str, tuple[float, int]], str]:
-    """What another dataset gives, and the whole reason."""
+    """Return what another dataset gives, and the whole reason."""
     if figure.beside is None:
         return {}, reason
     try:
-        found = _means(figure, figure.beside, answered)
+        means = _means(figure, figure.beside, answered)
     except NotAtHandError as problem:
         also = "" if str(problem) == reason else f"; nor {figure.beside}: {problem}"
         return {}, reason + also
     parts = (reason, f"beside: on {figure.beside}", figure.differs)
-    return found, "; ".join(part for part in parts if part)
+    return means, "; ".join(part for part in parts if part)
 
 
 def _all_outcomes(published: Sequence[PublishedOutcomes], answered: Answered) -> list[Checked]:
-    found: dict[tuple[str, str | None], Mapping[tuple[str, str], dict[str, float | None]] | str]
-    found = {}
+    by_outcome: dict[
+        tuple[str, str | None], Mapping[tuple[str, str], dict[str, float | None]] | str
+    ]
+    by_outcome = {}
     figures = []
     for given in published:
         key = (given.records, given.by)
-        if key not in found:
+        if key not in by_outcome:
             try:
-                found[key] = _rates(answered.path(given.records), given.by)
+                by_outcome[key] = _rates(answered.path(given.records), given.by)
             except (NotAtHandError, HarnessError) as problem:
-                found[key] = sentence(problem)
-        rates = found[key]
+                by_outcome[key] = sentence(problem)
+        rates = by_outcome[key]
         for rate, value in given.values.items():
             common = (given.name, given.source, rate, "-", value)
             if isinstance(rates, str):

@@ -27,7 +27,7 @@ Values = Annotated[dict[str, Annotated[float, Field(allow_inf_nan=False)]], Fiel
 
 
 class PublishedDataset(_Strict):
-    """What was searched.
+    """Dataset that was searched.
 
     Attributes:
         path: folder of a dataset, or a file of judgements; None = nobody can have it here.
@@ -43,7 +43,7 @@ class PublishedDataset(_Strict):
 
 
 class PublishedSystem(_Strict):
-    """What searched: a retriever of this project, or a run that somebody saved.
+    """System that searched: a retriever of this project, or a run that somebody saved.
 
     Attributes:
         retriever: name of a config, or ``{target, params}``.
@@ -178,7 +178,7 @@ class Published(_Strict):
             uses += [("dataset", figure.dataset, self.datasets)]
             uses += [("system", figure.system, self.systems)]
             uses += [("dataset", figure.beside, self.datasets)] if figure.beside else []
-        uses += [("system", one.system, self.systems) for one in self.lists]
+        uses += [("system", published.system, self.systems) for published in self.lists]
         if self.table:
             uses.append(("dataset", self.table.dataset, self.datasets))
             uses += [("system", name, self.systems) for name in self.table.systems]
@@ -193,12 +193,12 @@ class Published(_Strict):
 
 
 def published_names() -> list[str]:
-    """What :func:`load_published` takes, without the paths."""
+    """Return what :func:`load_published` takes, without the paths."""
     return sorted(_files())
 
 
 def load_published(name_or_path: str) -> Published:
-    """What ``configs/published/NAME.yaml`` holds (the user's own first), or a file.
+    """Return what ``configs/published/NAME.yaml`` holds (the user's own first), or a file.
 
     Raises:
         ConfigError: no such name; unreadable, or all faults of the file.

@@ -21,7 +21,7 @@ _TWELVE = 12
 
 
 class CorpusChecks(Subject):
-    """What a retriever makes of documents, whatever their order and content."""
+    """Checks of what a retriever makes of documents, whatever their order and content."""
 
     def test_a_shuffled_corpus_gives_the_same_ranking(self) -> None:
         """The order of the documents changes no ranking, at k = n nor at a smaller k."""
@@ -64,10 +64,10 @@ class CorpusChecks(Subject):
         twin = replace(corpus[0], id=f"{corpus[0].id} again")
         with self._fresh([twin, *corpus]) as retriever:
             ids = list(self._ask(retriever, self._query(twin.contents), 5).doc_ids)
-        found = [doc_id for doc_id in ids if doc_id in (twin.id, corpus[0].id)]
-        require(len(set(found)) == 2, f"of two documents with one text only {found!r} is found")
+        twins = [doc_id for doc_id in ids if doc_id in (twin.id, corpus[0].id)]
+        require(len(set(twins)) == 2, f"of two documents with one text only {twins!r} is found")
         if self._capabilities.exact and self._capabilities.has_scores:
-            require(found == [corpus[0].id, twin.id], f"order {found!r}; accepted: lower id first")
+            require(twins == [corpus[0].id, twin.id], f"order {twins!r}; accepted: lower id first")
 
     def test_a_documents_own_text_finds_it(self) -> None:
         """Each of up to twenty documents is the first hit for its own title and text, or ties
@@ -164,7 +164,8 @@ class CorpusChecks(Subject):
 
 
 class LifeChecks(Subject):
-    """From the parameters to the index, and to the one that replaces it."""
+    """Checks of a retriever's life, from the parameters to the index, and to the one that replaces
+    it."""
 
     def test_search_before_index_is_an_error(self) -> None:
         """A retriever without an index raises ContractError rather than finding nothing."""
@@ -198,7 +199,7 @@ class LifeChecks(Subject):
                 self._require_found(retriever, corpus[0], 4)
 
     def test_a_loaded_index_gives_the_same_rankings(self) -> None:
-        """What ``save`` wrote and ``load`` read, in a new instance, ranks as before."""
+        """A new instance that ``load`` reads from what ``save`` wrote ranks as before."""
         self._needs_an_index_of_its_own()
         with tempfile.TemporaryDirectory() as name, self._fresh(None) as other:
             try:

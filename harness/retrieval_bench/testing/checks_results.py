@@ -18,7 +18,7 @@ from retrieval_bench.testing.subject import Subject, snapshot
 
 
 class ResultChecks(Subject):
-    """What every single result must be."""
+    """Checks of every single result."""
 
     def test_the_core_accepts_every_result(self) -> None:
         """A result is a Ranking or (doc_id, score) pairs, and breaks no rule of the core."""
@@ -91,9 +91,9 @@ class ResultChecks(Subject):
             return
         place = {doc_id: rank for rank, doc_id in enumerate(leg.doc_ids, start=1)}
         require(len(place) == len(leg.doc_ids), f"leg {name!r} lists a document twice")
-        found = [place.get(doc_id, 0) for doc_id in ranking.doc_ids]
+        ranks = [place.get(doc_id, 0) for doc_id in ranking.doc_ids]
         given = np.asarray(leg.ranks).tolist()
-        require(found == given, f"leg {name!r} gives ranks {given}, its list says {found}")
+        require(ranks == given, f"leg {name!r} gives ranks {given}, its list says {ranks}")
 
     def test_describe_gives_what_json_can_hold(self) -> None:
         """The facts for the manifest are plain JSON types, not those of numpy."""
@@ -120,7 +120,7 @@ class ResultChecks(Subject):
 
 
 class CutChecks(Subject):
-    """What k does, and what it must not do."""
+    """Checks of what k does, and what it must not do."""
 
     def test_k_of_one_gives_the_best_hit(self) -> None:
         """k = 1 gives the first hit of a longer ranking."""
@@ -157,7 +157,8 @@ class CutChecks(Subject):
 
 
 class FilterChecks(Subject):
-    """What a filter of a query does, where ``capabilities.filters`` says that it does something."""
+    """Checks of what a filter of a query does, where ``capabilities.filters`` says that it does
+    something."""
 
     def test_a_filter_leaves_the_ranking_without_the_other_documents(self) -> None:
         """The list is the full ranking with the documents removed that do not fit, at k = n, 3

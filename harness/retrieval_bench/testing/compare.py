@@ -1,4 +1,4 @@
-"""When two rankings are the same, and what the core would see in a raw result.
+"""Test of when two rankings are the same, and what the core would see in a raw result.
 
 A retriever computes in floating point, so "the same" needs a rule. It is stated at
 :func:`difference`, and for approximate indexes at :func:`too_little_in_common`.
@@ -60,7 +60,7 @@ def as_the_core_sees_it(raw: Any, k: int, *, has_scores: bool) -> Ranking:
 
 
 def difference(got: Ranking, full: Ranking, k: int, tolerance: float) -> str | None:
-    """Why ``got`` is not the first ``k`` hits of ``full``; None when it is.
+    """Return why ``got`` is not the first ``k`` hits of ``full``; None when it is.
 
     * The number of hits is the same.
     * Scores at one rank differ by at most ``tolerance`` times the largest absolute score of both

@@ -65,7 +65,7 @@ def sample_filters() -> list[Filter]:
         {"language": {"in": ["ko", "fr"]}},
         {"language": "is"},
     )
-    return [parse_filter(one) for one in written]
+    return [parse_filter(item) for item in written]
 
 
 def sample_queries() -> list[Query]:

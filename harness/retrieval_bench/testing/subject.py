@@ -1,4 +1,4 @@
-"""What the checks stand on: the retriever under test, its corpus, and what is built only once.
+"""Base of the checks: the retriever under test, its corpus, and what is built only once.
 
 Nothing here is a check. Public names are the hooks of a test class; what starts with an underscore
 serves the checks.
@@ -71,8 +71,8 @@ class Subject:
         return sample_documents()
 
     def queries(self) -> Sequence[Query]:
-        """At least one query that the retriever should answer. The odd ones (empty, emoji, ...)
-        are made from the first: they keep its metadata and have another id and text."""
+        """Return at least one query that the retriever should answer. The odd ones (empty, emoji,
+        ...) are made from the first: they keep its metadata and have another id and text."""
         return sample_queries()
 
     def filters(self) -> Sequence[Filter]:
@@ -147,7 +147,9 @@ class Subject:
 
     def _index(self, retriever: Retriever, documents: Sequence[Document]) -> None:
         if retriever.capabilities.filters:
-            retriever.use_filters(sorted({name for one in self.filters() for name in one.fields}))
+            retriever.use_filters(
+                sorted({name for query_filter in self.filters() for name in query_filter.fields})
+            )
         retriever.index(documents)
 
     def _new(self) -> Retriever:
@@ -200,7 +202,8 @@ class Subject:
         return [self._ask(retriever, query, k) for query in self.queries()]
 
     def _raw_answer(self, query: Query, k: int) -> RankingLike:
-        """What the shared instance gave when it was first asked this; an encoder takes its time."""
+        """Return what the shared instance gave when it was first asked this; an encoder takes its
+        time."""
         key = (query.id, k)
         if key not in self._answers:
             self._answers[key] = self._searcher.search(query, k)

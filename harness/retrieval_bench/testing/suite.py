@@ -100,7 +100,7 @@ CHECKS: dict[str, Callable[[RetrieverConformance], None]] = {
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """How one check ended; ``reason`` is the text of the failure, of the skip, or of the xfail."""
+    """Outcome of one check; ``reason`` is the text of the failure, of the skip, or of the xfail."""
 
     status: Literal["passed", "failed", "skipped", "xfailed"]
     reason: str = ""

@@ -87,7 +87,7 @@ def with_fusions(
     if not hows:
         return list(runs)
     groups = [[runs[i] for i in at] for _, at in by_dataset(runs)]
-    found: list[Run] = []
+    fusions: list[Run] = []
     for group, data in zip(groups, datasets_of(groups, named), strict=True):
         if isinstance(data, str):
             raise ConfigError(
@@ -96,8 +96,8 @@ def with_fusions(
         # What may be refused comes first: a fusion is saved once it is there.
         tuned_first = sorted(hows, key=lambda how: not how.startswith(TUNED))
         made = {how: fused(group, data, how, reporter) for how in tuned_first}
-        found += [*group, *(made[how] for how in dict.fromkeys(hows))]
-    return found
+        fusions += [*group, *(made[how] for how in dict.fromkeys(hows))]
+    return fusions
 
 
 def fused(runs: Sequence[Run], data: Dataset, how: str, reporter: Reporter | None = None) -> Run:
@@ -121,7 +121,7 @@ def fused(runs: Sequence[Run], data: Dataset, how: str, reporter: Reporter | Non
     given: Any = {**config, "name": name}
     if how.startswith(TUNED):
         metric = next((m for m in metrics if not m.geometric), None)
-        found = tune(
+        tuning = tune(
             config,
             data,
             k=k,
@@ -129,7 +129,7 @@ def fused(runs: Sequence[Run], data: Dataset, how: str, reporter: Reporter | Non
             repeats=1,
             reporter=reporter,
         )
-        given = HeldOut(name, found)
+        given = HeldOut(name, tuning)
     experiment = prepare(
         [given],
         data,
@@ -161,23 +161,23 @@ class HeldOut(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the fusion."""
+        """Return those of the fusion."""
         return self._built[self._best].capabilities
 
     def search(self, query: Query, k: int) -> Ranking:
         """The first ``k`` of what the setting of this query fuses."""
-        found = self._built[self._setting_of.get(query.id, self._best)].search(query, k)
-        assert isinstance(found, Ranking)
-        return found
+        ranking = self._built[self._setting_of.get(query.id, self._best)].search(query, k)
+        assert isinstance(ranking, Ranking)
+        return ranking
 
     def describe(self) -> Mapping[str, Any]:
-        """What the best setting says, and how many queries each setting answers."""
+        """Return what the best setting says, and how many queries each setting answers."""
         counts = Counter(self._setting_of.values())
         settings = {str(self._tuning.grid.settings[at]): n for at, n in counts.most_common()}
         return {**self._built[self._best].describe(), "queries_by_setting": settings}
 
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Which settings were chosen."""
+        """Return which settings were chosen."""
         settings = self._tuning.grid.settings
         parts = [
             f"{settings[at]} ({n} queries)"

@@ -38,7 +38,7 @@ class Setting:
 
     @property
     def overrides(self) -> list[str]:
-        """As ``--set`` takes them."""
+        """Return it as ``--set`` takes them."""
         return [] if self.as_is else [f"{p}={as_yaml(value)}" for p, value in self.values.items()]
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What is tried.
+    """Settings that are tried.
 
     Attributes:
         parameters: dotted path -> its values.
@@ -65,7 +65,7 @@ class Grid:
 
     @property
     def sampled(self) -> bool:
-        """Whether some combinations are left out."""
+        """Return whether some combinations are left out."""
         return len(self.settings) - (not self.default_on_grid) < self.n_combinations
 
 
@@ -159,7 +159,7 @@ def ordered(values: Sequence[Any]) -> list[Any]:
 
 
 def numeric(values: Sequence[Any]) -> bool:
-    """Whether all of ``values`` are numbers, or all are lists of as many numbers each."""
+    """Return whether all of ``values`` are numbers, or all are lists of as many numbers each."""
     if all(isinstance(value, list | tuple) for value in values):
         lengths = {len(value) for value in values}
         return len(lengths) == 1 and all(_is_number(part) for value in values for part in value)

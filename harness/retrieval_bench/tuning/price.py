@@ -66,14 +66,14 @@ def price_of(
         ]
         config = tunable.config
         systems = [
-            System(name, one, None, config.retry, config.rate_limit)
-            for name, one in zip(names, made, strict=True)
+            System(name, retriever, None, config.retry, config.rate_limit)
+            for name, retriever in zip(names, made, strict=True)
         ]
         protocol = Protocol(rounds=1, warm_up_s=WARM_UP_S)
         stack.enter_context(search_threads(protocol.threads))
         task = stack.enter_context(reporter.phase(Phase(Step.SEARCHING, " and ".join(names))))
-        found = runner.measure(systems, queries[:QUERIES], k, protocol, progress=task)
-    default, tuned = (one.timings for one in found)
+        measurements = runner.measure(systems, queries[:QUERIES], k, protocol, progress=task)
+    default, tuned = (measurement.timings for measurement in measurements)
     pairs = log_ratios(default, tuned)
     if not len(pairs.query):
         return None

@@ -49,28 +49,28 @@ class Tunable:
 
     @property
     def shares(self) -> bool:
-        """Whether all settings combine the same answers of the same legs and steps."""
+        """Return whether all settings combine the same answers of the same legs and steps."""
         return bool(self._shared)
 
     def remember(self, parameters: Mapping[str, Any]) -> None:
         """Let legs and steps answer from memory, unless one of ``parameters`` is their own."""
         with _told(self.config.name):
             self._legs = [Remembered(*leg) for leg in self.base.named_legs().items()]
-            found = dict(self.base.shared(Memory()))
-        if self._legs and "legs" not in found:
-            found["legs"] = self._legs
-        own = [(path, at) for path in parameters for at in found if _is_inside(path, at)]
+            shared = dict(self.base.shared(Memory()))
+        if self._legs and "legs" not in shared:
+            shared["legs"] = self._legs
+        own = [(path, at) for path in parameters for at in shared if _is_inside(path, at)]
         if own:
-            self._legs, found = [], {}
-        self._shared = found
+            self._legs, shared = [], {}
+        self._shared = shared
 
     def search_space(self) -> Mapping[str, Sequence[Any]]:
-        """What the retriever itself says is worth trying."""
+        """Return what the retriever itself says is worth trying."""
         with _told(self.config.name):
             return dict(self.base.search_space())
 
     def leg_names(self) -> tuple[str, ...]:
-        """Of a hybrid; empty for any other retriever."""
+        """Return the leg names of a hybrid; empty for any other retriever."""
         with _told(self.config.name):
             return tuple(self.base.named_legs())
 
@@ -121,21 +121,21 @@ class Tunable:
         Raises:
             ConfigError: all settings that cannot be built, each fault once.
         """
-        found: dict[str, list[Setting]] = {}
+        refused: dict[str, list[Setting]] = {}
         first: dict[str, HarnessError] = {}
         for setting in grid.settings:
             try:
                 retriever = self.build(setting)
             except HarnessError as problem:
-                found.setdefault(problem.given, []).append(setting)
+                refused.setdefault(problem.given, []).append(setting)
                 first.setdefault(problem.given, problem)
                 continue
             with _told(f"{self.config.name} with {setting}"):
                 if self._shared:
                     retriever.use_k(k)
                 retriever.close()
-        if found:
-            raise _cannot_be_built(found, first, len(grid.settings))
+        if refused:
+            raise _cannot_be_built(refused, first, len(grid.settings))
 
     def ask_legs(self, queries: Sequence[Query], task: Any) -> None:
         """Ask every leg for every query, so that settings find the answers in memory."""
@@ -216,14 +216,14 @@ def _rankings(
         if not tunable.shares:
             stack.enter_context(search_threads(Protocol().threads))
         has_scores = retriever.capabilities.has_scores
-        found = []
+        rankings = []
         for query in queries:
             with _told(f"{name}, query {query.id!r}"):
                 raw = retriever.search(query, k)
                 if isinstance(raw, Ranking):  # where legs had it is not asked here
                     raw = Ranking(raw.doc_ids, raw.scores)
-                found.append(checked_ranking(raw, k, corpus.known, has_scores=has_scores))
-    return found
+                rankings.append(checked_ranking(raw, k, corpus.known, has_scores=has_scores))
+    return rankings
 
 
 @contextmanager
@@ -275,7 +275,8 @@ def _closing(retriever: Retriever, name: str) -> Iterator[None]:
 
 @contextmanager
 def _told(where: str) -> Iterator[None]:
-    """What fails inside is told with its place; nothing that a retriever does ends the process."""
+    """Return what fails inside is told with its place; nothing that a retriever does ends the
+    process."""
 
     def unanswered(problem: BaseException) -> ContractError:
         return ContractError(
@@ -296,15 +297,15 @@ def _told(where: str) -> Iterator[None]:
 
 
 def _cannot_be_built(
-    found: Mapping[str, Sequence[Setting]], first: Mapping[str, HarnessError], n: int
+    refused: Mapping[str, Sequence[Setting]], first: Mapping[str, HarnessError], n: int
 ) -> ConfigError:
     lines = []
-    for given, settings in list(found.items())[:_FAULTS_SHOWN]:
+    for given, settings in list(refused.items())[:_FAULTS_SHOWN]:
         accepted = first[given].accepted
-        told = f"{given}\n    in {len(settings):,} of {n:,} settings, such as {settings[0]}"
-        lines.append(told + (f"\n    accepted: {accepted}" if accepted else ""))
-    if len(found) > _FAULTS_SHOWN:
-        lines.append(f"and {len(found) - _FAULTS_SHOWN:,} more kinds of fault")
+        message = f"{given}\n    in {len(settings):,} of {n:,} settings, such as {settings[0]}"
+        lines.append(message + (f"\n    accepted: {accepted}" if accepted else ""))
+    if len(refused) > _FAULTS_SHOWN:
+        lines.append(f"and {len(refused) - _FAULTS_SHOWN:,} more kinds of fault")
     return ConfigError(
         "settings that the retriever does not take\n  - " + "\n  - ".join(lines),
         where="--grid",

@@ -45,7 +45,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What choosing is worth.
+    """Worth of choosing.
 
     Attributes:
         choices: one for each fold of each repeat; a single one with a dev split.

@@ -1,4 +1,4 @@
-"""What ``tune --format json`` has of a tuning, as types."""
+"""Types of ``tune --format json``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RecommendedValues(TypedDict):
 
 
 class ChosenValues(TypedDict):
-    """What one fold chose; see :class:`.Choice`."""
+    """Choice of one fold; see :class:`.Choice`."""
 
     repeat: int
     fold: int

@@ -1,4 +1,5 @@
-"""From words to tuned parameters: everything built and checked first, all faults at once."""
+"""The way from words to tuned parameters: everything built and checked first, all faults at
+once."""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ def tune(
     """
     options = Options(k, metric, folds, repeats, seed, sample, margin, price)
     destination = None if out is None else Path(out)
-    found = tuned(
+    tuning = tuned(
         retriever,
         dataset,
         options,
@@ -97,8 +98,8 @@ def tune(
         reporter=reporter,
     )
     if destination is not None:
-        write_config(destination, found)
-    return found
+        write_config(destination, tuning)
+    return tuning
 
 
 _MOST = 10_000
@@ -206,8 +207,8 @@ def tuned(
         if tunable is None or made is None or queries is None or metric is None:
             raise AssertionError("what could not be made is a problem that was raised")
         require_corpus(queries.data, {tunable.config.name: tunable.base.capabilities})
-        told = reporter or Silent()
-        return _found(tunable, made, queries, options, metric=metric, reporter=told)
+        listener = reporter or Silent()
+        return _found(tunable, made, queries, options, metric=metric, reporter=listener)
     finally:
         if tunable is not None:
             tunable.close()
@@ -250,7 +251,7 @@ def _grid(
 
 @dataclass(frozen=True, slots=True)
 class _Queries:
-    """What settings are chosen and tried on."""
+    """Queries that settings are chosen and tried on."""
 
     data: Dataset
     held_out: tuple[Query, ...]

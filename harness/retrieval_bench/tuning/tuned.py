@@ -1,4 +1,4 @@
-"""What tuning found, as data: the gain on queries that had no part in the choice, and the doubts;
+"""Result of tuning, as data: the gain on queries that had no part in the choice, and the doubts;
 and the recommended setting as a retriever config that every command takes.
 
 Decides in data; reads no file and prints nothing.
@@ -52,7 +52,7 @@ _RESAMPLES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How settings were chosen and tried.
+    """Plan by which settings were chosen and tried.
 
     Attributes:
         split: of the queries that the held-out figure is of.
@@ -70,7 +70,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tuning(Documented):
-    """What :func:`retrieval_bench.tuning.tune` found.
+    """Result of :func:`retrieval_bench.tuning.tune`.
 
     Attributes:
         retriever: the config that was tuned.
@@ -130,7 +130,7 @@ class Tuning(Documented):
 
     @property
     def held_out_ci95(self) -> tuple[float, float] | None:
-        """Over queries; the choices are taken as they are."""
+        """Return the interval over queries; the choices are taken as they are."""
         return _ci95(self.selection.held_out, self.metric)
 
     @property
@@ -140,7 +140,7 @@ class Tuning(Documented):
 
     @property
     def default_ci95(self) -> tuple[float, float] | None:
-        """Over the same queries."""
+        """Return the interval over the same queries."""
         return _ci95(self.selection.default, self.metric)
 
     def views(self) -> dict[str, list[tuple[Any, float]]]:
@@ -148,11 +148,11 @@ class Tuning(Documented):
         :meth:`centre`; values that were not tried with these are left out."""
         centre = self.centre().values
         means = {str(s): float(m) for s, m in zip(self.grid.settings, self.means, strict=True)}
-        found = {}
+        views = {}
         for path, values in self.grid.parameters.items():
             around = [(v, means.get(str(Setting({**centre, path: v})))) for v in ordered(values)]
-            found[path] = [(value, mean) for value, mean in around if mean is not None]
-        return found
+            views[path] = [(value, mean) for value, mean in around if mean is not None]
+        return views
 
     def centre(self) -> Setting:
         """The best of the settings whose values are known: the winner, unless that is a default
@@ -162,17 +162,17 @@ class Tuning(Documented):
 
     @property
     def method(self) -> Literal["cross-validation", "dev split"]:
-        """Whether settings are chosen by cross-validation or on a split of their own."""
+        """Return whether settings are chosen by cross-validation or on a split of their own."""
         return "cross-validation" if self.plan.dev_split is None else "dev split"
 
     @property
     def folds(self) -> int | None:
-        """Of cross-validation; None without."""
+        """Return the folds of cross-validation; None without."""
         return None if self.plan.dev_split else self.plan.folds
 
     @property
     def repeats(self) -> int | None:
-        """Of cross-validation; None without."""
+        """Return the repeats of cross-validation; None without."""
         return None if self.plan.dev_split else self.plan.repeats
 
     @property
@@ -209,13 +209,13 @@ class Tuning(Documented):
 
     @property
     def naive(self) -> NaiveFigures:
-        """What would be chosen, and reported, on the same queries."""
+        """Return what would be chosen, and reported, on the same queries."""
         values = self.grid.settings[self.selection.naive].values
         return {"values": values, "mean": self.selection.naive_mean}
 
     @property
     def recommendation(self) -> RecommendedValues:
-        """What to use."""
+        """Return what to use."""
         return {
             "values": self.winner.values,
             "is_default": self.winner.as_is,
@@ -226,17 +226,17 @@ class Tuning(Documented):
 
     @property
     def choices(self) -> list[ChosenValues]:
-        """What each fold chose."""
+        """Return what each fold chose."""
         return [
             {
-                "repeat": one.repeat,
-                "fold": one.fold,
-                "values": self.grid.settings[one.setting].values,
-                "tuning": one.tuning,
-                "held_out": one.held_out,
-                "n_held_out": one.n_held_out,
+                "repeat": choice.repeat,
+                "fold": choice.fold,
+                "values": self.grid.settings[choice.setting].values,
+                "tuning": choice.tuning,
+                "held_out": choice.held_out,
+                "n_held_out": choice.n_held_out,
             }
-            for one in self.selection.choices
+            for choice in self.selection.choices
         ]
 
     @property
@@ -283,7 +283,7 @@ def judged(selection: Selection, metric: Metric, dataset: str, margin: float = M
 
 
 def doubts(grid: Grid, values: NDArray[np.float64], selection: Selection) -> list[str]:
-    """Why the choice may be luck, one sentence each.
+    """Return why the choice may be luck, one sentence each.
 
     Args:
         values: (settings, tuning queries).
@@ -314,17 +314,17 @@ def _ties(grid: Grid, values: NDArray[np.float64], selection: Selection) -> list
 
 
 def _noise(grid: Grid, values: NDArray[np.float64], selection: Selection) -> list[str]:
-    """What the tuning queries cannot tell from the best."""
+    """Return what the tuning queries cannot tell from the best."""
     others = [at for at in range(len(values)) if at != selection.winner]
     if not others:
         return []
     worse = (values[selection.winner] - values[others]).T
     p = randomization_p(worse, resamples=_RESAMPLES)
     as_good = [at for at, own in zip(others, p.tolist(), strict=True) if own >= QUALITY_ALPHA]
-    told = []
+    noise = []
     if as_good:
         n = counted(len(others), "other setting")
-        told.append(
+        noise.append(
             f"{len(as_good):,} of {n} cannot be told from the best on the tuning queries (one "
             "paired test each, p of .05 and more)"
         )
@@ -332,12 +332,12 @@ def _noise(grid: Grid, values: NDArray[np.float64], selection: Selection) -> lis
     if alone:
         which = grid.settings[alone[0]]
         verb = "is the best" if alone[0] == selection.winner else "cannot be told from the best"
-        told.append(f"one leg alone {verb} ({which}): the others may not be worth their time")
-    return told
+        noise.append(f"one leg alone {verb} ({which}): the others may not be worth their time")
+    return noise
 
 
 def _one_leg(setting: Setting) -> bool:
-    """Whether weights leave a single leg of several."""
+    """Return whether weights leave a single leg of several."""
     return any(
         path.rpartition(".")[2] == "weights"
         and isinstance(weights, list | tuple)
@@ -352,24 +352,24 @@ def _unstable(selection: Selection) -> list[str]:
     total = len(selection.choices)
     if total == 1 or often * 2 >= total:
         return []
-    told = f"{len(chosen)} settings were chosen in {total} folds, none in more than {often}"
-    return [f"{told}: which one is best is not settled"]
+    message = f"{len(chosen)} settings were chosen in {total} folds, none in more than {often}"
+    return [f"{message}: which one is best is not settled"]
 
 
 def _at_an_end(grid: Grid, winner: Setting) -> list[str]:
     """Parameters whose best value is the lowest or highest that was tried."""
-    found = []
+    ends = []
     for path, value in winner.values.items():
         values = grid.parameters[path]
         if len(values) > 1 and numeric(values) and _is_end(value, values):
-            found.append(f"{path}={as_yaml(value)}")
-    if not found:
+            ends.append(f"{path}={as_yaml(value)}")
+    if not ends:
         return []
-    return [f"the best is at an end of what was tried in {', '.join(found)}: try values beyond it"]
+    return [f"the best is at an end of what was tried in {', '.join(ends)}: try values beyond it"]
 
 
 def _is_end(value: Any, values: Sequence[Any]) -> bool:
-    """Of a list, whether any of its numbers is the lowest or highest there; 0 is no such end,
+    """Say of a list whether any of its numbers is the lowest or highest there; 0 is no such end,
     weights go no lower."""
     if not isinstance(value, list | tuple):
         return bool(value in (min(values), max(values)))
@@ -389,7 +389,7 @@ def _ci95(values: NDArray[np.float64], metric: Metric) -> tuple[float, float] | 
 
 
 def check_out(out: Path | None, config: RetrieverConfig) -> None:
-    """Whether :func:`write_config` can write ``out``, and the retriever be built from there.
+    """Return whether :func:`write_config` can write ``out``, and the retriever be built from there.
 
     Raises:
         ConfigError: no YAML file, it exists already, there is no such folder, or what the config
@@ -415,7 +415,7 @@ def check_out(out: Path | None, config: RetrieverConfig) -> None:
             ) from None
 
 
-def write_config(out: Path, found: Tuning) -> None:
+def write_config(out: Path, tuning: Tuning) -> None:
     """Write the recommended config; its first lines say what to expect of it.
 
     Raises:
@@ -423,7 +423,7 @@ def write_config(out: Path, found: Tuning) -> None:
     """
     try:
         with out.open("x", encoding="utf-8") as file:
-            file.write(config_text(found))
+            file.write(config_text(tuning))
     except OSError as problem:
         raise RecordError(
             f"cannot write {out}: {problem.strerror}",
@@ -432,22 +432,22 @@ def write_config(out: Path, found: Tuning) -> None:
         ) from None
 
 
-def config_text(found: Tuning) -> str:
+def config_text(tuning: Tuning) -> str:
     """The file as text."""
-    chosen, own = found.selection, found.recommended
+    chosen, own = tuning.selection, tuning.recommended
     how = (
-        f"chosen on split {found.plan.dev_split}, tried on split {found.plan.split}"
-        if found.plan.dev_split
-        else f"cross-validated on split {found.plan.split}, {found.plan.folds} folds, "
-        f"{found.plan.repeats} times, seed {found.plan.seed}"
+        f"chosen on split {tuning.plan.dev_split}, tried on split {tuning.plan.split}"
+        if tuning.plan.dev_split
+        else f"cross-validated on split {tuning.plan.split}, {tuning.plan.folds} folds, "
+        f"{tuning.plan.repeats} times, seed {tuning.plan.seed}"
     )
     choice = (
-        f"{found.winner} - best of {len(found.grid.settings)} settings of {own.name} on "
-        f"{found.dataset['name']}, {how}"
+        f"{tuning.winner} - best of {len(tuning.grid.settings)} settings of {own.name} on "
+        f"{tuning.dataset['name']}, {how}"
     )
     worth = (
-        f"{found.metric}: {found.held_out:.4f} held out ({found.default:.4f} by the default: "
-        f"{found.delta.verdict.value}); not {chosen.tuning:.4f}, which is on the tuning queries"
+        f"{tuning.metric}: {tuning.held_out:.4f} held out ({tuning.default:.4f} by the default: "
+        f"{tuning.delta.verdict.value}); not {chosen.tuning:.4f}, which is on the tuning queries"
     )
     content = {
         "name": f"{own.name}-tuned",

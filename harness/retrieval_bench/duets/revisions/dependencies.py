@@ -1,4 +1,4 @@
-"""Which projects are in a tree, where their packages lie, and what they need: to tell whether two
+"""Projects of a tree, where their packages lie, and what they need: to tell whether two
 trees need the same, and what to install.
 """
 
@@ -40,23 +40,24 @@ _HASH = re.compile(r"\s--hash[\s=]\s*\S+")
 
 
 def fingerprint(tree: Path, projects: Sequence[Path]) -> dict[str, str]:
-    """Of every file in ``tree`` that says what is needed: its path, and a hash of what it says.
+    """Return the fingerprint of every file in ``tree`` that says what is needed: its path, and a
+    hash of what it says.
 
     Args:
         projects: folders in ``tree`` that are looked at.
     """
-    found = {}
+    fingerprint = {}
     for project in projects:
         paths = {path for pattern in _FILES for path in project.glob(pattern) if path.is_file()}
         for path in sorted(paths):
-            found[path.relative_to(tree).as_posix()] = _hash(path.read_bytes())
+            fingerprint[path.relative_to(tree).as_posix()] = _hash(path.read_bytes())
         path = project / "pyproject.toml"
         if path.is_file():
             said = _about_dependencies(path)
             if said:
                 content = json.dumps(said, sort_keys=True, default=str).encode()
-                found[path.relative_to(tree).as_posix()] = _hash(content)
-    return found
+                fingerprint[path.relative_to(tree).as_posix()] = _hash(content)
+    return fingerprint
 
 
 def _about_dependencies(path: Path) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def _about_dependencies(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What pip is to install for a project.
+    """Packages that pip is to install for a project.
 
     Attributes:
         requirements: as in a requirements file.
@@ -94,12 +95,12 @@ class Needs:
 
     @property
     def nothing(self) -> bool:
-        """Whether there is nothing to install."""
+        """Return whether there is nothing to install."""
         return not (self.requirements or self.files or self.builds)
 
 
 def needs(project: Path, extras: Sequence[str] | None, own: Path) -> Needs:
-    """What the files of ``project`` ask for.
+    """Return what the files of ``project`` ask for.
 
     Args:
         extras: names of optional dependencies to install; None = those whose packages are all
@@ -120,7 +121,7 @@ def needs(project: Path, extras: Sequence[str] | None, own: Path) -> Needs:
         chosen = [canonicalize_name(name) for name in extras]
     requirements: list[str] = []
     if not builds and declared:
-        requirements = [str(one) for one in declared.get("dependencies", [])]
+        requirements = [str(item) for item in declared.get("dependencies", [])]
         name = canonicalize_name(str(declared.get("name", "")))
         requirements += _expanded(optional, chosen, name)
     files = tuple(path for path in [project / "requirements.txt"] if path.is_file())
@@ -133,8 +134,8 @@ def needs(project: Path, extras: Sequence[str] | None, own: Path) -> Needs:
 
 
 def _by_names(text: str) -> bool:
-    """Whether lines for pip ask for packages by name and version only, so that whoever has the same
-    lines gets the same."""
+    """Return whether lines for pip ask for packages by name and version only, so that whoever has
+    the same lines gets the same."""
     lines = _COMMENT.sub("", "\n".join(text.splitlines())).replace("\\\n", " ")
     return all(_is_by_name(_HASH.sub("", line).strip()) for line in lines.split("\n"))
 
@@ -155,8 +156,8 @@ def _requirement(line: str) -> Requirement | None:
 
 
 def unknown_extras(project: Path, extras: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Of ``extras`` those that ``project`` does not declare, and all that it does declare; none
-    are unknown where its files do not tell."""
+    """Return of ``extras`` those that ``project`` does not declare, and all that
+    it does declare; none are unknown where its files do not tell."""
     said, declared = table(project / "pyproject.toml", "project"), list(_optional(project))
     if not said or "optional-dependencies" in said.get("dynamic", []):
         return [], declared
@@ -179,17 +180,17 @@ def _expanded(optional: Mapping[str, list[str]], names: Sequence[str], own: str)
 
 
 def _in_use(lines: Iterable[str]) -> bool:
-    """Whether the running interpreter has every package of an extra, of whatever version.
+    """Return whether the running interpreter has every package of an extra, of whatever version.
 
     What is needed under a condition only does not count, and an extra without anything else is not
     in use."""
     wanted = filter(None, map(_requirement, lines))
-    packages = [one.name for one in wanted if one.marker is None]
+    packages = [item.name for item in wanted if item.marker is None]
     return bool(packages) and all(map(is_distributed, packages))
 
 
 def is_distributed(package: str) -> bool:
-    """Whether the running interpreter has a package, by the name it is installed under."""
+    """Return whether the running interpreter has a package, by the name it is installed under."""
     try:
         metadata.distribution(package)
     except (metadata.PackageNotFoundError, ValueError):
@@ -200,15 +201,15 @@ def is_distributed(package: str) -> bool:
 def _optional(project: Path) -> dict[str, list[str]]:
     groups = table(project / "pyproject.toml", "project", "optional-dependencies")
     return {
-        canonicalize_name(name): [str(one) for one in value]
+        canonicalize_name(name): [str(item) for item in value]
         for name, value in groups.items()
         if isinstance(value, list)
     }
 
 
 def is_project(folder: Path) -> bool:
-    """Whether a folder says how it is installed; many have such files for settings of other tools
-    only."""
+    """Return whether a folder says how it is installed; many have such files for settings of other
+    tools only."""
     path, old = folder / "pyproject.toml", folder / "setup.cfg"
     return (
         bool(table(path, "project") or table(path, "build-system"))
@@ -298,8 +299,8 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
+        for item in value:
+            yield from _texts(item)
     elif isinstance(value, dict):
         for name, one in value.items():
             if "exclude" not in name:

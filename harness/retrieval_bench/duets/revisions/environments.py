@@ -40,18 +40,19 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def among_packages(path: Path) -> bool:
-    """Whether a path is one of installed packages."""
+    """Return whether a path is one of installed packages."""
     return bool(_INSTALLED & {*path.parts})
 
 
 def is_installed(path: Path) -> bool:
-    """Whether a path is one of installed packages or of Python's library, in whatever folder."""
+    """Return whether a path is one of installed packages or of Python's library, in whatever
+    folder."""
     library = Path(sysconfig.get_path("stdlib"))
     return among_packages(path) or library in (path, *path.parents)
 
 
 def is_code_of(tree: Path, path: Path) -> bool:
-    """Whether a path lies in a tree, and is not one of packages that are installed there."""
+    """Return whether a path lies in a tree, and is not one of packages that are installed there."""
     return not is_installed(path) and tree in (path.resolve(), *path.resolve().parents)
 
 
@@ -116,7 +117,7 @@ def _distributions() -> list[str]:
 
 
 def beneath(own_tree: Path) -> dict[str, Any]:
-    """What an environment is put on."""
+    """Return what an environment is put on."""
     return {
         "python": [sys.version, sys.executable, sys.prefix],
         "underlay": _underlay(own_tree),
@@ -170,7 +171,7 @@ HARNESS = "retrieval-bench"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What the user says about environments of revisions.
+    """Settings of the user for environments of revisions.
 
     Attributes:
         extras: optional dependencies to install; None = those that are installed now.

@@ -106,12 +106,12 @@ class Kept:
         return folder, about
 
     def _about(self, folder: Path) -> dict[str, Any] | None:
-        """What is kept beside a folder; None where it is not there or only half made."""
+        """Return what is kept beside a folder; None where it is not there or only half made."""
         try:
-            found = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+            about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return about if isinstance(about, dict) else None
 
     @contextmanager
     def _store_lock(self) -> Iterator[None]:

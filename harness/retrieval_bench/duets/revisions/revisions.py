@@ -92,9 +92,9 @@ def place_of(
     projects = projects_of(tree.folder)
     if setup.command:
         beside = tree.folder.parent
-        found = Interpreter(python_in(beside), beside / "env")
+        interpreter = Interpreter(python_in(beside), beside / "env")
     else:
-        found = python_of(
+        interpreter = python_of(
             tree,
             repository,
             root,
@@ -104,18 +104,18 @@ def place_of(
             has_harness=_is_ours(projects),
             reporter=reporter,
         )
-    entries = search_path(found.python, repository.root)
+    entries = search_path(interpreter.python, repository.root)
     return Place(
         label,
         tree.folder / inside,
-        found.python,
+        interpreter.python,
         _search_path(entries, projects, tree.folder, repository.root),
         commit,
         tree.folder,
         repository.root,
-        (*tree.notes, *found.notes),
+        (*tree.notes, *interpreter.notes),
         roots=package_roots(repository, commit, tree.folder),
-        packages=found.packages,
+        packages=interpreter.packages,
     )
 
 
@@ -155,7 +155,7 @@ def _measurable(repository: Repository, tree: Path, inside: Path, label: str) ->
 
 
 def _is_ours(projects: Sequence[Path]) -> bool:
-    """Whether the code is that of this project, and not that of somebody who uses it."""
+    """Return whether the code is that of this project, and not that of somebody who uses it."""
     files = [f"{folder}/{name}/__init__.py" for name, folder in _OWN_PACKAGES.items()]
     return any(all((project / file).is_file() for file in files) for project in projects)
 
@@ -199,7 +199,8 @@ def _search_path(
 
 
 def wrong_code(sides: Sequence[Side], facts: Sequence[Mapping[str, Any]]) -> str:
-    """Why the processes measured other code than was asked for, in a sentence; "" when all is well.
+    """Return why the processes measured other code than was asked for, in a sentence; "" when all
+    is well.
 
     Args:
         facts: what each process says of itself; ``files`` are those that code was loaded from.
@@ -239,7 +240,7 @@ def _own_roots(project: Path) -> list[Path]:
 
 
 def same_code(a: Place, b: Place) -> str:
-    """Why two places cannot differ, in a sentence; "" when they may."""
+    """Return why two places cannot differ, in a sentence; "" when they may."""
     if a.commit is None or a.commit != b.commit:
         return ""
     if a.label == b.label:
@@ -248,7 +249,7 @@ def same_code(a: Place, b: Place) -> str:
 
 
 def _misplaced(place: Place, file: str) -> str:
-    """Why a file should not have been loaded at ``place``, "" when it is fine."""
+    """Return why a file should not have been loaded at ``place``, "" when it is fine."""
     if place.tree is None or not file:
         return ""
     path = Path(file).resolve()
@@ -260,7 +261,7 @@ def _misplaced(place: Place, file: str) -> str:
 
 
 def _other_copy(place: Place, path: Path, tree: Path) -> str:
-    """Why a file from elsewhere hides code of the revision, "" when there is none."""
+    """Return why a file from elsewhere hides code of the revision, "" when there is none."""
     on_path = [Path(entry) for entry in place.sys_path if _lies_in(Path(entry), tree)]
     name = _import_path(path, place.sys_path)
     if name in _OWN_PACKAGES and not _is_ours([tree, *on_path]):
@@ -286,7 +287,7 @@ def _holds(root: Path, name: str) -> bool:
 
 
 def _lies_in(path: Path, tree: Path) -> bool:
-    """Whether a path is in ``tree``, and not in an environment that lies there."""
+    """Return whether a path is in ``tree``, and not in an environment that lies there."""
     tree = tree.resolve()
     path = path.resolve()
     return tree in (path, *path.parents) and not is_installed(path.relative_to(tree))

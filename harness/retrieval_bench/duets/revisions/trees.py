@@ -256,7 +256,7 @@ def python_in(folder: Path) -> Path:
 
 
 def starts(folder: Path) -> bool:
-    """Whether the environment in ``folder`` has its interpreter."""
+    """Return whether the environment in ``folder`` has its interpreter."""
     return os.access(python_in(folder), os.X_OK)
 
 
@@ -310,7 +310,7 @@ def _strangers(repository: Repository, folder: Path) -> list[str]:
 
 
 def _notes(repository: Repository, commit: str, label: str, folder: Path) -> list[str]:
-    """What is not there though it belongs to the revision."""
+    """Return what is not there though it belongs to the revision."""
     notes = []
     words = ("ls-tree", "-r", "-z", "--full-tree", commit)
     entries = [entry for entry in _git(repository, folder, *words).stdout.split("\0") if entry]

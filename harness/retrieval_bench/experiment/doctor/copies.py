@@ -221,10 +221,10 @@ class _Copied:
         long = 0
         for at, text in enumerate(texts):
             n = CHARACTERS if 2 * _n_alone(text) > len(text) else WORDS
-            found = self._hashes(self._rows[at], n).tolist()
-            long += bool(found)
-            for one in set(found):
-                tables[n].setdefault(one, []).append(at)
+            hashes = self._hashes(self._rows[at], n).tolist()
+            long += bool(hashes)
+            for item in set(hashes):
+                tables[n].setdefault(item, []).append(at)
         return [_Table(n, rows) for n, rows in tables.items() if rows], long
 
     def _numbers(self, words: Sequence[str]) -> NDArray[np.int64]:
@@ -274,7 +274,7 @@ class _Copied:
         self._batch, self._begins, self._documents = [], [], []
 
     def _is_self(self, row: int, unit: str) -> bool:
-        """Whether a document is the query itself, of which more is told elsewhere."""
+        """Return whether a document is the query itself, of which more is told elsewhere."""
         query_id, selves = self._ids[row], self._selves
         own = query_id if query_id in selves.same else selves.copies.get(query_id)
         return unit == own
@@ -287,7 +287,7 @@ class _Copied:
         return self._qrels[self._ids[row]].get(unit, 0) > 0
 
     def result(self, read: int) -> Copies:
-        """What was found in ``read`` documents."""
+        """Return what was found in ``read`` documents."""
         if self._batch:
             self._look_up()
         relevant, elsewhere = self._relevant, self._elsewhere
@@ -323,8 +323,8 @@ class _Table:
     def found(self, hashes: Hashes) -> Iterator[tuple[int, int]]:
         """Places of ``hashes`` that queries have, with each of these queries."""
         places = np.flatnonzero(self._maybe[hashes >> np.uint64(64 - _BITS)])
-        for place, one in zip(places.tolist(), hashes[places].tolist(), strict=True):
-            for row in self.rows.get(one, ()):
+        for place, hash_ in zip(places.tolist(), hashes[places].tolist(), strict=True):
+            for row in self.rows.get(hash_, ()):
                 yield place, row
 
 
@@ -354,10 +354,10 @@ class _Judged:
 
     def result(self) -> Twins:
         """All pairs of each query."""
-        found = list(chain.from_iterable(map(self._of_query, self._queries)))
-        order = sorted(found, key=lambda twin: (-twin.similarity, twin.query, twin.relevant))
-        n_queries = len({twin.query for twin in found})
-        return Twins(len(found), n_queries, len(self._shingles), order[0] if order else None)
+        copied = list(chain.from_iterable(map(self._of_query, self._queries)))
+        order = sorted(copied, key=lambda twin: (-twin.similarity, twin.query, twin.relevant))
+        n_queries = len({twin.query for twin in copied})
+        return Twins(len(copied), n_queries, len(self._shingles), order[0] if order else None)
 
     def _of_query(self, query: Query) -> Iterator[Twin]:
         grades = self._qrels[query.id]
@@ -365,8 +365,8 @@ class _Judged:
         relevant_with: dict[int, list[str]] = {}
         for doc_id in known:
             if grades[doc_id] > 0:
-                for one in self._first(doc_id):
-                    relevant_with.setdefault(one, []).append(doc_id)
+                for item in self._first(doc_id):
+                    relevant_with.setdefault(item, []).append(doc_id)
         for doc_id in known:
             if grades[doc_id] <= 0:
                 near = chain.from_iterable(relevant_with.get(o, ()) for o in self._first(doc_id))
@@ -409,16 +409,16 @@ class _Equals:
                 same = [] if text is None else self._ids[text]
                 copies = len(same) - judged[text]
                 if copies > 0 and example is None:
-                    other = next(one for one in same if one not in grades)
+                    other = next(item for item in same if item not in grades)
                     example = Twin(query.id, doc_id, other, 1.0)
                 pairs += max(copies, 0)
             queries += pairs > before
         return Twins(pairs, queries, len(self._text_of), example)
 
 
-def _jaccard(one: Hashes, other: Hashes) -> float:
-    common = len(np.intersect1d(one, other, assume_unique=True))
-    return common / (len(one) + len(other) - common)
+def _jaccard(hashes: Hashes, other: Hashes) -> float:
+    common = len(np.intersect1d(hashes, other, assume_unique=True))
+    return common / (len(hashes) + len(other) - common)
 
 
 def _n_alone(words: Sequence[str]) -> int:
@@ -426,7 +426,7 @@ def _n_alone(words: Sequence[str]) -> int:
 
 
 def _is_long(words: Sequence[str]) -> bool:
-    """Whether a text of these tokens that stands in another one was copied from it."""
+    """Return whether a text of these tokens that stands in another one was copied from it."""
     alone = _n_alone(words)
     n = len(words) - alone + _OF_A_WORD * alone
     letters = sum(map(len, words)) if not alone else _LETTERS

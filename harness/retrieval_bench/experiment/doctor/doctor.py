@@ -82,7 +82,7 @@ class Check(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis(Documented):
-    """What :func:`doctor` gives.
+    """Result of :func:`doctor`.
 
     Attributes:
         checks: data, judgements, retriever, machine.
@@ -96,7 +96,7 @@ class Diagnosis(Documented):
 
     @property
     def n_warnings(self) -> int:
-        """Of all checks; notes are none."""
+        """Count the warnings of all checks; notes are none."""
         return sum(not is_note(text) for check in self.checks for text in check.warnings)
 
 
@@ -142,12 +142,12 @@ def doctor(
         reporter, first=len(asked), enough=_late() if ask is None else None
     )
     seconds = time.perf_counter() - start
-    found = _judgements(experiment, asked, answers, reporter)
-    warnings = (*found.warnings, *queries_in_corpus(data), *nothing_relevant(data))
+    judgements = _judgements(experiment, asked, answers, reporter)
+    warnings = (*judgements.warnings, *queries_in_corpus(data), *nothing_relevant(data))
     return Diagnosis(
         (
             _data(data),
-            Check("judgements", found.facts, warnings, found),
+            Check("judgements", judgements.facts, warnings, judgements),
             _retriever(answers, seconds, {*data.warnings, *drawn(data)}),
             _machine(),
         ),
@@ -170,7 +170,7 @@ def _asked(experiment: Experiment, ask: int | None) -> tuple[Query, ...]:
 
 
 def _is_dear(candidate: Candidate) -> bool:
-    """Whether nobody knows what a query takes or costs."""
+    """Return whether nobody knows what a query takes or costs."""
     limited = candidate.price is not None or candidate.rate_limit is not None
     can = candidate.capabilities
     return limited or (can.external and not can.replays)
@@ -206,7 +206,7 @@ def _next(
     language: str | None,
     self_hits: str | None,
 ) -> str:
-    """What to run; where nothing is judged, what pools two systems if there is a corpus."""
+    """Return what to run; where nothing is judged, what pools two systems if there is a corpus."""
     judged = experiment.dataset.judged
     command = ["retrieval-bench", *(["bench"] if judged else ["label", "pool"]), str(retriever)]
     if not judged and experiment.dataset.documents is not None:
@@ -249,7 +249,7 @@ def _lists(asked: Sequence[Query], answers: Searched) -> Lists:
 
 
 def _no_other(data: Dataset) -> str:
-    """Why no second system can be built; empty where one can."""
+    """Return why no second system can be built; empty where one can."""
     if data.documents is None:
         return "the dataset has no corpus"
     if data.n_documents > _LARGEST:
@@ -272,8 +272,8 @@ _TRIGRAMS: Mapping[str, Any] = {
 def _other(
     experiment: Experiment, queries: Sequence[Query], reporter: Reporter | None
 ) -> tuple[str, Lists]:
-    """What a plain BM25 finds, or, beside a BM25, one whose terms are character trigrams: it is
-    cheap, works in any script, and shares no term with the first."""
+    """Return what a plain BM25 finds, or, beside a BM25, one whose terms are character trigrams: it
+    is cheap, works in any script, and shares no term with the first."""
     lexical = _is_lexical(experiment.candidates[0])
     second = prepare(
         [_TRIGRAMS if lexical else _BM25],
@@ -313,6 +313,6 @@ def _machine() -> Check:
             *coded(
                 disturbances(noise.record, facts, during="in the second it was watched"), Code.BUSY
             ),
-            *(one.warning for one in observers.seen()),
+            *(observer.warning for observer in observers.seen()),
         ),
     )

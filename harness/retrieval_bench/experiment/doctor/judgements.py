@@ -40,7 +40,7 @@ _NOTHING = (
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """How often a grade was given.
+    """Number of judgements with a grade.
 
     Attributes:
         grade: the grade; 1 or more is relevant, below 0 counts as not judged.
@@ -78,12 +78,12 @@ class Counts:
     @property
     def not_relevant(self) -> int:
         """Judgements of grade 0."""
-        return sum(one.n for one in self.grades if one.grade == 0)
+        return sum(grade.n for grade in self.grades if grade.grade == 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgements(Documented):
-    """What was found of the judgements of a dataset.
+    """Facts on the judgements of a dataset.
 
     Attributes:
         counts: of the judgements.
@@ -105,7 +105,7 @@ class Judgements(Documented):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What there is, in sentences."""
+        """Return what there is, in sentences."""
         if not self.counts.queries:
             return ("No query has a judgement.",)
         facts = [_counts(self.counts)]
@@ -119,11 +119,11 @@ class Judgements(Documented):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What changes how figures must be read, with what to do."""
+        """Return what changes how figures must be read, with what to do."""
         if not self.counts.queries:
             return (_NOTHING,)
         favoured = self.pool is not None and bool(self.pool.favours)  # this says the shares
-        found = (
+        warnings = (
             _depth(self.counts, None if favoured else self.judged),
             _favoured(self.pool),
             _known_items(self.counts),
@@ -132,7 +132,7 @@ class Judgements(Documented):
             _twins(self.twins),
             _unjudged_copies(self.unjudged_copies, self.counts.queries),
         )
-        return tuple(text for text in found if text)
+        return tuple(text for text in warnings if text)
 
     def _few_copies(self) -> list[str]:
         """Copies that are too few to change anything."""
@@ -212,25 +212,26 @@ def _interval(ends: tuple[float, float] | None) -> str:
     return "" if ends is None else f" [{ends[0]:.2f}, {ends[1]:.2f}]"
 
 
-def _counts(found: Counts) -> str:
-    grades = ", ".join(f"{one.n:,} of grade {one.grade}" for one in found.grades)
-    a_query = found.relevant / found.queries
+def _counts(counts: Counts) -> str:
+    grades = ", ".join(f"{grade.n:,} of grade {grade.grade}" for grade in counts.grades)
+    a_query = counts.relevant / counts.queries
     return (
-        f"{counted(found.judgements, 'judgement')} ({grades}): {a_query:.1f} relevant documents a "
+        f"{counted(counts.judgements, 'judgement')} ({grades}): {a_query:.1f} relevant documents a "
         "query."
     )
 
 
-def _judged(found: JudgedAt) -> str:
+def _judged(judged: JudgedAt) -> str:
     return (
-        f"Judged@{found.k} of {found.retriever} is {found.mean:.2f}{_interval(found.ci95)} over "
-        f"{counted(found.n, 'query')} with hits."
+        f"Judged@{judged.k} of {judged.retriever} is {judged.mean:.2f}{_interval(judged.ci95)} "
+        "over "
+        f"{counted(judged.n, 'query')} with hits."
     )
 
 
-def _held(found: Pool) -> str:
-    one, other = found.held
-    depth = found.judged[0].k
+def _held(pool: Pool) -> str:
+    one, other = pool.held
+    depth = pool.judged[0].k
 
     def shares(held: Held) -> str:
         return f"{_percent(held.judged)} of all judged documents"
@@ -240,25 +241,26 @@ def _held(found: Pool) -> str:
         f"ones), those of {other.retriever} {_percent(other.judged)} "
         f"({_percent(other.relevant)})"
     )
-    first, second = found.judged
+    first, second = pool.judged
     judged = f"; Judged@{depth} is {first.mean:.2f} and {second.mean:.2f}"
     return f"{text}{judged}: no sign of a pool of one system."
 
 
-def _depth(found: Counts, judged: JudgedAt | None) -> str:
-    """Of judgements that do not reach what systems return; one warning, whatever shows it."""
+def _depth(counts: Counts, judged: JudgedAt | None) -> str:
+    """Warn of judgements that do not reach what systems return; one warning, whatever
+    shows it."""
     seen = []
-    if not found.not_relevant:
+    if not counts.not_relevant:
         none = "none of a document that is not relevant"
-        sparse = f"Judgements are sparse: {found.median:g} for the median query, {none}."
+        sparse = f"Judgements are sparse: {counts.median:g} for the median query, {none}."
         many = f"All judgements are of relevant documents, {none}."
-        seen.append(sparse if found.median <= _SPARSE else many)
+        seen.append(sparse if counts.median <= _SPARSE else many)
     if judged is not None and judged.ci95 is not None and judged.ci95[1] < ENOUGH:
         share = _percent(judged.mean)
         seen.append(f"Only {share} of the top {judged.k} of {judged.retriever} is judged.")
     if not seen:
         return ""
-    useless = "" if found.not_relevant else " bpref and infAP say nothing."
+    useless = "" if counts.not_relevant else " bpref and infAP say nothing."
     return (
         f"{' '.join(seen)} Whatever is unjudged counts as not relevant: unless people read the "
         "whole collection for each query, precision and MRR are lower bounds, and a system that "
@@ -267,21 +269,21 @@ def _depth(found: Counts, judged: JudgedAt | None) -> str:
     )
 
 
-def _favoured(found: Pool | None) -> str:
-    if found is None or not found.favours:
+def _favoured(pool: Pool | None) -> str:
+    if pool is None or not pool.favours:
         return ""
-    first = found.judged[0].retriever == found.favours
-    (better, worse) = found.judged if first else found.judged[::-1]
-    held = found.held[0 if first else 1]
+    first = pool.judged[0].retriever == pool.favours
+    (better, worse) = pool.judged if first else pool.judged[::-1]
+    held = pool.held[0 if first else 1]
     depth = f"top {better.k}"
     unequal = (
         f"{_percent(better.mean)} of the {depth} of {better.retriever} is judged, and "
         f"{_percent(worse.mean)} of that of {worse.retriever}"
     )
-    if found.alone:
+    if pool.alone:
         said = (
             f"The judgements look pooled from {better.retriever} alone: {_percent(held.judged)} of "
-            f"the {counted(found.documents, 'judged document')} are among its hits; {unequal}."
+            f"the {counted(pool.documents, 'judged document')} are among its hits; {unequal}."
         )
     else:
         said = f"The judgements cover {better.retriever} better: {unequal}."
@@ -292,54 +294,58 @@ def _favoured(found: Pool | None) -> str:
     )
 
 
-def _known_items(found: Counts) -> str:
-    if 2 * found.known_items <= found.queries:
+def _known_items(counts: Counts) -> str:
+    if 2 * counts.known_items <= counts.queries:
         return ""
-    shared = "" if found.copied is None else f" ({_percent(found.copied)} of them on average)"
+    shared = "" if counts.copied is None else f" ({_percent(counts.copied)} of them on average)"
     return (
-        f"{found.known_items:,} of {counted(found.queries, 'evaluated query')} were made from a "
+        f"{counts.known_items:,} of {counted(counts.queries, 'evaluated query')} were made from a "
         f"document that answers them and share words with it{shared}: this favours lexical search, "
         "and other documents that answer count as not relevant. Add questions that people asked "
         "before you choose between lexical and dense search."
     )
 
 
-def _copied(found: Copies | None) -> str:
-    if found is None or found.in_relevant is None or not _many(found.relevant, found.checked):
+def _copied(copies: Copies | None) -> str:
+    if copies is None or copies.in_relevant is None or not _many(copies.relevant, copies.checked):
         return ""
-    place = found.in_relevant
+    place = copies.in_relevant
     parts = ""
-    if found.shared > found.relevant:
-        parts = f"; {found.shared:,} share {WORDS} words (or {CHARACTERS} characters) in a row"
+    if copies.shared > copies.relevant:
+        parts = f"; {copies.shared:,} share {WORDS} words (or {CHARACTERS} characters) in a row"
     return (
-        f"{found.relevant:,} of {counted(found.checked, 'longer query')} stand word for word in a "
+        f"{copies.relevant:,} of {counted(copies.checked, 'longer query')} stand word for word "
+        "in a "
         f"relevant document, for example {place.query} in {place.document}{parts}: this favours "
         "lexical search. Ask in the words of people who have not read the document."
     )
 
 
-def _elsewhere(found: Copies | None) -> str:
-    if found is None or found.in_other is None or not _many(found.elsewhere, found.checked):
+def _elsewhere(copies: Copies | None) -> str:
+    if copies is None or copies.in_other is None or not _many(copies.elsewhere, copies.checked):
         return ""
-    place = found.in_other
+    place = copies.in_other
     return (
-        f"{found.elsewhere:,} of {counted(found.checked, 'longer query')} stand word for word in a "
+        f"{copies.elsewhere:,} of {counted(copies.checked, 'longer query')} stand word for word "
+        "in a "
         f"document that is not judged relevant, for example {place.query} in {place.document}: "
         "most systems rank it first, and it counts as wrong. Judge these documents."
     )
 
 
-def _twins(found: Twins | None) -> str:
-    if found is None or found.example is None:
+def _twins(twins: Twins | None) -> str:
+    if twins is None or twins.example is None:
         return ""
-    one = found.example
-    same = "the same text" if one.similarity == 1 else "nearly the same text"
-    pairs = counted(found.pairs, "pair")
+    example = twins.example
+    same = "the same text" if example.similarity == 1 else "nearly the same text"
+    pairs = counted(twins.pairs, "pair")
     return (
         f"{pairs} of documents with nearly the same text (Jaccard {NEAR:g} or more) "
-        f"{'is' if found.pairs == 1 else 'are'} judged differently, in "
-        f"{counted(found.queries, 'query')}: for {one.query}, {one.relevant} is relevant and "
-        f"{one.other}, with {same}, is not. Which one a system finds is luck: give both the same "
+        f"{'is' if twins.pairs == 1 else 'are'} judged differently, in "
+        f"{counted(twins.queries, 'query')}: for {example.query}, {example.relevant} is relevant "
+        "and "
+        f"{example.other}, with {same}, is not. Which one a system finds is luck: give both the "
+        "same "
         "grade, or keep one of them."
     )
 
@@ -350,12 +356,13 @@ def _have_copies(n: int, of: int) -> str:
     return f"{n:,} of {counted(of, 'query')} {have} a relevant document {whose}"
 
 
-def _unjudged_copies(found: Twins | None, queries: int) -> str:
-    if found is None or found.example is None or not _many(found.queries, queries):
+def _unjudged_copies(twins: Twins | None, queries: int) -> str:
+    if twins is None or twins.example is None or not _many(twins.queries, queries):
         return ""
-    one = found.example
+    example = twins.example
     return (
-        f"{_have_copies(found.queries, queries)} and count as not relevant: for {one.query}, "
-        f"{one.relevant} is relevant, and {one.other}, with the same text, is not judged. Which "
+        f"{_have_copies(twins.queries, queries)} and count as not relevant: for {example.query}, "
+        f"{example.relevant} is relevant, and {example.other}, with the same text, is not "
+        "judged. Which "
         "one a system finds is luck: judge copies alike, or take them out of the corpus."
     )

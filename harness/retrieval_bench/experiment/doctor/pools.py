@@ -46,7 +46,7 @@ class JudgedAt:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What of the judged documents stands in a system's top k.
+    """Judged documents in a system's top k.
 
     Attributes:
         retriever: the system.
@@ -99,7 +99,7 @@ def judged_at(name: str, lists: Lists, qrels: Qrels, k: int) -> JudgedAt | None:
 
 
 def too_little_for_a_pool(lists: Lists, qrels: Qrels) -> str:
-    """Why nobody can tell from which systems documents were pooled; empty where one can.
+    """Return why nobody can tell from which systems documents were pooled; empty where one can.
 
     A pool shows in the documents that are judged *not* relevant: a good system returns most of the
     relevant ones, wherever these came from, but only what was pooled from it has all of its
@@ -116,10 +116,11 @@ def too_little_for_a_pool(lists: Lists, qrels: Qrels) -> str:
     return ""
 
 
-def pool(one: tuple[str, Lists], other: tuple[str, Lists], qrels: Qrels, k: int) -> Pool | None:
-    """Whether the judgements cover one of two systems far better; None where nobody can tell.
+def pool(first: tuple[str, Lists], other: tuple[str, Lists], qrels: Qrels, k: int) -> Pool | None:
+    """Return whether the judgements cover first of two systems far better; None where nobody can
+    tell.
 
-    The rule: of one system at least 95 % of the top hits are judged, on average, of the other at
+    The rule: of first system at least 95 % of the top hits are judged, on average, of the other at
     least 0.1 less, and the 95 % interval of the difference, query by query, excludes 0. Hits are
     looked at as deep as the median query is judged (k at most), so that a pool that is shallower
     than k shows as well. If moreover 95 % of all judged documents stand in the top k of the first,
@@ -128,10 +129,10 @@ def pool(one: tuple[str, Lists], other: tuple[str, Lists], qrels: Qrels, k: int)
     What it does not do: it stays silent on a pool of several systems that the two are alike to, on
     two systems that find the same, and on judgements that cover neither (Judged@k says that). It
     stays silent, too, where everything is judged: then nothing of either is unjudged. It cannot
-    tell why one is judged better, a pool that was made without the other, or another one which
+    tell why first is judged better, a pool that was made without the other, or another first which
     returns what nobody would pool; both favour the first.
     """
-    (name, lists), (name2, lists2) = one, other
+    (name, lists), (name2, lists2) = first, other
     ids = sorted(query_id for query_id in lists if query_id in lists2 and query_id in qrels)
     both = {query_id: lists[query_id] for query_id in ids}
     if too_little_for_a_pool(both, qrels):
@@ -181,13 +182,13 @@ def _depth(rows: Sequence[Mapping[str, int]]) -> int:
 
 def _held(name: str, lists: Lists, ids: Sequence[str], qrels: Qrels, k: int) -> Held:
     """A grade below 0 is not judged, as everywhere."""
-    found = [
+    graded = [
         (grade, doc_id in top)
         for query_id in ids
         for top in [frozenset(lists[query_id][:k])]
         for doc_id, grade in qrels[query_id].items()
         if grade >= 0
     ]
-    relevant = [inside for grade, inside in found if grade > 0]
-    judged = sum(inside for _, inside in found) / len(found)
+    relevant = [inside for grade, inside in graded if grade > 0]
+    judged = sum(inside for _, inside in graded) / len(graded)
     return Held(name, judged, sum(relevant) / len(relevant) if relevant else 0.0)

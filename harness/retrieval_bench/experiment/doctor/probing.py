@@ -89,7 +89,7 @@ class Probe(Documented):
 
     @property
     def answered(self) -> bool:
-        """Whether any query was."""
+        """Return whether any query was."""
         return any(query.status == OK for query in self.queries)
 
 
@@ -97,25 +97,25 @@ def probe(experiment: Experiment, n: int, reporter: Reporter | None = None) -> P
     """The answers of the first retriever to the first ``n`` queries."""
     data, queries = experiment.dataset, experiment.queries[:n]
     once = replace(experiment, protocol=asking_once(experiment.protocol))
-    found = once.search(reporter, first=n)
-    wanted = {doc_id for ranking in found.rankings if ranking for doc_id in ranking.doc_ids}
+    searched = once.search(reporter, first=n)
+    wanted = {doc_id for ranking in searched.rankings if ranking for doc_id in ranking.doc_ids}
     texts: dict[str, str] = {}
-    for one in data.documents or ():
-        unit = data.unit_of.get(one.id, one.id)
+    for document in data.documents or ():
+        unit = data.unit_of.get(document.id, document.id)
         if unit in wanted:
-            texts.setdefault(unit, one.contents)
+            texts.setdefault(unit, document.contents)
     answers = tuple(
         ProbedQuery(
             query,
             status,
-            float(found.timings.wall_ns[found.timings.query == at][0]) / 1e6,
+            float(searched.timings.wall_ns[searched.timings.query == at][0]) / 1e6,
             tuple(_hits(experiment, query, ranking, texts)),
         )
         for at, (query, status, ranking) in enumerate(
-            zip(queries, found.status, found.rankings, strict=True)
+            zip(queries, searched.status, searched.rankings, strict=True)
         )
     )
-    return Probe(found.name, data.name, experiment.k, answers, found.warnings)
+    return Probe(searched.name, data.name, experiment.k, answers, searched.warnings)
 
 
 def _hits(
@@ -145,7 +145,7 @@ def planned(
         ConfigError: the call failed.
         HarnessError: the retriever cannot index, or broke the contract.
     """
-    waiting = [candidate for one in experiments for candidate in one.candidates]
+    waiting = [candidate for experiment in experiments for candidate in experiment.candidates]
     plans = []
     try:
         for experiment in experiments:
@@ -180,11 +180,11 @@ def _tried(experiment: Experiment, candidate: Candidate, reporter: Reporter | No
 
 
 def _not_tried(experiment: Experiment, trials: Sequence[Trial]) -> list[str]:
-    """What a plan with ``trials`` leaves open."""
+    """Return what a plan with ``trials`` leaves open."""
     asked = {trial.retriever for trial in trials}
     left = [c.name for c in experiment.candidates if c.name not in asked]
-    told = [f"{name} was built, not asked: whether it answers" for name in left]
+    messages = [f"{name} was built, not asked: whether it answers" for name in left]
     total = experiment.dataset.n_documents
     if any(trial.documents is not None and trial.documents < total for trial in trials):
-        told.append(f"whether all {counted(total, 'document')} can be indexed")
-    return [*told, "where the run would be saved"]
+        messages.append(f"whether all {counted(total, 'document')} can be indexed")
+    return [*messages, "where the run would be saved"]

@@ -56,7 +56,7 @@ _FIX = "a fresh process must be able to build the retriever: write a config for 
 
 @dataclass(frozen=True, slots=True)
 class ColdProcess:
-    """What one fresh process did.
+    """Record of one fresh process.
 
     Attributes:
         disk_bytes: of the files of the index; None where it is not told.
@@ -135,7 +135,7 @@ class ColdStart(Documented):
 
     @property
     def partial(self) -> bool:
-        """Whether fewer processes finished than were asked for."""
+        """Return whether fewer processes finished than were asked for."""
         return len(self.processes) < self.planned
 
     @property
@@ -145,7 +145,7 @@ class ColdStart(Documented):
 
     @property
     def others(self) -> tuple[ColdProcess, ...]:
-        """Those that medians are over: all but the first, or the first where it is alone."""
+        """Return those that medians are over: all but the first, or the first where it is alone."""
         return self.processes[1:] or self.processes
 
     def steps_ms(self) -> dict[str, list[float]]:
@@ -155,7 +155,8 @@ class ColdStart(Documented):
 
     @property
     def documents_per_second(self) -> float | None:
-        """Of building the index, without importing libraries; None where none is built."""
+        """Return the documents per second of building the index, without importing libraries; None
+        where none is built."""
         builders = [self.saved] if self.saved else self.others
         step = "index build"
         seconds = [
@@ -216,13 +217,15 @@ class ColdStart(Documented):
         }
 
     def facts(self) -> list[str]:
-        """What the retriever said of itself; what held for the first process only is told so."""
+        """Return what the retriever said of itself; what held for the first process only is told
+        so."""
         last = self.processes[-1].facts
         own = [f"first process: {fact}" for fact in self.first.facts if fact not in last]
         return [*last, *own]
 
     def warnings(self) -> list[str]:
-        """Of the thread limits, and of a retriever that could not be closed; each once."""
+        """Return the warnings of the thread limits, and of a retriever that could not be closed;
+        each once."""
         return list(dict.fromkeys(text for p in self.processes for text in p.warnings))
 
 
@@ -365,7 +368,8 @@ def _started(spec: Mapping[str, Any], place: str) -> tuple[dict[str, Any], ColdP
 
 
 def _record(said: Mapping[str, Any], spawned_ns: int, ended_ns: int) -> ColdProcess:
-    """What a process said, with the time of its interpreter where its clock reads as this one."""
+    """Return what a process said, with the time of its interpreter where its clock reads as this
+    one."""
     process = ColdProcess(**said["done"])
     steps = dict(process.steps_ns)
     if spawned_ns <= said["started_ns"] <= ended_ns:

@@ -1,4 +1,4 @@
-"""What JSON has of cold starts, as types."""
+"""Types of cold starts in JSON."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ColdDataset(TypedDict):
 
 
 class ColdIndex(TypedDict):
-    """How the index came to be.
+    """Origin of the index.
 
     Attributes:
         how: each process built it, or they loaded it.

@@ -59,19 +59,19 @@ def merge(
     for at, run in enumerate(base.runs):
         runs = [launch.runs[at] for launch in kept]
         timings = _joined([launch.number for launch in kept], [each.timings for each in runs])
-        told: list[str] = [
+        messages: list[str] = [
             Notice(launch.lost, Code.LOST_LAUNCH) for launch in launched if launch.lost
         ]
         if interrupted:
-            told.append(f"interrupted in launch {len(launched)} of {max(1, protocol.launches)}")
-        told += _differences(run, [other for other in runs if other is not run])
-        told += _others_told(run, [(k.number, k.runs[at]) for k in kept if k is not base])
+            messages.append(f"interrupted in launch {len(launched)} of {max(1, protocol.launches)}")
+        messages += _differences(run, [other for other in runs if other is not run])
+        messages += _others_told(run, [(k.number, k.runs[at]) for k in kept if k is not base])
         again = resummarize(run.summary, timings)
         summary = again.replace(
-            **joined_attempts([one.summary for one in runs]),
+            **joined_attempts([run.summary for run in runs]),
             latency_ms=again.latency_ms.replace(**_warming(runs)),
             status="partial" if partial else "complete",
-            warnings=[*run.summary.warnings, *told],
+            warnings=[*run.summary.warnings, *messages],
         )
         manifest = {
             **run.manifest,
@@ -89,9 +89,9 @@ def _complete(launch: Launch) -> bool:
 def _warming(runs: Sequence[Run]) -> dict[str, Any]:
     """The longest warm-up of all launches; steady only where each of them was."""
     each = [run.summary.latency_ms for run in runs]
-    steady = [one.steady_after for one in each]
+    steady = [item.steady_after for item in each]
     return {
-        "warm_up_calls": max(one.warm_up_calls for one in each),
+        "warm_up_calls": max(item.warm_up_calls for item in each),
         "steady_after": None if None in steady else max(n for n in steady if n is not None),
     }
 
@@ -100,9 +100,9 @@ def _joined(numbers: Sequence[int], parts: Sequence[Timings]) -> Timings:
     sizes = [len(part.wall_ns) for part in parts]
     stages = dict.fromkeys(name for part in parts for name in part.stages)
     arrays: dict[str, Any] = {
-        one.name: np.concatenate([getattr(part, one.name) for part in parts])
-        for one in fields(Timings)
-        if one.name not in ("stages", "usage", "launch", "first_ns")
+        field.name: np.concatenate([getattr(part, field.name) for part in parts])
+        for field in fields(Timings)
+        if field.name not in ("stages", "usage", "launch", "first_ns")
     }
     return Timings(
         **arrays,
@@ -127,7 +127,7 @@ def _stage(timings: Timings, name: str) -> NDArray[np.int64]:
 
 
 def _differences(base: Run, others: Sequence[Run]) -> list[str]:
-    """What was answered otherwise in another launch, of the queries that both reached."""
+    """Return what was answered otherwise in another launch, of the queries that both reached."""
     ranked = np.zeros(len(base.status), dtype=bool)
     failed = np.zeros(len(base.status), dtype=bool)
     own, told = _fine(base), _reached(base)
@@ -158,7 +158,7 @@ def _reached(run: Run) -> NDArray[np.bool_]:
 
 
 def _other_rankings(base: Rankings, other: Rankings) -> NDArray[np.bool_]:
-    """Whether each query's documents or their order differ."""
+    """Return whether each query's documents or their order differ."""
     known = {doc_id: at for at, doc_id in enumerate(base.doc_ids)}
     foreign = len(known)  # a document that the base never returned is like none of its own
     to_base = np.array([*(known.get(doc_id, foreign) for doc_id in other.doc_ids), -1])
@@ -187,7 +187,7 @@ def _without_figures(text: str) -> str:
 
 
 def _entry(launch: Launch, at: int, protocol: Protocol) -> dict[str, Any]:
-    """What a manifest says of one launch."""
+    """Return what a manifest says of one launch."""
     entry: dict[str, Any] = {
         "launch": launch.number,
         "seconds": launch.seconds,

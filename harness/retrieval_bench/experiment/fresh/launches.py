@@ -55,7 +55,7 @@ _FIX = "name it, or measure in this process: --launches 0"
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """What :func:`.prepare` takes, as far as another process can be told.
+    """Arguments of :func:`.prepare`, as far as another process can be told.
 
     Attributes:
         retrievers: names of configs, YAML files, ``module:Class``, or inline mappings of plain
@@ -82,12 +82,12 @@ class LaunchSpec:
 
     @property
     def launches(self) -> int:
-        """How many processes."""
+        """Return how many processes."""
         return max(1, self.protocol.launches)
 
     def message(self, number: int) -> dict[str, Any]:
-        """What launch ``number``, from 0, is told to measure: its share of the calls, in an order
-        of its own."""
+        """Return what launch ``number``, from 0, is told to measure: its share of the calls, in an
+        order of its own."""
         whole, n = self.protocol, self.launches
         most = None if whole.max_calls is None else max(1, whole.max_calls // n)
         share = replace(
@@ -154,7 +154,7 @@ def run_launches(
 
 
 class _Interrupts:
-    """How often the user pressed Ctrl-C."""
+    """Count of how often the user pressed Ctrl-C."""
 
     n = 0
 

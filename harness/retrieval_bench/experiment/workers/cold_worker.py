@@ -171,8 +171,8 @@ def _data(spec: Mapping[str, Any], retriever: Retriever) -> tuple[Dataset, Seque
 
 
 def _index(retriever: Retriever, data: Dataset, spec: Mapping[str, Any], steps: Steps) -> str:
-    """What was done to have an index: ``external``, ``loaded``, ``built``, or ``saved`` where it
-    was built to be loaded by the processes that follow."""
+    """Return what was done to have an index: ``external``, ``loaded``, ``built``, or ``saved``
+    where it was built to be loaded by the processes that follow."""
     from retrieval_bench.data.saved.indexes import documents_to_index
 
     unread = documents_to_index(retriever, data)
@@ -199,7 +199,8 @@ def _index(retriever: Retriever, data: Dataset, spec: Mapping[str, Any], steps: 
 
 
 def _overrides(retriever: Retriever, method: str) -> bool:
-    """Whether its class does something of its own where the contract's default does nothing."""
+    """Return whether its class does something of its own where the contract's default does
+    nothing."""
     from retrieval_bench.core.retriever import Retriever as Base
 
     return getattr(type(retriever), method) is not getattr(Base, method)
@@ -274,7 +275,7 @@ def _peak() -> int | None:
 
 
 def _described(problem: BaseException, step: str) -> dict[str, Any]:
-    """What the parent makes an error of, or after the measurement a warning."""
+    """Return what the parent makes an error of, or after the measurement a warning."""
     from retrieval_bench.core.errors import ContractError, HarnessError
     from retrieval_bench.core.foreign import innermost, message_of
     from retrieval_bench.measure.child import described

@@ -14,7 +14,7 @@ _READINGS = 2_000
 
 
 def clock_facts(clock: Callable[[], int] = time.perf_counter_ns) -> dict[str, Any]:
-    """What ``clock`` (nanoseconds) is, says of itself, and was seen to do.
+    """Return what ``clock`` (nanoseconds) is, says of itself, and was seen to do.
 
     Returns:
         ``implementation``, ``monotonic``, ``adjustable`` and ``stated_resolution_ns`` are the
@@ -42,7 +42,7 @@ def clock_facts(clock: Callable[[], int] = time.perf_counter_ns) -> dict[str, An
 def impossible_times(
     wall_ns: NDArray[np.int64], limit_ns: int | NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which calls took less than no time, or longer than what they are a part of.
+    """Return which calls took less than no time, or longer than what they are a part of.
 
     Args:
         wall_ns: time of each call.
@@ -57,7 +57,8 @@ def impossible_times(
 
 
 def clock_warnings(wall_ns: NDArray[np.int64], limit_ns: int | NDArray[np.int64]) -> list[str]:
-    """What :func:`impossible_times` found, in words; empty when the clock ran as it should."""
+    """Return what :func:`impossible_times` found, in words; empty when the clock ran as it
+    should."""
     wall = np.asarray(wall_ns, dtype=np.int64)
     wrong = impossible_times(wall, limit_ns)
     if not wrong.any():
@@ -71,6 +72,6 @@ def clock_warnings(wall_ns: NDArray[np.int64], limit_ns: int | NDArray[np.int64]
     if beyond:
         far = f"up to {wall[wrong].max() / 1e6:,.3f} ms"
         parts.append(f"gave {beyond:,} of {len(wall):,} calls more time than their round ({far})")
-    found = " and ".join(parts)
+    text = " and ".join(parts)
     remedy = "do not use these times, measure again; on a virtual machine look at its clock source"
-    return [f"the clock jumped: it {found}; {remedy}"]
+    return [f"the clock jumped: it {text}; {remedy}"]

@@ -106,7 +106,7 @@ class ControlGroup:
         return min(limits, default=None)
 
     def memory_share(self) -> float | None:
-        """How full the fullest level with a limit is, 0 to 1; None = no limit.
+        """Return how full the fullest level with a limit is, 0 to 1; None = no limit.
 
         File pages that the kernel can drop at once are not counted: a large dataset that was read
         is no shortage.
@@ -120,8 +120,8 @@ class ControlGroup:
         return max(shares, default=None)
 
     def throttled(self) -> tuple[int, float] | None:
-        """How often the group was stopped at its limit so far, and for how many seconds; None =
-        no limit that could stop it."""
+        """Return how often the group was stopped at its limit so far, and for how many seconds;
+        None = no limit that could stop it."""
         times, seconds, limited = 0, 0.0, False
         for folder in self.cpu:
             if _cores(folder) is None:

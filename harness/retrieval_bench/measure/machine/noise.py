@@ -31,7 +31,7 @@ from retrieval_bench.measure.machine.servers import ServerUse, server_use
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What this process used so far; None where the system does not count it.
+    """Resources that this process used so far; None where the system does not count it.
 
     ``children_s`` are processes that ended and were waited for. Times in seconds of one core.
     """
@@ -45,7 +45,7 @@ class Usage:
 
 
 def process_usage() -> Usage:
-    """Of this process, with all its threads."""
+    """Return the process usage of this process, with all its threads."""
     if sys.platform == "win32":
         return Usage(time.process_time())
     import resource
@@ -160,7 +160,8 @@ class _Reading:
 
 
 def _record(before: _Reading, after: _Reading) -> dict[str, Any]:
-    """What changed between two readings, for the manifest; shares are of the usable cores' time."""
+    """Return what changed between two readings, for the manifest; shares are of the usable cores'
+    time."""
     seconds = (after.clock_ns - before.clock_ns) / 1e9
     used, first = after.usage, before.usage
     helpers = (used.children_s or 0.0) - (first.children_s or 0.0)
@@ -241,7 +242,7 @@ def _shares(
 
 
 def _ticks(root: Path, cpus: frozenset[int] | None) -> _Ticks | None:
-    """Of the cores in ``cpus``, or of all where they are not known."""
+    """Return the ticks of the cores in ``cpus``, or of all where they are not known."""
     wanted = {f"cpu{cpu}" for cpu in cpus} if cpus else {"cpu"}
     busy = idle = stolen = 0
     for line in (read_text(root / "proc/stat") or "").splitlines():
@@ -291,7 +292,7 @@ def _mhz(root: Path) -> float | None:
 
 
 def _memory_share(root: Path) -> float | None:
-    """How full the machine's memory is, without what the kernel can drop at once."""
+    """Return how full the machine's memory is, without what the kernel can drop at once."""
     table = read_table(root / "proc/meminfo")
     total, free = (
         as_int(table.get(name, "").partition(" ")[0]) for name in ("MemTotal", "MemAvailable")

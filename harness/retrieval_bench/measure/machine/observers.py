@@ -34,7 +34,7 @@ class Observer:
 
     @property
     def at_work(self) -> bool:
-        """Whether it is; a version of a library that is unknown here is not."""
+        """Return whether it is; a version of a library that is unknown here is not."""
         module = sys.modules.get(self.module)
         try:
             return module is not None and bool(self.active(module))
@@ -52,25 +52,26 @@ class Observer:
 
 
 def seen() -> list[Observer]:
-    """Those of :data:`OBSERVERS` that are at work in this thread now."""
-    return [one for one in OBSERVERS if one.at_work]
+    """Return those of :data:`OBSERVERS` that are at work in this thread now."""
+    return [observer for observer in OBSERVERS if observer.at_work]
 
 
 def _hooked(context: Any) -> bool:
-    """Whether LangChain hands each call to a handler that a ``with`` block set."""
-    found = [context.tracing_v2_callback_var, *(hook[0] for hook in context._configure_hooks)]
-    return any(one.get() is not None for one in found)
+    """Return whether LangChain hands each call to a handler that a ``with`` block set."""
+    handlers = [context.tracing_v2_callback_var, *(hook[0] for hook in context._configure_hooks)]
+    return any(item.get() is not None for item in handlers)
 
 
 def _dispatched(instrumentation: Any) -> bool:
-    """Whether LlamaIndex hands events or spans to somebody."""
+    """Return whether LlamaIndex hands events or spans to somebody."""
     root = instrumentation.root_dispatcher
     handlers = (*root.event_handlers, *root.span_handlers)
-    return not all(type(one).__name__.startswith("Null") for one in handlers)
+    return not all(type(handler).__name__.startswith("Null") for handler in handlers)
 
 
 def _exporting(trace: Any) -> bool:
-    """Whether OpenTelemetry hands spans to somebody: a provider without processors does not."""
+    """Return whether OpenTelemetry hands spans to somebody: a provider without processors does
+    not."""
     provider = trace._TRACER_PROVIDER
     idle = (type(None), trace.ProxyTracerProvider, trace.NoOpTracerProvider)
     if isinstance(provider, idle) or getattr(provider, "_disabled", False):  # OTEL_SDK_DISABLED
@@ -80,7 +81,7 @@ def _exporting(trace: Any) -> bool:
 
 
 def _tools(_monitoring: Any) -> bool:
-    """Whether a tool is registered with ``sys.monitoring``, which Python 3.12 brought."""
+    """Return whether a tool is registered with ``sys.monitoring``, which Python 3.12 brought."""
     monitoring = getattr(sys, "monitoring", None)
     return monitoring is not None and any(map(monitoring.get_tool, range(6)))
 

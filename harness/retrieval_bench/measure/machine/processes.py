@@ -29,7 +29,7 @@ def after_name(stat: str | None) -> list[str]:
 
 
 def ticks_a_second() -> int:
-    """Of the kernel's books."""
+    """Return the ticks a second of the kernel's books."""
     try:
         return os.sysconf("SC_CLK_TCK")
     except (AttributeError, OSError, ValueError):

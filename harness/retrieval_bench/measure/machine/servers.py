@@ -86,16 +86,16 @@ class ServerUse:
 
 
 def server_use(pid: int, root: Path = Path("/")) -> ServerUse:
-    """What the server has used so far; nothing where it is gone."""
+    """Return what the server has used so far; nothing where it is gone."""
     pids = [str(pid), *descendants(root, str(pid))]
     ticks, memory, there = 0, 0, 0
-    for one in pids:
-        words = after_name(read_text(root / "proc" / one / "stat"))
+    for process in pids:
+        words = after_name(read_text(root / "proc" / process / "stat"))
         if words:
             there += 1
             # fields 14 to 17 of proc(5): user, system, and the same of children that ended
             ticks += sum(as_int(word) or 0 for word in words[11:15])
-            memory += _memory(root / "proc" / one)
+            memory += _memory(root / "proc" / process)
     return ServerUse(there, ticks / ticks_a_second(), memory or None)
 
 
@@ -111,13 +111,13 @@ def _memory(process: Path) -> int:
 
 def _listening(root: Path, port: int) -> set[str]:
     """Inodes of the sockets that listen at ``port``."""
-    found = set()
+    sockets = set()
     for table in ("tcp", "tcp6"):
         for line in (read_text(root / "proc/net" / table) or "").splitlines()[1:]:
             words = line.split()
             if words[3] == _LISTENS and int(words[1].rpartition(":")[2], 16) == port:
-                found.add(words[9])
-    return found
+                sockets.add(words[9])
+    return sockets
 
 
 def _processes(root: Path) -> list[int]:
@@ -125,7 +125,7 @@ def _processes(root: Path) -> list[int]:
 
 
 def _holds(root: Path, pid: int, inodes: set[str]) -> bool:
-    """Whether the process has one of these sockets open."""
+    """Return whether the process has one of these sockets open."""
     try:
         links = list((root / "proc" / str(pid) / "fd").iterdir())
     except OSError:
