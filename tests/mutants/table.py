@@ -219,8 +219,8 @@ MUTANTS = (
     _of_harness(
         "a call that failed gives an answer's time",
         "measure/attempts.py",
-        "        found.spent_ns += elapsed + round(found.wait_s * 1e9)\n",
-        "        found.spent_ns += 0\n",
+        "        open_.spent_ns += elapsed + round(open_.wait_s * 1e9)\n",
+        "        open_.spent_ns += 0\n",
         "measure/test_attempts.py",
     ),
     # What is written and shown.
@@ -255,8 +255,8 @@ MUTANTS = (
     _of_harness(
         "recall that is not overstated is said to be, and the other way round",
         "reports/tables/judge/labelling.py",
-        "found.share_found < 0.9",
-        "found.share_found >= 0.9",
+        "completeness.share_found < 0.9",
+        "completeness.share_found >= 0.9",
         *("reports", "cli/test_labelling.py"),
     ),
     # Retrieving.

@@ -37,7 +37,7 @@ class Settled:
 
     @property
     def disputed(self) -> bool:
-        """Whether two of them differ and no third has settled it."""
+        """Return whether two of them differ and no third has settled it."""
         return len(set(self.given)) > 1 and len(self.given) < 3
 
 
@@ -94,13 +94,13 @@ class Whose:
     @classmethod
     def of(cls, grades: Iterable[Settled]) -> Whose:
         """Of settled grades; a pair that several people graded is counted for each of them."""
-        counts = Counter((who, one.kind) for one in grades for who in one.who)
+        counts = Counter((who, grade.kind) for grade in grades for who in grade.who)
         ranked = sorted(counts.items(), key=lambda item: (ORDER.index(item[0][1]), -item[1]))
         return cls({who: (kind, n) for (who, kind), n in ranked})
 
     @property
     def mixed(self) -> bool:
-        """Whether they are of several kinds."""
+        """Return whether they are of several kinds."""
         return len({kind for kind, _ in self.judges.values()}) > 1
 
     @property

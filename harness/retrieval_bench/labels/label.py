@@ -24,7 +24,7 @@ GUIDELINES: Mapping[int, str] = {
 
 
 class Kind(StrEnum):
-    """What made a judgement."""
+    """Maker of a judgement."""
 
     PERSON = "person"
     MODEL = "model"
@@ -41,7 +41,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What somebody said of a document as the answer to a query.
+    """Judgement of somebody on a document as the answer to a query.
 
     Attributes:
         pair: of what.
@@ -89,7 +89,7 @@ class PooledQuery:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What is to be judged, and of which systems.
+    """Documents to judge, and of which systems.
 
     Attributes:
         dataset: its name.
@@ -140,7 +140,7 @@ class Pool:
         return [Pair(query.id, doc) for query in self.queries for doc in query.documents]
 
     def digests(self) -> Mapping[Pair, str]:
-        """Of each pair the :func:`digest` of its texts."""
+        """Return for each pair the :func:`digest` of its texts."""
         return {
             Pair(query.id, doc): digest(query.text, self.documents[doc])
             for query in self.queries

@@ -1,4 +1,4 @@
-"""What is to be judged: all that any system put among its first documents, blind.
+"""Pool of documents to judge: all that any system put among its first documents, blind.
 
 A pool is the union of lists to a depth. Nothing in it says which system found a document, or where:
 the documents of a query are shuffled by the seed. What was judged already is remembered.
@@ -34,7 +34,7 @@ Lists = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a pool is made with.
+    """Settings of a pool.
 
     Attributes:
         depth: of each list.
@@ -203,28 +203,30 @@ def _check(dataset: Dataset, lists: Mapping[str, Lists]) -> None:
 
 def _unions(dataset: Dataset, lists: Mapping[str, Lists], seed: int) -> dict[str, tuple[str, ...]]:
     """Query id -> what any system found for it, in an order that says nothing."""
-    found: dict[str, tuple[str, ...]] = {}
+    unions: dict[str, tuple[str, ...]] = {}
     for query in dataset.queries:
         if not query.answerable or not any(query.id in of for of in lists.values()):
             continue
         union = sorted({doc for of in lists.values() for doc in of.get(query.id, ())})
         rng = np.random.default_rng([seed, 3, zlib.crc32(query.id.encode())])
-        found[query.id] = tuple(union[at] for at in rng.permutation(len(union)))
-    return found
+        unions[query.id] = tuple(union[at] for at in rng.permutation(len(union)))
+    return unions
 
 
 def texts_of(dataset: Dataset, wanted: Collection[str]) -> dict[str, Document]:
     """The documents as judges read them, in one walk; of a relevance unit all of its documents as
     one text. Those that are not there have no text."""
-    found: dict[str, Document] = {}
+    documents: dict[str, Document] = {}
     for document in dataset.documents or ():
         doc_id = dataset.unit_of.get(document.id, document.id)
         if doc_id not in wanted:
             continue
-        before = found.get(doc_id)
+        before = documents.get(doc_id)
         text = document.text if before is None else f"{before.text}\n\n{document.text}"
-        found[doc_id] = Document(doc_id, text, document.title if before is None else before.title)
-    return {doc_id: found.get(doc_id, Document(doc_id, "")) for doc_id in sorted(wanted)}
+        documents[doc_id] = Document(
+            doc_id, text, document.title if before is None else before.title
+        )
+    return {doc_id: documents.get(doc_id, Document(doc_id, "")) for doc_id in sorted(wanted)}
 
 
 def _remember(
@@ -270,7 +272,7 @@ def _counting(
 
 
 def _same(before: Pool, facts: Mapping[str, object], lists: Mapping[str, Lists]) -> bool:
-    """Whether the pool is the one that is there."""
+    """Return whether the pool is the one that is there."""
     kept = {name: {q: list(d) for q, d in of.items()} for name, of in before.lists.items()}
     named = {name: value for name, value in facts.items() if name != "source"}
     return kept == lists and all(getattr(before, name) == value for name, value in named.items())
@@ -301,29 +303,30 @@ def _drawn(
     *,
     generation: int,
 ) -> list[PooledQuery]:
-    """With weights, and in the order drawn. In one by differences what is judged comes first, what
-    cannot change a difference last; a plain one depends on nothing but the ids and the seed."""
+    """Return it with weights, and in the order drawn. In one by differences what is judged comes
+    first, what cannot change a difference last; a plain one depends on nothing but the ids and the
+    seed."""
     (parsed,) = parse_metrics([metric])
-    found = weights(all_bounds(parsed, list(lists.values()), [query.id for query in queries]))
+    drawn = weights(all_bounds(parsed, list(lists.values()), [query.id for query in queries]))
     if len(lists) == 1:  # nothing to compare: every query counts the same
-        found = np.ones(len(queries))
+        drawn = np.ones(len(queries))
     judged = np.array([all(Pair(q.id, doc) in grades for doc in q.documents) for q in queries])
     if plain := wanted.target is Target.POPULATION:
-        found = np.where(found > 0, 1.0, 0.0)
+        drawn = np.where(drawn > 0, 1.0, 0.0)
     made = [
         PooledQuery(q.id, q.text, q.documents, float(weight), bool(known), q.origin)
-        for q, weight, known in zip(queries, found, judged, strict=True)
+        for q, weight, known in zip(queries, drawn, judged, strict=True)
     ]
     if plain:
         made.sort(key=lambda query: query.id)
         return [made[at] for at in drawn_order(np.ones(len(made)), wanted.seed)]
-    order = drawn_order(np.where(judged, 0.0, found), wanted.seed, generation)
+    order = drawn_order(np.where(judged, 0.0, drawn), wanted.seed, generation)
     ordered = [made[at] for at in order]
     return [*(q for q in ordered if q.known), *(q for q in ordered if not q.known)]
 
 
 def default_file(dataset: str, folder: Path) -> Path:
-    """Where the labels of a dataset lie, unless something else is said."""
+    """Return where the labels of a dataset lie, unless something else is said."""
     from retrieval_bench.runs.records import slug
 
     return folder / f"{slug(dataset)}.sqlite"

@@ -42,7 +42,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far it is.
+    """State of the work.
 
     Attributes:
         pairs, judged: of the pool, and those of them that have a grade.
@@ -87,12 +87,13 @@ class _State:
         return all(Pair(query.id, doc) in self.grades for doc in query.documents)
 
     def needs_nobody(self, pair: Pair) -> bool:
-        """Whether a person or the dataset graded it; a model's word does not keep people away."""
+        """Return whether a person or the dataset graded it; a model's word does not keep people
+        away."""
         return pair in self.grades and self.grades[pair].kind is not Kind.MODEL
 
 
 def next_task(pool: Pool, store: Store, who: str) -> Task | None:
-    """What ``who`` judges next, claimed for them; None where nothing is left for them."""
+    """Return what ``who`` judges next, claimed for them; None where nothing is left for them."""
     state = _State.of(pool, store)
     said = state.said(who)
     claims = store.claims()
@@ -121,7 +122,7 @@ def next_task(pool: Pool, store: Store, who: str) -> Task | None:
 
 
 def _idle(state: _State, query: PooledQuery, claims: Mapping[str, float]) -> set[str]:
-    """Who began with ``query``, did not finish it and has not been seen for a while."""
+    """Return who began with ``query``, did not finish it and has not been seen for a while."""
     since = time.time() - IDLE_S
     return {
         who
@@ -157,9 +158,9 @@ def _left(state: _State, query: PooledQuery, said: set[Pair]) -> tuple[str, ...]
 
 
 def _wanted(state: _State, pair: Pair, said: set[Pair]) -> bool:
-    """Whether it is theirs to judge; what the dataset graded is not asked again."""
-    found = state.grades.get(pair)
-    return pair not in said and (found is None or found.kind is not Kind.DATASET)
+    """Return whether it is theirs to judge; what the dataset graded is not asked again."""
+    grades = state.grades.get(pair)
+    return pair not in said and (grades is None or grades.kind is not Kind.DATASET)
 
 
 def _disputed(state: _State, said: set[Pair]) -> Task | None:
@@ -172,12 +173,12 @@ def _disputed(state: _State, said: set[Pair]) -> Task | None:
 
 
 def _open(state: _State, pair: Pair) -> bool:
-    found = state.grades.get(pair)
-    return found is not None and found.kind is Kind.PERSON and found.disputed
+    grades = state.grades.get(pair)
+    return grades is not None and grades.kind is Kind.PERSON and grades.disputed
 
 
 def _skipped(state: _State, said: set[Pair]) -> Task | None:
-    """What others skipped and nobody graded."""
+    """Return what others skipped and nobody graded."""
     for query in state.pool.queries:
         pairs = [Pair(query.id, doc) for doc in query.documents]
         left = tuple(p.doc_id for p in pairs if p not in state.grades and p not in said)
@@ -193,7 +194,7 @@ def doubled_queries(pool: Pool) -> frozenset[str]:
 
 
 def progress(pool: Pool, store: Store, who: str = "") -> Progress:
-    """How far it is, and how far ``who`` is."""
+    """Return how far it is, and how far ``who`` is."""
     state = _State.of(pool, store)
     pairs = pool.pairs
     finished = [query for query in pool.queries if state.finished(query)]

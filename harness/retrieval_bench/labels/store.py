@@ -263,7 +263,7 @@ class Store:
             base.executemany(
                 "UPDATE labels SET undone = 1 "
                 "WHERE query = ? AND doc = ? AND who = ? AND kind = ? AND grade IS ?",
-                ((*one.pair, one.who, one.kind.value, one.grade) for one in labels),
+                ((*label.pair, label.who, label.kind.value, label.grade) for label in labels),
             )
 
     def last(self, who: str) -> tuple[int, Label] | None:
@@ -277,14 +277,14 @@ class Store:
         return None if row is None else (int(row[0]), _label(row[1:]))
 
     def kinds(self, who: str) -> set[Kind]:
-        """What the labels under a name say that it is."""
+        """Return what the labels under a name say that it is."""
         with self._open() as base:
             rows = base.execute("SELECT DISTINCT kind FROM labels WHERE who = ?", (who,))
             return {Kind(kind) for (kind,) in rows}
 
     def labels(self) -> list[Label]:
-        """What counts: the last label of each person on each pair that is not undone, in the order
-        in which they came. Labels of pairs outside of the pool count, too."""
+        """Return what counts: the last label of each person on each pair that is not undone, in the
+        order in which they came. Labels of pairs outside of the pool count, too."""
         return list(self._labels()[0].values())
 
     def history(self) -> list[Label]:
@@ -301,7 +301,7 @@ class Store:
         return [label for label in others.values() if (label.pair, label.who) not in said]
 
     def _labels(self) -> tuple[dict[object, Label], dict[object, Label]]:
-        """Those that count, by pair and person, and those of other texts."""
+        """Return those that count, by pair and person, and those of other texts."""
         counting: dict[object, Label] = {}
         others: dict[object, Label] = {}
         with self._open() as base:
@@ -322,11 +322,11 @@ class Store:
 
     def claims(self) -> Mapping[str, Mapping[str, float]]:
         """Query id -> who has begun with it, and when, in seconds since the epoch."""
-        found: dict[str, dict[str, float]] = {}
+        claims: dict[str, dict[str, float]] = {}
         with self._open() as base:
             for query, who, at in base.execute("SELECT query, who, at FROM claims ORDER BY rowid"):
-                found.setdefault(query, {})[who] = at
-        return found
+                claims.setdefault(query, {})[who] = at
+        return claims
 
     def claim(self, query_id: str, who: str, most: int, idle: Collection[str] = ()) -> bool:
         """Let ``who`` have the query from now on, unless ``most`` others have it already; atomic.
@@ -348,7 +348,7 @@ class Store:
     # -- small facts -------------------------------------------------------------------------
 
     def fact(self, name: str) -> Any:
-        """What was kept under ``name``, None where nothing was."""
+        """Return what was kept under ``name``, None where nothing was."""
         with self._open() as base:
             return _fact(base, name)
 

@@ -105,15 +105,15 @@ def gather(
             )
     for name in systems:
         if _kind(name) == "file":
-            found = read_rankings(Path(name))
-            names.append(found.label or Path(name).stem)
+            run_file = read_rankings(Path(name))
+            names.append(run_file.label or Path(name).stem)
             unit_of = data.unit_of
-            ordered = found.within(data.documents).ordered("trec")
+            ordered = run_file.within(data.documents).ordered("trec")
             lists.append(
                 {q: [unit_of.get(doc, doc) for doc in of.doc_ids] for q, of in ordered.items()}
             )
             failures.append(())
-            warnings += found.warnings
+            warnings += run_file.warnings
     for name in systems:
         if _kind(name) == "retriever":
             called, answers, failed, told = _asked(name, data, depth, overrides, reporter)
@@ -152,7 +152,7 @@ def _asked_of_all(lists: Mapping[str, Lists], data: Dataset) -> tuple[dict[str, 
 
 
 def _kind(name: str) -> str:
-    """What a word names: "run", "file" or "retriever"."""
+    """Return what a word names: "run", "file" or "retriever"."""
     path = Path(name).expanduser()
     if path.is_file() and path.suffix not in _CONFIGS:
         return "file"
@@ -227,10 +227,10 @@ def _asked(
         queries = counted(len(failed), "query")
         told = [f"{answers.name} did not answer {queries}: they count as empty lists."]
     pairs = zip(experiment.queries, answers.rankings, strict=True)
-    lists = {query.id: [] if one is None else list(one.doc_ids) for query, one in pairs}
+    lists = {query.id: [] if ranking is None else list(ranking.doc_ids) for query, ranking in pairs}
     return answers.name, lists, failed, told
 
 
 def _failed(query_ids: Sequence[str], status: Sequence[str]) -> list[str]:
-    """Those that were asked and not answered."""
+    """Return those that were asked and not answered."""
     return [q for q, of in zip(query_ids, status, strict=True) if of not in (OK, NOT_RUN)]

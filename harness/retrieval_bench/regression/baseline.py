@@ -1,4 +1,4 @@
-"""What a baseline keeps: of quality what holds on any machine, of latency what holds on one.
+"""Content of a baseline: of quality what holds on any machine, of latency what holds on one.
 
 Both are small records of one run. :mod:`retrieval_bench.regression.files` writes and reads them.
 """
@@ -36,7 +36,7 @@ _LONGEST_NS = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a run was made of, beyond what the run itself says.
+    """Facts on a run beyond what it says itself.
 
     Attributes:
         retriever: as it was given: a name, a YAML file, ``module:Class``.
@@ -66,7 +66,7 @@ class RetrieverFacts(_Record):
 
 
 class DatasetFacts(_Record):
-    """What was searched and judged."""
+    """Dataset that was searched and judged."""
 
     name: str
     split: str
@@ -76,14 +76,14 @@ class DatasetFacts(_Record):
 
 
 class Revision(_Record):
-    """Of the code; a dirty one has files that no commit has."""
+    """Revision of the code; a dirty one has files that no commit has."""
 
     commit: str
     dirty: bool
 
 
 class _Baseline(_Record):
-    """What every baseline has.
+    """Fields of every baseline.
 
     Attributes:
         retriever, dataset, k: what was measured, on what, and how many hits were asked for.
@@ -98,7 +98,7 @@ class _Baseline(_Record):
 
     @property
     def commit(self) -> str | None:
-        """What the code can be got back from; None when nothing holds it."""
+        """Return what the code can be got back from; None when nothing holds it."""
         return None if self.revision is None or self.revision.dirty else self.revision.commit
 
 
@@ -197,12 +197,12 @@ class LatencyBaseline(_Baseline):
 
     @property
     def fingerprint(self) -> str:
-        """Of the machine."""
+        """Return the fingerprint of the machine."""
         return str(self.machine["fingerprint"])
 
 
 def quality_of(run: Run, given: Given) -> QualityBaseline:
-    """What ``run`` says of quality."""
+    """Return what ``run`` says of quality."""
     summary, rankings, evaluation = run.summary, run.rankings, run.evaluation
     at = {query: row for row, query in enumerate(evaluation.query_ids)}
     names = [str(metric) for metric in evaluation.metrics]
@@ -222,8 +222,8 @@ def quality_of(run: Run, given: Given) -> QualityBaseline:
 
 
 def latency_of(run: Run, given: Given) -> LatencyBaseline | None:
-    """What ``run`` says of latency; None where it has none: its rankings were read from a file, or
-    no call was answered.
+    """Return what ``run`` says of latency; None where it has none: its rankings were read from a
+    file, or no call was answered.
 
     A call that failed took longer than any other: a query of which half of the calls failed has no
     median, and is left out.
@@ -244,12 +244,12 @@ def latency_of(run: Run, given: Given) -> LatencyBaseline | None:
         protocol=_finite(run.manifest["protocol"]),
         packages=dict(surroundings["packages"]),
         call={
-            name: {key: one for key, one in entry.as_dict().items() if key != "gates"}
+            name: {key: value for key, value in entry.as_dict().items() if key != "gates"}
             for name, entry in sorted(report.levels.items())
         },
         mean=float(timings.wall_ns[~timings.failed].mean()) / 1e6,
         queries=dict(sorted(zip(ids, typical.round().astype(int).tolist(), strict=True))),
-        warnings=[str(one) for one in run.summary.warnings],
+        warnings=[str(warning) for warning in run.summary.warnings],
     )
 
 
@@ -273,7 +273,7 @@ def _common(run: Run, given: Given) -> dict[str, Any]:
             name=run.name,
             hash=run.manifest["retriever"]["hash"],
             given=given.retriever,
-            overrides=[str(secrets.redact(one)) for one in given.overrides],
+            overrides=[str(secrets.redact(override)) for override in given.overrides],
             params=run.settings,
         ),
         "dataset": DatasetFacts(
@@ -285,14 +285,14 @@ def _common(run: Run, given: Given) -> dict[str, Any]:
 
 
 def _hash(doc_ids: Sequence[str] | None) -> str:
-    """Of the ids in their order, whatever they hold."""
+    """Return the hash of the ids in their order, whatever they hold."""
     if doc_ids is None:
         return FAILED
     return hashlib.sha256(json.dumps(list(doc_ids)).encode()).hexdigest()[:_DIGITS]
 
 
 def _is_number(value: Any) -> bool:
-    """Whether numpy can hold it; one measured now may still be no finite number."""
+    """Return whether numpy can hold it; one measured now may still be no finite number."""
     return type(value) is float or (type(value) is int and abs(value) < _LARGEST)
 
 

@@ -17,7 +17,7 @@ from retrieval_bench.regression.latency_gates import Duet
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What the baseline was made of, to be measured again.
+    """Code of the baseline, to be measured again.
 
     Attributes:
         commit: that holds its files.
@@ -34,7 +34,7 @@ class Code:
 
 
 def code_of(source: QualityBaseline | LatencyBaseline | None) -> Code | None:
-    """What ``source`` was made of; None where nothing holds it."""
+    """Return what ``source`` was made of; None where nothing holds it."""
     if source is None or source.commit is None:
         return None
     known = source.protocol if isinstance(source, LatencyBaseline) else {}
@@ -44,7 +44,7 @@ def code_of(source: QualityBaseline | LatencyBaseline | None) -> Code | None:
 
 
 def why_no_code(source: QualityBaseline | LatencyBaseline | None) -> str:
-    """Why :func:`code_of` knows none."""
+    """Return why :func:`code_of` knows none."""
     if source is None:
         return "no baseline that names a revision"
     if source.revision is None:
@@ -64,10 +64,10 @@ def with_its_config(duet: Duet, code: Code, make: str) -> Duet:
     """
 
     def checked() -> DuetResult:
-        found = duet()
-        told = found.a.get("config")
+        outcome = duet()
+        told = outcome.a.get("config")
         if code.config is None or not told or _hash(told) == code.config:
-            return found
+            return outcome
         raise ConfigError(
             f"side a was built from another config than the baseline: {_hash(told)}",
             where=code.retriever,
@@ -81,8 +81,8 @@ def with_its_config(duet: Duet, code: Code, make: str) -> Duet:
 
 
 def _hash(config: Mapping[str, Any]) -> str:
-    """Of what a side says that it was built from. Earlier revisions do not tell the hash, which
-    takes the files that legs name."""
+    """Return the hash of what a side says that it was built from. Earlier revisions do not tell the
+    hash, which takes the files that legs name."""
     return str(config.get("hash") or config_hash(config["target"], config["params"]))
 
 

@@ -48,7 +48,7 @@ class OtherBaselineError(RecordError):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the baselines of one retriever on one dataset are.
+    """Places of the baselines of one retriever on one dataset.
 
     Attributes:
         folder: of all baselines.
@@ -93,17 +93,17 @@ class Places:
         RecordError: none there (:class:`NoBaselineError`), damaged, newer, or of another name or
             machine.
         """
-        found = self._checked(_read(self.latency, LatencyBaseline), self.latency)
-        if found.fingerprint != self.machine:
+        latency = self._checked(_read(self.latency, LatencyBaseline), self.latency)
+        if latency.fingerprint != self.machine:
             raise RecordError(
-                f"a baseline of machine {found.fingerprint} in the folder of {self.machine}",
+                f"a baseline of machine {latency.fingerprint} in the folder of {self.machine}",
                 where=str(self.latency),
                 fix="take it away: times of another machine say nothing here",
             )
-        return found
+        return latency
 
-    def _checked(self, found: Kind, path: Path) -> Kind:
-        names = (found.retriever.name, found.dataset.name)
+    def _checked(self, baseline: Kind, path: Path) -> Kind:
+        names = (baseline.retriever.name, baseline.dataset.name)
         asked = (self.retriever, self.dataset)
         if any(_composed(a) != _composed(b) for a, b in zip(names, asked, strict=True)):
             raise OtherBaselineError(
@@ -112,7 +112,7 @@ class Places:
                 accepted=f"that of {self.retriever!r} on {self.dataset!r}",
                 fix="give one of the two another name, or another folder with --baselines",
             )
-        return found
+        return baseline
 
 
 def write(baselines: Sequence[tuple[Path, QualityBaseline | LatencyBaseline]]) -> None:

@@ -46,7 +46,7 @@ class BaselineFacts(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Regression(Documented):
-    """What came of ``regress``.
+    """Result of ``regress``.
 
     Attributes:
         subject: retriever, dataset and k; what was measured now.
@@ -81,10 +81,10 @@ class Regression(Documented):
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """Of every metric, and of latency as a whole: a gate that so few queries cannot be judged
-        by is none."""
-        found = [gate.verdict for gate in self.quality.gates] if self.quality else []
-        return [*found, *([self.latency.verdict] if self.latency else [])]
+        """Return the verdicts of every metric, and of latency as a whole: a gate that so few
+        queries cannot be judged by is none."""
+        verdicts = [gate.verdict for gate in self.quality.gates] if self.quality else []
+        return [*verdicts, *([self.latency.verdict] if self.latency else [])]
 
     @property
     def gates(self) -> list[tuple[str, QualityGate | LatencyGate]]:
@@ -123,7 +123,7 @@ class Regression(Documented):
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Of several; of none that nothing was measured."""
+    """Return the worst of several; of none that nothing was measured."""
     return min(verdicts, key=_WORST_FIRST.index, default=Verdict.MISSING)
 
 

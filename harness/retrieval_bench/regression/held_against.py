@@ -1,4 +1,4 @@
-"""What is measured and held against a baseline, for documents."""
+"""Subjects that are held against a baseline, for documents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SubjectDataset(TypedDict):
 
 
 class Subject(TypedDict):
-    """What is measured.
+    """Subject of a measurement.
 
     Attributes:
         retriever: its name.

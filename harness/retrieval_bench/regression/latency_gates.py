@@ -1,4 +1,5 @@
-"""Whether calls got slower: a look at the stored times, and a duet where they give cause for it.
+"""Verdict on whether calls got slower: a look at the stored times, and a duet where they give cause
+for it.
 
 Two measurements of the same code at two times differ by more than what is to be found, so that a
 stored time never fails anything. It may only pass where nothing looks slower; otherwise both
@@ -34,7 +35,7 @@ Duet = Callable[[], DuetResult]
 
 
 class When(StrEnum):
-    """When a duet is made."""
+    """Rule for when a duet is made."""
 
     SUSPICION = "suspicion"
     ALWAYS = "always"
@@ -72,12 +73,12 @@ class LatencyGate(Documented):
 
     @property
     def outdated(self) -> bool:
-        """Whether the stored time is too far above that of today to clear anything."""
+        """Return whether the stored time is too far above that of today to clear anything."""
         return self.stored is not None and self.stored < 1 / (1 + self.limit)
 
     @property
     def suspicious(self) -> bool:
-        """Whether the stored time does not clear it."""
+        """Return whether the stored time does not clear it."""
         slower = self.stored is not None and not self.stored <= 1 + self.starts_at
         return slower or self.outdated
 
@@ -129,7 +130,7 @@ class LatencyResult(Documented):
 
     @property
     def suspicious(self) -> bool:
-        """Whether any stored time does not clear it."""
+        """Return whether any stored time does not clear it."""
         return any(figure.suspicious for figure in self.figures)
 
     @property
@@ -153,8 +154,8 @@ def not_measured(
 
 
 def incomparable(before: LatencyBaseline, *, split: str, fingerprint: str, k: int) -> str:
-    """Why times of now cannot be held against ``before``; empty when they can. The machine is right
-    where the file was found, and its protocol is used again."""
+    """Return why times of now cannot be held against ``before``; empty when they can. The machine
+    is right where the file was found, and its protocol is used again."""
     for name, now in (("split", split), ("fingerprint", fingerprint)):
         if getattr(before.dataset, name) != now:
             return f"the times are of another dataset {name}"
@@ -194,40 +195,40 @@ def judge_latency(
         return _by_duet(not_measured(limits, ""), duet)
     if before is None or now is None:
         return not_measured(limits, reason or "no call was answered")
-    found = _looked_at(before, now, limits)
-    if found.suspicious:
-        found = _suspected(found, duet, when, reason)
-    return _with_unanswered(found, len(set(before.queries) - set(now.queries)))
+    result = _looked_at(before, now, limits)
+    if result.suspicious:
+        result = _suspected(result, duet, when, reason)
+    return _with_unanswered(result, len(set(before.queries) - set(now.queries)))
 
 
-def _with_unanswered(found: LatencyResult, n: int) -> LatencyResult:
+def _with_unanswered(latency_result: LatencyResult, n: int) -> LatencyResult:
     """A query that fails or times out takes longer than any limit: those that are left clear
     nothing."""
     if not n:
-        return found
+        return latency_result
     why = f"{counted(n, 'query')} with a stored time failed or timed out"
-    told = why if found.duet is None else f"{found.reason}; {why}"
-    if found.verdict is not Verdict.WORSE:
-        found = _unjudged(found, told)
-    return replace(found, reason=told, unanswered=n)
+    told = why if latency_result.duet is None else f"{latency_result.reason}; {why}"
+    if latency_result.verdict is not Verdict.WORSE:
+        latency_result = _unjudged(latency_result, told)
+    return replace(latency_result, reason=told, unanswered=n)
 
 
 def _suspected(looked: LatencyResult, duet: Duet | None, when: When, reason: str) -> LatencyResult:
-    """What becomes of stored times that look slower."""
+    """Return what becomes of stored times that look slower."""
     signs = ", ".join(
         f"{figure.gate} {_percent(figure.stored)}" for figure in looked.figures if figure.suspicious
     )
-    told = f"against the stored times: {signs}"
+    message = f"against the stored times: {signs}"
     if when is When.NEVER:
         gates = tuple(
             replace(gate, verdict=Verdict.UNDECIDED) if gate.suspicious else gate
             for gate in looked.gates
         )
-        why = f"{told}; only a duet can tell, and none was to be made"
+        why = f"{message}; only a duet can tell, and none was to be made"
         return replace(looked, verdict=Verdict.UNDECIDED, gates=gates, reason=why)
     if duet is None:
-        return _unjudged(looked, f"{told}; only a duet can tell: {reason}")
-    return _by_duet(replace(looked, reason=told), duet)
+        return _unjudged(looked, f"{message}; only a duet can tell: {reason}")
+    return _by_duet(replace(looked, reason=message), duet)
 
 
 def _looked_at(
@@ -248,22 +249,23 @@ def _looked_at(
     if not gates:
         why = f"too few queries: {'; '.join(unsupported)}"
         return replace(not_measured(limits, why), unsupported=tuple(unsupported))
-    found = LatencyResult(
+    latency_result = LatencyResult(
         Verdict.EQUIVALENT, tuple(gates), "", _mean(before, now, limits), tuple(unsupported)
     )
     shown = ", ".join(
         f"{figure.gate} {_percent(figure.stored)} "
         f"(a duet starts at {_percent(1 + figure.starts_at)})"
-        for figure in found.figures
+        for figure in latency_result.figures
     )
-    return replace(found, reason=f"no sign of it getting slower: {shown}")
+    return replace(latency_result, reason=f"no sign of it getting slower: {shown}")
 
 
 def _mean(
     before: LatencyBaseline, now: LatencyBaseline, limits: Mapping[str, float]
 ) -> LatencyGate | None:
-    """Of all calls. A duet that it starts objects to no less than :data:`MEAN_DELTA`, and it moves
-    with every pause of the machine: the widest limit is its own. Of other queries it is another."""
+    """Judge the mean of all calls. A duet that it starts objects to no less than
+    :data:`MEAN_DELTA`, and it moves with every pause of the machine: the widest limit is its own.
+    Of other queries it is another."""
     if not before.mean or set(before.queries) != set(now.queries):
         return None
     limit = max([MEAN_DELTA / SHARE, *limits.values()])
@@ -279,21 +281,21 @@ def _pairs(before: list[int], now: list[int]) -> Pairs:
 
 
 def _by_duet(looked: LatencyResult, duet: Duet) -> LatencyResult:
-    """What the duet says; a duet that cannot be made says nothing."""
+    """Return what the duet says; a duet that cannot be made says nothing."""
     try:
-        found = duet()
+        outcome = duet()
     except HarnessError as problem:
         why = " ".join(problem.render().split())
         return replace(
             _unjudged(looked, f"{looked.reason}; the duet cannot be made: {why}".lstrip("; ")),
             broken=True,
         )
-    judged = {gate.gate: gate for gate in found.gates}
+    judged = {gate.gate: gate for gate in outcome.gates}
     gates = []
     for gate in looked.gates:
         result = judged.get(gate.gate)
         gates.append(
-            replace(gate, verdict=Verdict.MISSING, reason=found.reason)
+            replace(gate, verdict=Verdict.MISSING, reason=outcome.reason)
             if result is None
             else replace(
                 gate,
@@ -303,19 +305,19 @@ def _by_duet(looked: LatencyResult, duet: Duet) -> LatencyResult:
                 reason=result.reason,
             )
         )
-    verdict = found.verdict
+    verdict = outcome.verdict
     missed = [
         f"{gate.gate} was not judged: {gate.reason}"
         for gate in gates
-        if gate.verdict is Verdict.MISSING and found.queries >= GATES[gate.gate].queries
+        if gate.verdict is Verdict.MISSING and outcome.queries >= GATES[gate.gate].queries
     ]
     if verdict in (Verdict.MISSING, Verdict.NOT_COMPARABLE):
         missed = []  # the duet says why
-    elif (found.interrupted or missed) and verdict is not Verdict.WORSE:
+    elif (outcome.interrupted or missed) and verdict is not Verdict.WORSE:
         verdict = Verdict.MISSING
-    told = (looked.reason, f"side by side: {WORDS[verdict]}", found.reason)
+    told = (looked.reason, f"side by side: {WORDS[verdict]}", outcome.reason)
     reason = "; ".join(dict.fromkeys(filter(None, (*told, *missed))))
-    return replace(looked, verdict=verdict, gates=tuple(gates), reason=reason, duet=found)
+    return replace(looked, verdict=verdict, gates=tuple(gates), reason=reason, duet=outcome)
 
 
 def _unjudged(looked: LatencyResult, reason: str) -> LatencyResult:

@@ -88,14 +88,16 @@ class Blocks:
         made = {side: self.block(side, self.seed + 100 * number) for side in order}
         times, states = [], []
         for side in (0, 1):
-            one = made[side]
-            result = judged(one, in_process=self.in_process[side], percentiles=(50.0,))
+            measured = made[side]
+            result = judged(measured, in_process=self.in_process[side], percentiles=(50.0,))
             states.append(result.state)
             if result.state is State.NOT_MEASURED or not result.calls:
                 reasons = "; ".join(result.reasons) or "no call was due"
                 self.lost.append(f"pair {number}, side {'ab'[side]}: {reasons}")
                 return None
-            times.append(Times.of(one.calls, one.begin, one.end, one.level.slots).latency)
+            times.append(
+                Times.of(measured.calls, measured.begin, measured.end, measured.level.slots).latency
+            )
         if states[0] is State.OVERLOADED:  # what both wait for is the length of the block
             self.lost.append(f"pair {number}: side a can't keep up with this rate")
             return None
@@ -108,7 +110,7 @@ class Blocks:
         return a, b
 
     def facts(self, rate: float, seconds: float) -> BlockFacts:
-        """What the pairs were."""
+        """Return what the pairs were."""
         whole = [np.concatenate([*of, np.empty(0)]) for of in self.latency]
         enough = len(whole[0]) >= needs(99.0).printed
         tails = [float(np.percentile(ms, 99, method="higher")) for ms in whole if enough]
@@ -118,7 +120,7 @@ class Blocks:
 
     @property
     def calls(self) -> int:
-        """Of each side."""
+        """Return the calls of each side."""
         return sum(map(len, self.latency[0]))
 
     @property
@@ -253,6 +255,6 @@ def _result(
         other_rankings=blocks.other_rankings,
         interrupted=blocks.interrupted,
         reason=reason,
-        warnings=tuple(f"lost: {one}" for one in blocks.lost),
+        warnings=tuple(f"lost: {item}" for item in blocks.lost),
         blocks=of,
     )

@@ -71,7 +71,7 @@ class PercentilePair(Documented):
 
     @classmethod
     def of(cls, a: Tail, b: Tail) -> PercentilePair:
-        """Of the same percentile of both."""
+        """Compare the same percentile of both."""
         ends = _ends(a, b)
         if a.ms is None or b.ms is None or ends is None:
             return cls(a.level, a.ms, b.ms, None, None, _SHOWN[2])
@@ -82,8 +82,8 @@ class PercentilePair(Documented):
 
 
 def _ends(a: Tail, b: Tail) -> tuple[float, float] | None:
-    """Of the ratio of b over a; 0 and infinite where there is no bound; None where nothing is
-    known. What is not answered in time is above the time-out."""
+    """Return the ends of the ratio of b over a; 0 and infinite where there is no bound; None where
+    nothing is known. What is not answered in time is above the time-out."""
     if a.ms is None or a.ci95 is None:
         return None
     a_low, a_high = math.log(a.ms / a.ci95[0]), _log(a.ci95[1], a.ms)
@@ -173,7 +173,7 @@ def compare_loads(given: Sequence[str | Path]) -> ComparedLoads:
         raise ConfigError(
             f"{len(given)} loads", accepted="compare LOAD LOAD", fix="name two, a and b"
         )
-    a, b = (read_load(find_load(one)) for one in given)
+    a, b = (read_load(find_load(item)) for item in given)
     for name in ("fingerprint", "split", "k"):
         then, now = getattr(a, name), getattr(b, name)
         if then != now:
@@ -185,10 +185,10 @@ def compare_loads(given: Sequence[str | Path]) -> ComparedLoads:
     levels = tuple(_pairs(a, b))
     both = {pair.level for pair in levels}
     alone = tuple(
-        f"{one.result.name} ({side})"
+        f"{level.result.name} ({side})"
         for side, of in (("a", a), ("b", b))
-        for one in of.levels
-        if one.result.name not in both
+        for level in of.levels
+        if level.result.name not in both
     )
     return ComparedLoads(levels, alone, tuple(_unlike(a, b)), _capacity(a, b), (a, b))
 
@@ -196,7 +196,7 @@ def compare_loads(given: Sequence[str | Path]) -> ComparedLoads:
 def _pairs(a: LoadResult, b: LoadResult) -> Iterator[LevelPair]:
     """The levels that both have; of those made twice the last one."""
     sides = [
-        {"one at a time": 0} | {one.result.name: n for n, one in enumerate(of.levels, start=1)}
+        {"one at a time": 0} | {level.result.name: n for n, level in enumerate(of.levels, start=1)}
         for of in (a, b)
     ]
     for name, at in sides[0].items():
@@ -205,16 +205,16 @@ def _pairs(a: LoadResult, b: LoadResult) -> Iterator[LevelPair]:
 
 
 def _pair(name: str, a: LoadResult, at: int, b: LoadResult, there: int) -> LevelPair:
-    one, other = [a.unloaded, *a.levels][at], [b.unloaded, *b.levels][there]
-    states = (one.result.state, other.result.state)
+    first, other = [a.unloaded, *a.levels][at], [b.unloaded, *b.levels][there]
+    states = (first.result.state, other.result.state)
     measured = [state is State.MEASURED for state in states]
-    pairs = zip(one.result.latency, other.result.latency, strict=True) if all(measured) else ()
+    pairs = zip(first.result.latency, other.result.latency, strict=True) if all(measured) else ()
     verdict = ""
     if State.NOT_MEASURED not in states and any(measured) and not all(measured):
         verdict = _SHOWN[1] if measured[0] else _SHOWN[0]
     difference, ci95 = _quality(a, at, b, there)
     figures = tuple(PercentilePair.of(*pair) for pair in pairs)
-    return LevelPair(name, (at, there), one, other, figures, verdict, difference, ci95)
+    return LevelPair(name, (at, there), first, other, figures, verdict, difference, ci95)
 
 
 def _quality(
@@ -229,27 +229,27 @@ def _quality(
 
 
 def _capacity(a: LoadResult, b: LoadResult) -> str:
-    one, other = a.capacity, b.capacity
-    if one is None or other is None or one.limit != other.limit:
+    first, other = a.capacity, b.capacity
+    if first is None or other is None or first.limit != other.limit:
         return ""
-    if other.keeps and one.breaks and other.keeps >= one.breaks:
+    if other.keeps and first.breaks and other.keeps >= first.breaks:
         return "higher"
-    return "lower" if one.keeps and other.breaks and other.breaks <= one.keeps else _SHOWN[2]
+    return "lower" if first.keeps and other.breaks and other.breaks <= first.keeps else _SHOWN[2]
 
 
 def _unlike(a: LoadResult, b: LoadResult) -> list[str]:
-    """What makes two loads differ besides the retriever, in words."""
+    """Return what makes two loads differ besides the retriever, in words."""
     of = ("arrivals", "ramp_s", "seconds", "warm_up_s", "timeout_s", "processes")
     pairs = [(name, getattr(a.plan, name), getattr(b.plan, name)) for name in of]
     pairs.append(("slots", a.slots, b.slots))
     pairs.append(("threads", a.threads, b.threads))
     pairs.append(("on", a.on or "this machine", b.on or "this machine"))
     pairs.append(("status", a.status, b.status))
-    told = [f"{name} {one} and {other}" for name, one, other in pairs if one != other]
-    machines = [one.environment.get("machine", {}).get("fingerprint") for one in (a, b)]
+    messages = [f"{name} {own} and {other}" for name, own, other in pairs if own != other]
+    machines = [item.environment.get("machine", {}).get("fingerprint") for item in (a, b)]
     if machines[0] != machines[1]:
-        told.append("two machines: what differs is theirs, too")
-    return told
+        messages.append("two machines: what differs is theirs, too")
+    return messages
 
 
 def regress_load(request: Request, given: str, *, reporter: Reporter | None = None) -> Regression:
@@ -267,7 +267,7 @@ def regress_load(request: Request, given: str, *, reporter: Reporter | None = No
     metrics = [str(metric) for metric in policy.quality] if kept.metric is None else [kept.metric]
 
     def make(plan: Plan) -> LoadResult:
-        found = load(
+        measured = load(
             request.relative_retriever,
             request.dataset,
             plan,
@@ -281,9 +281,9 @@ def regress_load(request: Request, given: str, *, reporter: Reporter | None = No
             require=lambda experiment: _require_same(kept, experiment),
             reporter=reporter,
         )
-        if found.status != "complete":
+        if measured.status != "complete":
             raise HarnessError("it ended early: nothing was judged", fix="measure again")
-        return found
+        return measured
 
     now = make(plan)
     result = judge_load(kept, now, policy)
@@ -331,7 +331,7 @@ def judge_load(kept: LoadResult, now: LoadResult, policy: Policy) -> Regression:
     """A load of now against a kept one, level by level."""
     pairs = [pair for pair in _pairs(kept, now) if pair.level != "one at a time"]
     limits = {name: max(LEAST_LIMIT, policy.latency.get(name, 0.0)) for name in ("p50", "p99")}
-    same = not any("machines" in one for one in _unlike(kept, now))
+    same = not any("machines" in item for item in _unlike(kept, now))
     gates = [gate for pair in pairs for gate in _gates(pair, limits, same_machine=same)]
     latency = LatencyResult(
         worst(gate.verdict for gate in gates), tuple(gates), _why(gates), unsupported=()
@@ -350,7 +350,7 @@ def judge_load(kept: LoadResult, now: LoadResult, policy: Policy) -> Regression:
     }
     folder = None if now.folder is None else relative_folder(now)
     quality = _judged_quality(kept, now, pairs, policy)
-    notes = tuple(f"Not the same: {one}." for one in _unlike(kept, now))
+    notes = tuple(f"Not the same: {item}." for item in _unlike(kept, now))
     return Regression(
         subject, policy, {}, quality, latency, run=folder, notes=notes,
         advice=_advice(gates), warnings=now.warnings,
@@ -389,13 +389,13 @@ def _judged(a: Tail, b: Tail, ends: tuple[float, float], limit: float) -> dict[s
 
 
 def _why(gates: Sequence[LatencyGate]) -> str:
-    told = [f"{gate.gate}: {gate.reason}" for gate in gates if gate.reason]
+    messages = [f"{gate.gate}: {gate.reason}" for gate in gates if gate.reason]
     ends = [
         f"{gate.gate} [{gate.interval[0] - 1:+.0%}, {gate.interval[1] - 1:+.0%}]"
         for gate in gates
         if gate.interval
     ]
-    return "; ".join([*told, f"95 % intervals: {', '.join(ends)}" if ends else ""]).strip("; ")
+    return "; ".join([*messages, f"95 % intervals: {', '.join(ends)}" if ends else ""]).strip("; ")
 
 
 def _advice(gates: Sequence[LatencyGate]) -> tuple[str, ...]:
@@ -418,15 +418,15 @@ def _judged_quality(
             continue
         both = np.flatnonzero(~np.isnan(sides[0] + sides[1]))
         before, after = (_as_baseline(side, both, str(kept.metric)) for side in sides)
-        found = judge_quality(before, after, limits, policy.rise).gates
-        gates += [replace(one, metric=f"{one.metric} at {pair.level}") for one in found]
-    told = "; ".join(f"{one.metric}: {one.reason}" for one in gates if one.reason)
+        judged = judge_quality(before, after, limits, policy.rise).gates
+        gates += [replace(gate, metric=f"{gate.metric} at {pair.level}") for gate in judged]
+    told = "; ".join(f"{gate.metric}: {gate.reason}" for gate in gates if gate.reason)
     return QualityResult(tuple(gates), reason=told) if gates else None
 
 
 def _as_baseline(means: Any, rows: Any, metric: str) -> QualityBaseline:
     values = means[rows].tolist()
-    queries = {f"{row:09d}": [repr(one), one] for row, one in zip(rows, values, strict=True)}
+    queries = {f"{row:09d}": [repr(value), value] for row, value in zip(rows, values, strict=True)}
     mean = float(np.mean(values)) if values else math.nan
     return QualityBaseline.model_construct(metrics={metric: mean}, queries=queries)
 
@@ -434,11 +434,11 @@ def _as_baseline(means: Any, rows: Any, metric: str) -> QualityBaseline:
 def _both(first: Regression, again: Regression) -> Regression:
     """A sign that the second measurement does not show again is no failure."""
 
-    def settled(one: Any) -> Any:
-        other = repeated.get(one.gate)  # none: the second one had too few calls for it
-        if one.verdict is not Verdict.WORSE or other is None or other.verdict is Verdict.WORSE:
-            return one
-        return replace(one, verdict=Verdict.UNDECIDED, reason="slower once, and not when repeated")
+    def settled(gate: Any) -> Any:
+        other = repeated.get(gate.gate)  # none: the second gate had too few calls for it
+        if gate.verdict is not Verdict.WORSE or other is None or other.verdict is Verdict.WORSE:
+            return gate
+        return replace(gate, verdict=Verdict.UNDECIDED, reason="slower once, and not when repeated")
 
     if first.latency is None or again.latency is None:
         return first

@@ -26,7 +26,7 @@ _PERCENTILE = re.compile(r"p[\d.]+")
 
 
 class Undecided(StrEnum):
-    """What an undecided gate means for the whole."""
+    """Meaning of an undecided gate for the whole."""
 
     INCONCLUSIVE = "inconclusive"
     PASS = "pass"
@@ -34,7 +34,7 @@ class Undecided(StrEnum):
 
 
 class Rise(StrEnum):
-    """What a figure of quality means that rose on these queries, where nothing more is shown."""
+    """Meaning of a figure of quality that rose on these queries, where nothing more is shown."""
 
     PASS = "pass"
     UNDECIDED = "undecided"
@@ -42,7 +42,7 @@ class Rise(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy(Documented):
-    """What is acceptable.
+    """Limits of what is acceptable.
 
     Attributes:
         quality: metric -> largest acceptable drop of its mean, above 0.
@@ -62,7 +62,8 @@ class Policy(Documented):
 
     @property
     def limits(self) -> dict[str, float]:
-        """By metric the largest acceptable drop, below 0; by latency gate the largest slow-down."""
+        """Return by metric the largest acceptable drop, below 0; by latency gate the largest
+        slow-down."""
         drops = {str(metric): -drop for metric, drop in self.quality.items()}
         return drops | dict(self.latency)
 
@@ -122,8 +123,8 @@ def load_policy(path: Path | None = None, *, k: int) -> Policy:
         ConfigError: unreadable, or all that is wrong in it.
     """
     named = path is None or (len(path.parts) == 1 and not path.suffix and not path.exists())
-    found = find_policy(None if path is None else path.name) if named else None
-    path = found or (path or Path(FILE)).expanduser()
+    policy_file = find_policy(None if path is None else path.name) if named else None
+    path = policy_file or (path or Path(FILE)).expanduser()
     read = validate(_File, read_yaml(path), where=str(path))
     quality = {
         parse_metric(name): -float(limit)
@@ -143,7 +144,7 @@ def load_policy(path: Path | None = None, *, k: int) -> Policy:
 
 
 def _fault(name: str, limit: Any) -> str:
-    """What is wrong with one limit; empty when nothing is."""
+    """Return what is wrong with one limit; empty when nothing is."""
     if name in GATES:
         return _latency_fault(name, limit)
     if _PERCENTILE.fullmatch(name):

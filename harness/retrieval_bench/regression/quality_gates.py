@@ -1,4 +1,4 @@
-"""Whether rankings got worse than those of a baseline, metric by metric.
+"""Verdict on whether rankings got worse than those of a baseline, metric by metric.
 
 Identical rankings pass. So does a metric that fell on no query, for there is no drop whose size
 could be in question. Otherwise the paired test decides; decision record 0035 says why like this:
@@ -110,7 +110,7 @@ class ChangedQuery(Documented):
 
     @property
     def largest_drop(self) -> float:
-        """Over its metrics; below 0 where all rose."""
+        """Return the largest over its metrics; below 0 where all rose."""
         return max((before - now for before, now in self.values.values()), default=0.0)
 
 
@@ -140,7 +140,7 @@ class QualityResult(Documented):
 
     @property
     def why(self) -> str:
-        """Why it is what it is; empty where the gates say it."""
+        """Return why it is what it is; empty where the gates say it."""
         return self.reason or self.failing
 
 
@@ -157,7 +157,7 @@ def not_measured(
 def incomparable(
     before: QualityBaseline, *, split: str, fingerprint: str, k: int, rules: Mapping[str, Any]
 ) -> str:
-    """Why quality cannot be held against ``before``; empty when it can.
+    """Return why quality cannot be held against ``before``; empty when it can.
 
     Args:
         rules: ``convention`` and ``metrics_version`` of today.
@@ -247,8 +247,8 @@ def _passed_if_risen(gate: QualityGate) -> QualityGate:
 
 
 def why_failing(of: QualityBaseline) -> str:
-    """Why the evaluated queries that were answered do not stand for all; empty where they do. Two
-    measurements in which the same queries fail have identical rankings."""
+    """Return why the evaluated queries that were answered do not stand for all; empty where they
+    do. Two measurements in which the same queries fail have identical rankings."""
     if not of.evaluated:
         return "no query is judged"
     n, failed = len(of.evaluated), _failed(of)
@@ -260,16 +260,16 @@ def _failed(of: QualityBaseline) -> int:
 
 
 def _why_missing(name: str, before: QualityBaseline, now: QualityBaseline) -> str:
-    """Why a metric cannot be judged; empty when it can."""
+    """Return why a metric cannot be judged; empty when it can."""
     if name not in before.metrics or name not in now.metrics:
         return f"the baseline does not have {name}"
-    values = [one.values(name, now.evaluated) for one in (before, now)]
+    values = [baseline.values(name, now.evaluated) for baseline in (before, now)]
     return "" if np.isfinite(values).all() else "a value is no number"
 
 
 def _changed(before: QualityBaseline, now: QualityBaseline) -> list[ChangedQuery]:
     names = [name for name in before.metrics if name in now.metrics]
-    found = []
+    changed = []
     for query in sorted(now.queries):
         hashes = (before.ranking(query), now.ranking(query))
         if hashes[0] == hashes[1]:
@@ -277,10 +277,10 @@ def _changed(before: QualityBaseline, now: QualityBaseline) -> list[ChangedQuery
         values = {}
         if len(now.queries[query]) > 1:
             for name in names:
-                old, new = (one.values(name, [query])[0] for one in (before, now))
+                old, new = (baseline.values(name, [query])[0] for baseline in (before, now))
                 values[name] = (float(old), float(new))
-        found.append(ChangedQuery(query, values, FAILED in hashes))
-    return sorted(found, key=lambda one: (-one.largest_drop, one.query_id))
+        changed.append(ChangedQuery(query, values, FAILED in hashes))
+    return sorted(changed, key=lambda change: (-change.largest_drop, change.query_id))
 
 
 def _where_answered(
@@ -330,25 +330,28 @@ def _tested(
     names = [str(metric) for metric in limits]
     queries = now.evaluated if queries is None else queries
     values = np.stack(
-        [np.column_stack([one.values(name, queries) for name in names]) for one in (before, now)]
+        [
+            np.column_stack([baseline.values(name, queries) for name in names])
+            for baseline in (before, now)
+        ]
     )
-    found = paired_tests(
+    tested = paired_tests(
         values,
         [(0, 1)],
         scales=[metric.scale for metric in limits],
         resamples=resamples_for(QUALITY_ALPHA / len(limits)),
     )
-    p, level = corrected([found.p.T])  # the family are the metrics
-    own = Brackets.of(found, brackets(p, level).T)
+    p, level = corrected([tested.p.T])  # the family are the metrics
+    own = Brackets.of(tested, brackets(p, level).T)
     drops = values[0] - values[1]
     drops[np.abs(drops) <= ROUNDING] = 0.0
-    needed = found.queries_needed(QUALITY_ALPHA)[0]
+    needed = tested.queries_needed(QUALITY_ALPHA)[0]
     gates = {}
     for at, (name, limit) in enumerate(zip(names, limits.values(), strict=True)):
         chance, p_limit = float(p[at, 0]), _beyond_limit_p(drops[:, at], limit)
-        difference = float(found.difference[0, at])
+        difference = float(tested.difference[0, at])
         gate = replace(
-            _gate(name, limit, found, own, at),
+            _gate(name, limit, tested, own, at),
             before=before.metrics[name],
             now=now.metrics[name],
             difference=difference,
@@ -357,11 +360,13 @@ def _tested(
             queries_needed=needed[at].difference,
         )
         judged = _judged(gate, difference, chance, p_limit)
-        gates[name] = _resolvable(judged, found.n, QUALITY_ALPHA / len(limits))
+        gates[name] = _resolvable(judged, tested.n, QUALITY_ALPHA / len(limits))
     return gates
 
 
-def _gate(name: str, limit: float, found: PairedTests, own: Brackets, at: int) -> QualityGate:
+def _gate(
+    name: str, limit: float, paired_tests: PairedTests, own: Brackets, at: int
+) -> QualityGate:
     bracket = own.at((0, at))
     return QualityGate(
         name,
@@ -370,8 +375,8 @@ def _gate(name: str, limit: float, found: PairedTests, own: Brackets, at: int) -
         ci95=bracket.ci95,
         level=bracket.level,
         bound=bracket.bound,
-        higher=int(found.wins[0, at]),
-        lower=int(found.losses[0, at]),
+        higher=int(paired_tests.wins[0, at]),
+        lower=int(paired_tests.losses[0, at]),
     )
 
 
@@ -391,7 +396,7 @@ def _resolvable(gate: QualityGate, n: int, level: float) -> QualityGate:
 
 
 def _judged(gate: QualityGate, difference: float, p: float, p_limit: float) -> QualityGate:
-    """With the verdict; see the module."""
+    """Return it with the verdict; see the module."""
     queries = counted(gate.higher + gate.lower, "query")
     if not gate.lower:
         why = f"rose on {queries}, fell on none" if gate.higher else "no value changed"

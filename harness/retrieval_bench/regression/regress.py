@@ -50,7 +50,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be measured, and where its baselines and limits are, in the user's words.
+    """Request to measure against a baseline, in the user's words.
 
     Attributes:
         retriever: name of a config, YAML file, ``module:Class``.
@@ -101,7 +101,7 @@ class Request:
         return os.path.relpath(real, here) if real.is_relative_to(top) else self.retriever
 
     def prepared(self, metrics: Sequence[str] = ()) -> Experiment:
-        """What is measured, built and checked.
+        """Return what is measured, built and checked.
 
         Raises:
             HarnessError: all that is wrong with it.
@@ -159,7 +159,7 @@ _USUAL = Request("")
 
 @dataclass(frozen=True, slots=True)
 class BaselineResult(Documented):
-    """What came of ``baseline``.
+    """Result of ``baseline``.
 
     Attributes:
         subject: retriever, dataset and k; what was measured.

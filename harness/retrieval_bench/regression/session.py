@@ -71,7 +71,7 @@ Kind = TypeVar("Kind", QualityBaseline, LatencyBaseline)
 
 @dataclass(frozen=True, slots=True)
 class Held(Generic[Kind]):
-    """What today's figures may be held against.
+    """Baselines that today's figures may be held against.
 
     Attributes:
         there: the baseline as it was read; None where there is none, or none that can be read.
@@ -91,7 +91,7 @@ class Held(Generic[Kind]):
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """What is measured now, as the files of today have it.
+    """Figures that are measured now, as the files of today have it.
 
     Attributes:
         make: the command that makes the baseline.
@@ -106,19 +106,21 @@ class Today:
     def quality(self) -> Held[QualityBaseline]:
         """The baseline of quality."""
         try:
-            found = self.places.read_quality()
+            quality_baseline = self.places.read_quality()
         except NoBaselineError:
             return Held(None, "no baseline of quality", f"make one: {self.make}")
         except RecordError as problem:
             return Held(None, _sentence(problem), self._anew(problem))
         rules = {"convention": conventions.DEFAULT, "metrics_version": METRICS_VERSION}
-        why = quality.incomparable(found, **self._data(), rules=rules)
-        return Held(found, why, f"make the baseline anew: {self.make} --force" if why else "")
+        why = quality.incomparable(quality_baseline, **self._data(), rules=rules)
+        return Held(
+            quality_baseline, why, f"make the baseline anew: {self.make} --force" if why else ""
+        )
 
     def latency(self) -> Held[LatencyBaseline]:
         """The baseline of latency on this machine."""
         try:
-            found = self.places.read_latency()
+            latency_baseline = self.places.read_latency()
         except NoBaselineError:
             others = self.places.elsewhere()
             if not others:
@@ -134,8 +136,10 @@ class Today:
             return Held(None, why, remedy)
         except RecordError as problem:
             return Held(None, _sentence(problem), self._anew(problem))
-        why = latency.incomparable(found, **self._data())
-        return Held(found, why, f"make the baseline anew: {self.make} --force" if why else "")
+        why = latency.incomparable(latency_baseline, **self._data())
+        return Held(
+            latency_baseline, why, f"make the baseline anew: {self.make} --force" if why else ""
+        )
 
     def timed_as(self, before: LatencyBaseline | None, *, times: bool, **given: Any) -> Today:
         """The same, measured as ``before`` was, or as ``given``; without ``times`` only for the
@@ -223,7 +227,11 @@ class Today:
         return Regression(
             self.subject,
             policy,
-            {name: _facts(paths[name], one) for name, one in known.items() if one is not None},
+            {
+                name: _facts(paths[name], baseline)
+                for name, baseline in known.items()
+                if baseline is not None
+            },
             quality_result,
             latency_result,
             tuple(dict.fromkeys(filter(None, advice))),
@@ -232,7 +240,7 @@ class Today:
         )
 
     def _warnings(self, run: Run) -> Iterator[str]:
-        """Of the measurement; on its times only where they are judged."""
+        """Return the warnings of the measurement; on its times only where they are judged."""
         for text in run.summary.warnings:
             if self.policy.latency or not about_times(text):
                 yield text
@@ -240,10 +248,10 @@ class Today:
     def _differs(
         self, run: Run, of_quality: QualityBaseline | None, of_latency: LatencyBaseline | None
     ) -> Iterator[str]:
-        """What else is not as it was: settings and versions, which no revision holds."""
-        before = [one.retriever for one in (of_quality, of_latency) if one is not None]
+        """Return what else is not as it was: settings and versions, which no revision holds."""
+        before = [item.retriever for item in (of_quality, of_latency) if item is not None]
         now = run.manifest["retriever"]
-        if changed := [one for one in before if one.hash != now["hash"]]:
+        if changed := [item for item in before if item.hash != now["hash"]]:
             yield f"The settings of the retriever changed: {_changes(changed[0], run)}."
         if of_quality is not None and (unknown := _parsed(of_quality)[1]):
             yield f"metrics of the baseline that are not known here: {', '.join(unknown)}"
@@ -258,27 +266,27 @@ class Today:
             yield f"other versions than the baseline's: {', '.join(other)}"
 
     def notes(self, latency: LatencyBaseline | None) -> list[str]:
-        """What to know of a baseline that is made today."""
-        told = []
+        """Return what to know of a baseline that is made today."""
+        notes = []
         revision = self.given.revision
         if revision is None:
             why = why_no_commit()
-            told.append(
+            notes.append(
                 f"{why[:1].upper()}{why[1:]}: regress can judge quality with this baseline, but "
                 "cannot time the code of today and of then side by side."
             )
         elif revision["dirty"]:
-            told.append(
+            notes.append(
                 "files are new or differ from the last commit, so that no duet against this "
                 f"baseline is possible: commit first, then {self.make} --force"
             )
         if latency is None:
-            told.append("no times: the rankings were read from a saved run")
-        return told
+            notes.append("no times: the rankings were read from a saved run")
+        return notes
 
     @property
     def subject(self) -> Subject:
-        """What is measured, for a document."""
+        """Return what is measured, for a document."""
         data = self.experiment.dataset
         return {
             "retriever": self.experiment.candidates[0].name,
@@ -311,47 +319,49 @@ class Today:
         now = None if run is None or before is None else latency_of(run, self.given)
         return latency.judge_latency(before, now, limits, duet=make_duet, when=when, reason=why)
 
-    def _about_quality(self, found: QualityResult) -> list[str]:
-        verdicts = {gate.verdict for gate in found.gates}
-        if found.unanswered:
+    def _about_quality(self, quality_result: QualityResult) -> list[str]:
+        verdicts = {gate.verdict for gate in quality_result.gates}
+        if quality_result.unanswered:
             return [FAILING]
-        if found.failing:
+        if quality_result.failing:
             return [f"{ALWAYS_FAILING}: {self.make} --force"]
         if Verdict.MISSING in verdicts:
             return [f"Make the baseline anew, with all metrics of the policy: {self.make} --force"]
         is_open = any(verdict.open for verdict in verdicts)
         if not is_open and Verdict.WORSE not in verdicts:
             return []
-        return [WANTED if Verdict.WORSE in verdicts else _undecided(found)]
+        return [WANTED if Verdict.WORSE in verdicts else _undecided(quality_result)]
 
     def _about_latency(
-        self, found: LatencyResult, held: Held[LatencyBaseline], when: When
+        self, latency_result: LatencyResult, held: Held[LatencyBaseline], when: When
     ) -> list[str]:
-        told: list[str] = []
-        if found.verdict is Verdict.WORSE:
-            told = ["Make it faster, or take it as the price with --accept."]
-        elif found.unanswered:
-            told = [FAILING]
-        elif found.verdict is Verdict.UNDECIDED:
-            told = [
-                "Measure again on an idle machine." if found.duet else "Leave out --duet never."
+        messages: list[str] = []
+        if latency_result.verdict is Verdict.WORSE:
+            messages = ["Make it faster, or take it as the price with --accept."]
+        elif latency_result.unanswered:
+            messages = [FAILING]
+        elif latency_result.verdict is Verdict.UNDECIDED:
+            messages = [
+                "Measure again on an idle machine."
+                if latency_result.duet
+                else "Leave out --duet never."
             ]
-        elif found.verdict not in (Verdict.MISSING, Verdict.NOT_COMPARABLE):
-            told = self._outdated(found)
+        elif latency_result.verdict not in (Verdict.MISSING, Verdict.NOT_COMPARABLE):
+            messages = self._outdated(latency_result)
         elif held.usable is None and when is not When.ALWAYS:
-            told = [held.remedy]
-        elif found.unsupported and not found.suspicious:
-            told = ["Measure on more queries, or take latency out of the policy."]
-        elif found.duet is not None:
+            messages = [held.remedy]
+        elif latency_result.unsupported and not latency_result.suspicious:
+            messages = ["Measure on more queries, or take latency out of the policy."]
+        elif latency_result.duet is not None:
             anew = f"make the baseline anew: {self.make} --force"
-            told = [f"Start it again. If only the machine or a package differs, {anew}"]
-        elif not found.broken:
-            told = [f"Commit first, then make the baseline anew: {self.make} --force"]
-        return told
+            messages = [f"Start it again. If only the machine or a package differs, {anew}"]
+        elif not latency_result.broken:
+            messages = [f"Commit first, then make the baseline anew: {self.make} --force"]
+        return messages
 
-    def _outdated(self, found: LatencyResult) -> list[str]:
-        """Of stored times that are far above those of today."""
-        outdated = [figure.gate for figure in found.figures if figure.outdated]
+    def _outdated(self, latency_result: LatencyResult) -> list[str]:
+        """Warn of stored times that are far above those of today."""
+        outdated = [figure.gate for figure in latency_result.figures if figure.outdated]
         if not outdated:
             return []
         why = f"the stored times of {', '.join(outdated)} are far above those of today"
@@ -366,9 +376,11 @@ class Today:
         return f"{problem.fix}: {self.make} --force" if makeable else problem.fix
 
 
-def _undecided(found: QualityResult) -> str:
-    """What can be done where these queries can't tell."""
-    needed = [gate.queries_needed for gate in found.gates if gate.queries_needed is not None]
+def _undecided(quality_result: QualityResult) -> str:
+    """Return what can be done where these queries can't tell."""
+    needed = [
+        gate.queries_needed for gate in quality_result.gates if gate.queries_needed is not None
+    ]
     more = f"about {about(max(needed))} more queries" if needed else "more queries"
     return (
         "Look at the queries that changed, and undo the change, take it with --accept, or judge "
@@ -421,5 +433,5 @@ def _source(
     were measured of; where a duet is made in any case, any baseline with a commit will do."""
     if when is not When.ALWAYS:
         return of_latency.usable
-    there = [one for one in (of_latency.there, of_quality.there) if one is not None]
-    return next((one for one in there if one.commit), there[0] if there else None)
+    there = [item for item in (of_latency.there, of_quality.there) if item is not None]
+    return next((item for item in there if item.commit), there[0] if there else None)

@@ -50,7 +50,7 @@ def latency_changes(before: LatencyBaseline | None, now: LatencyBaseline) -> lis
 
 @dataclass(frozen=True, slots=True)
 class Stored(Documented):
-    """What became of the files.
+    """Outcome of writing the files.
 
     Attributes:
         written: paths of files that are new or replaced.
@@ -64,7 +64,7 @@ class Stored(Documented):
 
 
 class NothingToKeepError(HarnessError):
-    """What was measured can be no baseline: nothing could be judged by it.
+    """Fault of a measurement that can be no baseline: nothing could be judged by it.
 
     Attributes:
         warnings: of the measurement.
@@ -174,8 +174,8 @@ def _old(read: Any) -> tuple[Any, bool]:
 
 
 def _same(before: QualityBaseline, now: QualityBaseline) -> bool:
-    """Whether both say the same of quality, whoever measured it. Values follow from rankings, and
-    may differ by rounding from one processor to the next."""
+    """Return whether both say the same of quality, whoever measured it. Values follow from
+    rankings, and may differ by rounding from one processor to the next."""
     settled = ("dataset", "k", "convention", "metrics_version")
     return (
         all(getattr(before, name) == getattr(now, name) for name in settled)

@@ -1,1 +1,1 @@
-"""What other programs made: runs and answers, scored by a convention."""
+"""Work of other programs: runs and answers, scored by a convention."""

@@ -62,7 +62,7 @@ class Row(Documented):
 
     @property
     def means(self) -> dict[str, float | None]:
-        """By system; None where there is none."""
+        """Return by system; None where there is none."""
         return {name: cell.mean for name, cell in zip(self.systems, self.cells, strict=True)}
 
     @property
@@ -73,8 +73,8 @@ class Row(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """How much one query moves the difference of two means when a rule is switched over; the
-    weights of all queries add up to the change of that difference.
+    """How much one query moves the difference of two means when a rule is switched
+    over; the weights of all queries add up to the change of that difference.
 
     Attributes:
         query_id: the query.
@@ -197,7 +197,7 @@ class Reading:
     rules: Convention
 
     def switched(self, names: Collection[str], to: Reading) -> Reading:
-        """With the rules called ``names`` as ``to`` has them."""
+        """Return it with the rules called ``names`` as ``to`` has them."""
         metric, rules = self.metric, self.rules
         if "definition" in names:
             metric = replace(to.metric, cut=metric.cut)
@@ -230,7 +230,7 @@ RULES = ("definition", "cut", *FIELDS)
 
 
 def reading_of(concept: str, convention: Convention, cut: int) -> Reading | None:
-    """How ``convention`` reads a plain name; None where it does not define it.
+    """Return how ``convention`` reads a plain name; None where it does not define it.
 
     Args:
         cut: where the convention has no cut-off of its own.
@@ -284,7 +284,7 @@ def audit(
         for concept in CONCEPTS
         for rules in (*conventions, patient)
     }
-    bench = _Bench(runs, judgements, unanswerable, [one for one in read.values() if one])
+    bench = _Bench(runs, judgements, unanswerable, [item for item in read.values() if item])
     if patient != base:
         bench.note(
             f"{base.name} refuses repeated documents: its order is compared with that of the other "
@@ -370,14 +370,14 @@ class _Bench:
             return Cell(None, reason=problem.given)
 
     def turns(self, concept: str, base: str, from_: Reading, name: str, to: Reading) -> list[Turn]:
-        found = []
+        turns = []
         for a, b in combinations(range(len(self._runs)), 2):
             before, after = self._difference(a, b, from_), self._difference(a, b, to)
             if before is None or after is None or _sign(before) == _sign(after):
                 continue
             first, second = (a, b) if before > EQUAL or (before >= -EQUAL > after) else (b, a)
             sign = 1 if first == a else -1
-            found.append(
+            turns.append(
                 Turn(
                     concept,
                     base,
@@ -389,16 +389,16 @@ class _Bench:
                     self._causes(first, second, from_, to),
                 )
             )
-        return found
+        return turns
 
     def _causes(self, a: int, b: int, from_: Reading, to: Reading) -> tuple[Cause, ...]:
         differing = [rule for rule in RULES if from_.switched([rule], to) != from_]
         alone = [[rule] for rule in differing if self._leads(a, b, from_, to, [rule])]
-        found = alone or [self._enough(a, b, from_, to, differing)]
-        return tuple(self._cause(a, b, from_, to, rules) for rules in found)
+        causes = alone or [self._enough(a, b, from_, to, differing)]
+        return tuple(self._cause(a, b, from_, to, rules) for rules in causes)
 
     def _leads(self, a: int, b: int, from_: Reading, to: Reading, rules: Sequence[str]) -> bool:
-        """Whether these rules suffice for the order under ``to``."""
+        """Return whether these rules suffice for the order under ``to``."""
         reached = self._difference(a, b, from_.switched(rules, to))
         wanted = self._difference(a, b, to)
         return reached is not None and wanted is not None and _sign(reached) == _sign(wanted)
@@ -429,8 +429,8 @@ class _Bench:
         )
 
     def _moves(self, at: int, from_: Reading, to: Reading) -> dict[str, float]:
-        """What each query adds to the change of the mean: n' (m' - m) is the sum of v' - v, where
-        a query that is in one of the means only has the value m in the other."""
+        """Return what each query adds to the change of the mean: n' (m' - m) is the sum of v' - v,
+        where a query that is in one of the means only has the value m in the other."""
         before, after = self._of(at, from_), self._of(at, to)
         mean = self._mean(at, from_) or 0.0
         return {
@@ -459,10 +459,10 @@ class _Bench:
         key = (at, *(getattr(rules, field) for fields in FIELDS.values() for field in fields))
         if key not in self._values:
             self._values[key] = self._under(at, rules)
-        found = self._values[key]
-        if isinstance(found, DataError):
-            raise found.with_traceback(None)
-        queries, values = found
+        value = self._values[key]
+        if isinstance(value, DataError):
+            raise value.with_traceback(None)
+        queries, values = value
         column = values[:, self._metrics.index(reading.metric)]
         return dict(zip(queries, column.tolist(), strict=True))
 

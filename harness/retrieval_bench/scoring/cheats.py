@@ -37,7 +37,7 @@ Wanted = Literal["at most", "the same as", "less than"]
 
 
 class Given(NamedTuple):
-    """What a scorer is called with."""
+    """Arguments of a scorer."""
 
     run: Run
     qrels: Qrels
@@ -66,7 +66,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a scorer made of a trial.
+    """Result of a scorer on a trial.
 
     Attributes:
         cheat: its name.
@@ -144,7 +144,7 @@ def try_scorer(scorer: Scorer, name: str) -> ScorerAudit:
 
 
 def trials() -> tuple[Trial, ...]:
-    """Those in which one value is held against another."""
+    """Return those in which one value is held against another."""
     base, worst = _ordinary(), _relevant_last()
     hard = sorted(base.run)[QUERIES // 2 :]
     half = Given(
@@ -323,7 +323,7 @@ def _repeated(scorer: Scorer, name: str) -> Outcome:
 
 
 def _unchanged(scorer: Scorer, name: str) -> Outcome:
-    """What is given must be the caller's afterwards as before."""
+    """Return what is given must be the caller's afterwards as before."""
     cheat, what = "the caller's data", "the run and the judgements after the call"
     given = _renamed(_ordinary())
     kept = deepcopy(given)
@@ -353,13 +353,13 @@ def _call(scorer: Scorer, name: str, given: Given, *, copied: bool = True) -> fl
 
     run, qrels = deepcopy(given) if copied else given
     with folder_kept(), foreign_code(failed):
-        found: Any = scorer(run, qrels)
-        if isinstance(found, Mapping):
-            return float(np.mean([float(value) for value in found.values()])) if found else 0.0
-        if not isinstance(found, str):
-            return float(found)
+        result: Any = scorer(run, qrels)
+        if isinstance(result, Mapping):
+            return float(np.mean([float(value) for value in result.values()])) if result else 0.0
+        if not isinstance(result, str):
+            return float(result)
     raise ConfigError(
-        f"{name} gave {type(found).__name__}",
+        f"{name} gave {type(result).__name__}",
         where="--scorer",
         accepted="a number, or a dictionary {query: number}",
         fix="return the mean, or a value for each query",

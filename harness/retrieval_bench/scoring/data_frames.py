@@ -12,7 +12,7 @@ the text of the query under ``query``, and beside ``docno`` numbers of its own u
 
 
 def advice(given: Any, name: str, *, judgements: bool = False) -> str:
-    """What to do with a data frame of pandas or polars; empty for anything else.
+    """Return what to do with a data frame of pandas or polars; empty for anything else.
 
     Args:
         given: one row for each document of each query.
@@ -22,7 +22,7 @@ def advice(given: Any, name: str, *, judgements: bool = False) -> str:
     pandas, polars = hasattr(given, "iterrows"), hasattr(given, "iter_rows")
     if not (hasattr(given, "columns") and (pandas or polars)):
         return "call its .to_pandas() first" if hasattr(given, "to_pandas") else ""
-    columns = {one.lower(): one for one in given.columns if isinstance(one, str)}
+    columns = {column.lower(): column for column in given.columns if isinstance(column, str)}
     query, document = _first(columns, _QUERY, "query"), _first(columns, _DOCUMENT, "doc")
     figure = _first(columns, _GRADE, "grade") if judgements else columns.get("score", "")
     frame, of = name, f'dict(zip(of["{document}"], of["{figure or "score"}"]))'
@@ -37,14 +37,14 @@ def advice(given: Any, name: str, *, judgements: bool = False) -> str:
     line = f'{{q: {of} for q, of in {frame}.groupby("{query}")}}'
     if polars:
         line = f'{{q: {of} for (q,), of in {frame}.group_by(["{query}"], maintain_order=True)}}'
-    unknown = [one for one in (query, document, figure or "score") if one not in given.columns]
+    unknown = [item for item in (query, document, figure or "score") if item not in given.columns]
     if unknown:
         return f"give {line}, with your columns in the place of {' and '.join(map(repr, unknown))}"
     return f"give {line}"
 
 
 def named(given: Any) -> str:
-    """What ``given`` is, with the names of its columns where it has such."""
+    """Return what ``given`` is, with the names of its columns where it has such."""
     kind = type(given)
     columns = list(given.columns) if hasattr(given, "columns") else []
     has = f" with the columns {', '.join(map(str, columns[:8]))}" if columns else ""
@@ -52,4 +52,4 @@ def named(given: Any) -> str:
 
 
 def _first(columns: dict[str, str], known: tuple[str, ...], otherwise: str) -> str:
-    return next((columns[one] for one in known if one in columns), otherwise)
+    return next((columns[item] for item in known if item in columns), otherwise)

@@ -138,7 +138,8 @@ def _with_text_ids(
 
 
 def _are_texts(ids: Iterable[Any]) -> bool:
-    """Whether all are texts; of many ways to ask, the one that takes least for each of them."""
+    """Return whether all are texts; of many ways to ask, the one that takes least for each of
+    them."""
     try:
         "".join(ids)
     except TypeError:
@@ -148,15 +149,15 @@ def _are_texts(ids: Iterable[Any]) -> bool:
 
 def _refuse_merged(ids: Iterable[Any], where: str) -> None:
     seen: dict[str, Any] = {}
-    for one in ids:
-        if (text := id_text(one, where)) in seen:
+    for item in ids:
+        if (text := id_text(item, where)) in seen:
             raise DataError(
-                f"the ids {seen[text]!r} and {one!r}",
+                f"the ids {seen[text]!r} and {item!r}",
                 where=where,
                 accepted="ids that are different as text: whole numbers become text",
                 fix="keep one of them",
             )
-        seen[text] = one
+        seen[text] = item
 
 
 def _grade(given: object, where: str) -> int:
@@ -178,7 +179,7 @@ def in_units(run: RunFile, unit_of: Mapping[str, str]) -> RunFile:
     """
     if not unit_of:
         return run
-    rankings = {query: _ranked_units(one, unit_of) for query, one in run.rankings.items()}
+    rankings = {query: _ranked_units(ranking, unit_of) for query, ranking in run.rankings.items()}
     dropped = sum(map(len, run.rankings.values())) - sum(map(len, rankings.values()))
     warnings = run.warnings
     if dropped:
@@ -213,7 +214,8 @@ def without_selves(run: RunFile) -> tuple[RunFile, list[str]]:
     """``run`` without hits that have the id of their query, and the queries that had one."""
     own = [query for query, ranking in run.rankings.items() if query in ranking.doc_ids]
     rankings = {
-        query: _others(one, query) if query in own else one for query, one in run.rankings.items()
+        query: _others(ranking, query) if query in own else ranking
+        for query, ranking in run.rankings.items()
     }
     repeated = {
         query: kept
@@ -245,7 +247,7 @@ def without_selves_in(run: RunGiven) -> tuple[RunGiven, list[str]]:
 def ids_apart(
     lists: Mapping[str, Sequence[str]], run: JudgedRun, known: Callable[[], Collection[str]]
 ) -> Apart | None:
-    """Whether the ids of a run are others than the known ones.
+    """Return whether the ids of a run are others than the known ones.
 
     Ids are looked at only where hardly any of the first hits is judged.
 

@@ -58,7 +58,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Possible(Documented):
-    """What these queries could say of two systems.
+    """Differences of two systems that these queries could show.
 
     Attributes:
         metric, a, b: by what; the two systems.
@@ -83,7 +83,7 @@ class Possible(Documented):
 
     @property
     def possible(self) -> bool:
-        """Whether a difference of this size is one that these queries could show."""
+        """Return whether a difference of this size is one that these queries could show."""
         return self.smallest is not None and abs(self.difference) >= self.smallest
 
 
@@ -105,7 +105,7 @@ class TableAudit(Documented):
 
 
 def audit_table(path: Path | str, spreads: Sequence[str] = ()) -> TableAudit:
-    """What the queries of a published table could show.
+    """Return what the queries of a published table could show.
 
     Args:
         path: CSV, or columns separated by tabs, with the header ``system,metric,mean,n``.
@@ -136,12 +136,12 @@ def _pairs(pairs: Sequence[tuple[Published, Published]], sd: float) -> Iterator[
     levels = _levels(p)
     smallest = _smallest(n, levels, sd).tolist()
     needed = _needed(np.abs(differences), levels, sd).tolist()
-    found = dict(zip(paired, zip(smallest, needed, strict=True), strict=True))
+    resolution = dict(zip(paired, zip(smallest, needed, strict=True), strict=True))
     for a, b in pairs:
-        least, queries = found.get((a, b), (None, math.inf))
+        least, queries = resolution.get((a, b), (None, math.inf))
         yield Possible(
             *(a.metric, a.system, b.system, b.mean - a.mean),
-            n=a.n if (a, b) in found else None,
+            n=a.n if (a, b) in resolution else None,
             sd=sd,
             smallest=least,
             needed=int(queries) if math.isfinite(queries) else None,
@@ -149,7 +149,8 @@ def _pairs(pairs: Sequence[tuple[Published, Published]], sd: float) -> Iterator[
 
 
 def _levels(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What Holm holds each p against: the smallest against a share of the level, and so on."""
+    """Return what Holm holds each p against: the smallest against a share of the level, and so
+    on."""
     rank = np.empty(len(p), dtype=np.int64)
     rank[np.argsort(p, kind="stable")] = np.arange(len(p))
     return np.asarray(ALPHA / (len(p) - rank))
@@ -223,9 +224,9 @@ def _read(path: Path) -> list[Published]:
         report = faults.of(path)
         lines = list(table(path, faults))
         if not lines or [cell.strip() for cell in lines[0][1]] != list(COLUMNS):
-            found = f"the header {','.join(lines[0][1])}" if lines else "no lines"
+            fault = f"the header {','.join(lines[0][1])}" if lines else "no lines"
             if not report.count:
-                report.error(None, found, ",".join(COLUMNS))
+                report.error(None, fault, ",".join(COLUMNS))
             return []
         rows = [row for number, cells in lines[1:] if (row := _row(cells, number, report))]
         seen: set[tuple[str, str]] = set()

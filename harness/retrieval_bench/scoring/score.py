@@ -107,17 +107,17 @@ def audit_runs(
     chosen = [convention(name) for name in conventions or CONVENTIONS]
     rankings = [read_rankings(path) for path in runs]
     known = truth()
-    rankings = [in_units(one.within(known.documents), known.unit_of) for one in rankings]
-    left = [left_of(one, known) for one in rankings]
-    rankings = [one for one, _ in left]
-    found = audit(rankings, known.judgements, chosen, k, unanswerable=known.unanswerable)
+    rankings = [in_units(ranking.within(known.documents), known.unit_of) for ranking in rankings]
+    left = [left_of(ranking, known) for ranking in rankings]
+    rankings = [ranking for ranking, _ in left]
+    audited = audit(rankings, known.judgements, chosen, k, unanswerable=known.unanswerable)
     apart = [
         f"{name}: {warning}"
-        for name, (run, told) in zip(found.systems, left, strict=True)
+        for name, (run, told) in zip(audited.systems, left, strict=True)
         for lists in [{query: of.doc_ids for query, of in run.rankings.items()}]
         for warning in (*id_warnings(lists, known), *told, *data_warnings(known, lists))
     ]
-    return replace(found, warnings=(*known.origins, *apart, *found.warnings))
+    return replace(audited, warnings=(*known.origins, *apart, *audited.warnings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class ReaderScores(Documented):
 
 @dataclass(frozen=True, slots=True)
 class ReaderDetails(Documented):
-    """What ``score reader --format json`` prints.
+    """Document of ``score reader --format json``.
 
     Attributes:
         scores: of a file of answers.

@@ -56,7 +56,7 @@ _COMPETITION = "scienceqa"
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What a run is judged by.
+    """Judgements that a run is scored by.
 
     Attributes:
         name: of the file or dataset, for people.
@@ -120,7 +120,7 @@ class Truth:
         *,
         self_hits: str | None = None,
     ) -> Truth:
-        """As :meth:`of`; what is there to be judged by must judge something.
+        """Return it as :meth:`of`; what is there to be judged by must judge something.
 
         Raises:
             DataError: a dataset where nothing is judged.
@@ -138,11 +138,11 @@ class Truth:
 
     @property
     def origins(self) -> list[str]:
-        """What is to be known of where the judgements come from."""
+        """Return what is to be known of where the judgements come from."""
         return [] if self.dataset is None else origins(self.dataset)
 
     def matches(self, query_ids: Collection[str]) -> int:
-        """How many of ``query_ids`` are judged, or known to have no answer."""
+        """Return how many of ``query_ids`` are judged, or known to have no answer."""
         known = {*self.judgements.qrels, *self.unanswerable}
         return sum(query_id in known for query_id in query_ids)
 
@@ -154,7 +154,7 @@ class Truth:
 
 
 def is_folder(source: object) -> TypeGuard[str | Path]:
-    """Whether judgements are named by a folder, which is a dataset."""
+    """Return whether judgements are named by a folder, which is a dataset."""
     return isinstance(source, str | Path) and Path(source).expanduser().is_dir()
 
 
@@ -181,7 +181,7 @@ class ScoreCard(Documented):
 
     @property
     def why_nothing(self) -> str:
-        """Why nothing could be judged; empty where something was."""
+        """Return why nothing could be judged; empty where something was."""
         if not self.matched:
             return "the judgements know no query of the run"
         if says(self.scored.warnings, Code.UNKNOWN_IDS):
@@ -196,7 +196,7 @@ class ScoreCard(Documented):
 
 @dataclass(frozen=True, slots=True)
 class ScoreDetails(Documented):
-    """What ``score run --format json`` prints.
+    """Document of ``score run --format json``.
 
     Attributes:
         card: one run, scored.
@@ -302,7 +302,7 @@ def left_of(run: RunFile, truth: Truth) -> tuple[RunFile, list[str]]:
 
 
 def data_warnings(truth: Truth, lists: Mapping[str, Sequence[str]]) -> list[str]:
-    """What a measured run with these lists would warn of: empty lists, queries that find
+    """Return what a measured run with these lists would warn of: empty lists, queries that find
     themselves, and hits outside of filters.
 
     Args:

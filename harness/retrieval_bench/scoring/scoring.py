@@ -34,7 +34,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Which queries there are.
+    """Numbers of queries.
 
     Attributes:
         evaluated: those in every mean.
@@ -109,8 +109,8 @@ class Answers:
         return (self.lists if self.lists is not None else self.scores or {}).keys()
 
     def under(self, ties: Ties) -> Answers:
-        """As a convention with this rule for ties reads them: where it takes lists as they are,
-        scores become lists, equal ones in the order given.
+        """Return it as a convention with this rule for ties reads them: where it takes lists as
+        they are, scores become lists, equal ones in the order given.
 
         Raises:
             DataError: a score that is no finite number.
@@ -122,7 +122,8 @@ class Answers:
         return Answers(lists=lists, tie_rule=self.tie_rule)
 
     def read_by(self, convention: Convention) -> Answers:
-        """As ``convention`` reads them: its rule for ties, and for repeated documents of a list.
+        """Return it as ``convention`` reads them: its rule for ties, and for repeated documents of
+        a list.
 
         Raises:
             DataError: a score that is no finite number.
@@ -208,7 +209,7 @@ def values_of(
 
 
 class _Queries:
-    """Which queries there are, and which of them count."""
+    """Queries, and which of them count."""
 
     def __init__(
         self,
@@ -277,7 +278,7 @@ def _check_repetitions(answers: Answers, convention: Convention, query_ids: Sequ
 
 
 def _first_places(doc_ids: Sequence[str]) -> dict[str, int]:
-    """Where each document of a list stands first, in the order of the list."""
+    """Return where each document of a list stands first, in the order of the list."""
     places: dict[str, int] = {}
     for place, doc_id in enumerate(doc_ids):
         places.setdefault(doc_id, place)
@@ -337,8 +338,8 @@ def _warnings(
             "left out": "in no mean, as "
             + (f"{convention.name} has it" if _by_rule(convention) else "asked for"),
         }[convention.missing]
-        told = f"{counted(counts.missing, 'query')} to score not in the run: {effect}"
-        warnings.append(f"{told} ({_named(queries.missing)})")
+        message = f"{counted(counts.missing, 'query')} to score not in the run: {effect}"
+        warnings.append(f"{message} ({_named(queries.missing)})")
     if run.judged.repeated.any():
         n = len(np.unique(run.judged.row[run.judged.repeated]))
         warnings.append(
@@ -346,8 +347,8 @@ def _warnings(
             "may be above 1"
         )
     if unknown:
-        told = f"{counted(len(unknown), 'query')} of the run unknown, not scored"
-        warnings.append(f"{told}: {_named(unknown)}")
+        message = f"{counted(len(unknown), 'query')} of the run unknown, not scored"
+        warnings.append(f"{message}: {_named(unknown)}")
     has_judgements = run.count(run.ideal.row) > 0
     without = int(np.count_nonzero((run.n_relevant() == 0) & has_judgements))
     if without:
@@ -358,7 +359,7 @@ def _warnings(
 
 
 def _by_rule(convention: Convention) -> bool:
-    """Whether the convention itself says what a missing query counts."""
+    """Return whether the convention itself says what a missing query counts."""
     return CONVENTIONS[convention.name].missing == convention.missing
 
 

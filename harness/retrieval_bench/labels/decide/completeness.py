@@ -27,7 +27,7 @@ RELEVANT = 1
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What one system brings into a pool.
+    """Share of one system in a pool.
 
     Attributes:
         system: its name.
@@ -76,17 +76,17 @@ class Completeness(Documented):
 
     @property
     def share_judged(self) -> float:
-        """Of the pairs; 1 of none."""
+        """Return the judged share of the pairs; 1 of none."""
         return self.judged / self.pairs if self.pairs else 1.0
 
     @property
     def share_found(self) -> float | None:
-        """Of the relevant documents of finished queries, at most."""
+        """Return the share of the relevant documents of finished queries, at most."""
         return None if not self.estimated else min(1.0, self.relevant_finished / self.estimated)
 
 
 def completeness(pool: Pool, grades: Mapping[Pair, Settled]) -> Completeness:
-    """Of ``pool``, judged by ``grades``."""
+    """Return the completeness of ``pool``, judged by ``grades``."""
     pairs = pool.pairs
     finders: Counter[Pair] = Counter()
     of_systems = {
@@ -126,14 +126,14 @@ def completeness(pool: Pool, grades: Mapping[Pair, Settled]) -> Completeness:
 
 
 def _estimated(caught: Sequence[Sequence[bool]]) -> float | None:
-    """How many there are, of which systems caught each that was caught."""
+    """Return how many there are, of which systems caught each that was caught."""
     if not caught:
         return None
     systems = len(caught[0])
     if systems == 2:
-        first = sum(one[0] for one in caught)
-        second = sum(one[1] for one in caught)
-        both = sum(all(one) for one in caught)
+        first = sum(item[0] for item in caught)
+        second = sum(item[1] for item in caught)
+        both = sum(all(item) for item in caught)
         return (first + 1) * (second + 1) / (both + 1) - 1 if both else None
     times = Counter(map(sum, caught))
     once, twice = times[1], times[2]

@@ -1,5 +1,5 @@
-"""Which system is better on the queries of a pool: what those judged so far say of each pair of
-systems, in words that hold whenever one looks, and how many more it may take.
+"""Decision which system is better on the queries of a pool: what those judged so far say of each
+pair of systems, in words that hold whenever one looks, and how many more it may take.
 
 What is meant is the mean over these very queries; :mod:`.population` speaks of queries like these.
 Queries count in the order in which they were drawn (:mod:`.draws`), as far as all of their
@@ -106,7 +106,7 @@ class Decision(Documented):
 
     @property
     def done(self) -> bool:
-        """Whether every pair has a verdict."""
+        """Return whether every pair has a verdict."""
         return all(not pair.verdict.open for pair in self.pairs)
 
     @property
@@ -126,8 +126,8 @@ class Decision(Documented):
 
 
 def decide(pool: Pool, grades: Mapping[Pair, Settled], *, futures: bool = True) -> Decision:
-    """What ``grades`` of its pairs say of the systems of ``pool``; those of other documents change
-    no value: whoever could add some later could move what was drawn already.
+    """Return what ``grades`` of its pairs say of the systems of ``pool``; those of other documents
+    change no value: whoever could add some later could move what was drawn already.
 
     Args:
         futures: also tell how many more queries it may take, which takes a moment.
@@ -148,7 +148,7 @@ def decide(pool: Pool, grades: Mapping[Pair, Settled], *, futures: bool = True) 
     if not pairs:
         return Decision(**facts, pairs=())
     betting = state.betting()
-    found = verdicts(betting)
+    decided_pairs = verdicts(betting)
     exact = state.n == len(state.order)
     ends = state.intervals()
     more = state.futures(betting) if futures and not exact else [None] * len(pairs)
@@ -156,11 +156,11 @@ def decide(pool: Pool, grades: Mapping[Pair, Settled], *, futures: bool = True) 
         Decided(
             a,
             b,
-            found[at],
+            decided_pairs[at],
             float(np.clip(state.estimate(at), *ends[at])) if exact or state.n else None,
             None if not exact and not state.n else (float(ends[at, 0]), float(ends[at, 1])),
             exact,
-            more[at] if found[at].open else None,
+            more[at] if decided_pairs[at].open else None,
         )
         for at, (a, b) in enumerate(pairs)
     )
@@ -209,7 +209,7 @@ class _Judged:
         open_ = [at for at, place in enumerate(order) if not done[place]]
         n = open_[0] if open_ else len(order)
         pooled = set(pool.pairs)
-        inside = {pair: one for pair, one in grades.items() if pair in pooled}
+        inside = {pair: grade for pair, grade in grades.items() if pair in pooled}
         counting = {ids[at] for at in (*np.flatnonzero(known), *order[:n])}
         values = values_by_grades(metric, lists, ids, inside, counting)
         pairs = list(combinations(range(len(lists)), 2))
@@ -243,7 +243,7 @@ class _Judged:
         ratio_high = (high[:, drawn] / self.chances[drawn]).max(axis=1, initial=0.0)
         left = self.chances[self.order].sum()
         left_low, left_high = low[:, self.order].sum(axis=1), high[:, self.order].sum(axis=1)
-        found = []
+        draws = []
         for at, place in enumerate(order, start=1):
             chance = np.full(len(low), self.chances[place] / left)
             bottom, top = ratio_low * left, ratio_high * left
@@ -251,8 +251,8 @@ class _Judged:
             left_low, left_high = left_low - low[:, place], left_high - high[:, place]
             if at == len(self.order):  # nothing is left: no rounding error either
                 left_low, left_high = np.zeros_like(left_low), np.zeros_like(left_high)
-            found.append(Draw(chance, bottom, top, left_low, left_high))
-        return found
+            draws.append(Draw(chance, bottom, top, left_low, left_high))
+        return draws
 
     def betting(self) -> Betting:
         """The bets after all queries that count."""
@@ -277,7 +277,7 @@ class _Judged:
         return np.asarray(self.differences[:, self.free].sum(axis=1))
 
     def estimate(self, pair: int) -> float:
-        """Of the mean over all queries."""
+        """Return the estimate of the mean over all queries."""
         return estimate(self.differences[pair], self.chances, self.order, self.n)
 
     def intervals(self) -> Floats:
@@ -295,8 +295,8 @@ class _Judged:
         )
 
     def futures(self, betting: Betting) -> Sequence[tuple[int, int, int] | None]:
-        """How many more queries each open pair may take: the order goes on as it was drawn, and
-        each difference is the share of its bound that a query judged so far had, drawn anew.
+        """Return how many more queries each open pair may take: the order goes on as it was drawn,
+        and each difference is the share of its bound that a query judged so far had, drawn anew.
 
         How often which share comes is not known: each future has weights of its own (Rubin's
         Bayesian bootstrap), in which one query without a difference is added to those seen.
@@ -341,8 +341,8 @@ class _Judged:
 
 
 def _size(decision: Decision, pair: Decided) -> str:
-    """How large a difference is: before all is judged only its interval, for whoever stops as soon
-    as it leaves 0 stops at a large estimate."""
+    """Return how large a difference is: before all is judged only its interval, for whoever stops
+    as soon as it leaves 0 stops at a large estimate."""
     if pair.ci95 is None:
         return "whatever else is judged"
     if pair.exact:
@@ -351,14 +351,14 @@ def _size(decision: Decision, pair: Decided) -> str:
 
 
 def between(ends: tuple[float, float]) -> str:
-    """How large a difference is, such as "0.006 to 0.160"."""
+    """Return how large a difference is, such as "0.006 to 0.160"."""
     small, large = sorted(abs(end) for end in ends)
     return f"{small:.3f} to {large:.3f}"
 
 
 def sentence(decision: Decision, pair: Decided) -> str:
-    """What is shown of a pair on these very questions, in words; that the mean of one is higher,
-    never that it is better."""
+    """Return what is shown of a pair on these very questions, in words; that the mean of one is
+    higher, never that it is better."""
     those = f"On these {counted(decision.queries, 'question')} themselves"
     if pair.exact and not pair.difference:
         return f"{those} {pair.a} and {pair.b} score the same."
@@ -373,7 +373,7 @@ def sentence(decision: Decision, pair: Decided) -> str:
 
 
 def _more(decision: Decision, pair: Decided) -> str:
-    """How many more queries of the pool it may take, where that is worked out."""
+    """Return how many more queries of the pool it may take, where that is worked out."""
     if decision.target is not Target.SPLIT:
         return ""
     if pair.more is None:

@@ -1,4 +1,4 @@
-"""Which query is judged next: those whose lists differ most come first, with known chances.
+"""Order in which queries are judged: those whose lists differ most come first, with known chances.
 
 What a difference of two systems on one query can be at most is known before anything is judged: of
 two lists that hold the same documents in the same places nothing, of lists that share nothing up
@@ -34,11 +34,11 @@ def all_bounds(
         lists: of each system, by query; a query that it lacks has an empty list.
     """
     pairs = list(combinations(lists, 2))
-    found = np.zeros((len(pairs), len(query_ids), 2))
+    both_bounds = np.zeros((len(pairs), len(query_ids), 2))
     for at, (a, b) in enumerate(pairs):
         for query, query_id in enumerate(query_ids):
-            found[at, query] = bounds(metric, a.get(query_id, ()), b.get(query_id, ()))
-    return found
+            both_bounds[at, query] = bounds(metric, a.get(query_id, ()), b.get(query_id, ()))
+    return both_bounds
 
 
 def weights(limits: Floats) -> Floats:

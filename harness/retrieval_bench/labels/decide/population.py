@@ -1,4 +1,5 @@
-"""Which system is better on questions like those of a pool: the first that ``label status`` says.
+"""Decision which system is better on questions like those of a pool: the first that ``label
+status`` says.
 
 The questions of a pool are taken for a random sample of those that users ask. As long as labels are
 missing, they are looked at in the plain random order in which they were drawn, and each look is a
@@ -56,13 +57,13 @@ class PopulationPair(Documented):
 
     @property
     def decided(self) -> bool:
-        """Whether something is shown."""
+        """Return whether something is shown."""
         return self.delta.verdict in (Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT)
 
 
 @dataclass(frozen=True, slots=True)
 class Population(Documented):
-    """What is shown of questions like those of a pool.
+    """Verdicts on questions like those of a pool.
 
     Attributes:
         complete: whether every question on which systems can differ is judged.
@@ -80,20 +81,21 @@ class Population(Documented):
 
     @property
     def done(self) -> bool:
-        """Whether every pair has a verdict."""
+        """Return whether every pair has a verdict."""
         return all(pair.decided for pair in self.pairs)
 
     @property
     def beyond(self) -> int | None:
-        """Of the pair that takes the most; None where that cannot be told of one."""
+        """Return the questions of the pair that takes the most; None where that cannot be told of
+        one."""
         needed = [pair.beyond for pair in self.pairs if not pair.decided]
         known = [n for n in needed if n is not None]
         return max(known, default=0) if len(known) == len(needed) else None
 
 
 def of_population(pool: Pool, grades: Mapping[Pair, Settled]) -> Population | None:
-    """What ``grades`` say of questions like those of ``pool``; None where they cannot: the pool was
-    drawn with unequal chances, and is not complete.
+    """Return what ``grades`` say of questions like those of ``pool``; None where they cannot: the
+    pool was drawn with unequal chances, and is not complete.
 
     Before it is complete, grades of documents outside of the pool count for nothing: whoever could
     add some later could move what was drawn already. Then they count, as in ``compare``.
@@ -102,8 +104,10 @@ def of_population(pool: Pool, grades: Mapping[Pair, Settled]) -> Population | No
     pairs = list(combinations(range(len(pool.systems)), 2))
     if not open_:
         deltas = _as_compared(pool, grades, pairs) if pairs else []
-        found = [PopulationPair(delta, _beyond(delta, len(pool.queries))) for delta in deltas]
-        return Population(True, len(pool.queries), 0, tuple(found))
+        population_pairs = [
+            PopulationPair(delta, _beyond(delta, len(pool.queries))) for delta in deltas
+        ]
+        return Population(True, len(pool.queries), 0, tuple(population_pairs))
     if pool.target is not Target.POPULATION:
         return None
     left = sum(Pair(query.id, doc) not in grades for query in open_ for doc in query.documents)
@@ -114,7 +118,7 @@ def of_population(pool: Pool, grades: Mapping[Pair, Settled]) -> Population | No
 def _as_compared(
     pool: Pool, grades: Mapping[Pair, Settled], pairs: Sequence[tuple[int, int]]
 ) -> list[Delta]:
-    """By the function of ``compare``, of all questions."""
+    """Compare by the function of ``compare``, of all questions."""
     return _judge(pool, grades, pool.queries).judged(pairs, _rules(pool, pairs))
 
 
@@ -125,11 +129,13 @@ def _rules(pool: Pool, pairs: Sequence[tuple[int, int]]) -> Rules:
 def _judge(
     pool: Pool, grades: Mapping[Pair, Settled], queries: Collection[PooledQuery]
 ) -> PairJudge:
-    """What ``compare`` would judge by, had it these questions."""
+    """Return what ``compare`` would judge by, had it these questions."""
     (metric,) = parse_metrics([pool.metric])
     ids = sorted(query.id for query in queries)  # as compare has them
     values = values_by_grades(metric, _lists(pool), ids, grades, set(ids))
-    relevant = any(one.grade >= RELEVANT for pair, one in grades.items() if pair.query_id in ids)
+    relevant = any(
+        grade.grade >= RELEVANT for pair, grade in grades.items() if pair.query_id in ids
+    )
     may_be = not all(finished(query, grades) for query in queries)
     return PairJudge(
         pool.dataset,
@@ -147,7 +153,7 @@ def _so_far(
     pairs: Sequence[tuple[int, int]],
     drawn: Sequence[PooledQuery],
 ) -> list[PopulationPair]:
-    """By bets on ``drawn``, one after the other."""
+    """Decide by bets on ``drawn``, one after the other."""
     (metric,) = parse_metrics([pool.metric])
     names = [(pool.systems[i], pool.systems[j]) for i, j in pairs]
     if not pairs:
@@ -157,7 +163,7 @@ def _so_far(
         return [PopulationPair(replace(nothing, a=a, b=b), None) for a, b in names]
     ids = [query.id for query in drawn]
     pooled = set(pool.pairs)
-    inside = {pair: one for pair, one in grades.items() if pair in pooled}
+    inside = {pair: grade for pair, grade in grades.items() if pair in pooled}
     deltas = deltas_in_order(
         pool.systems,
         values_by_grades(metric, _lists(pool), ids, inside, set(ids)),
@@ -175,8 +181,8 @@ def _so_far(
     if len(drawn) >= FEW:  # what the test of all labels takes, if others are like these
         tests = _judge(pool, inside, drawn).judged(pairs, _rules(pool, pairs))
         beyond = [_beyond(test, len(pool.queries)) for test in tests]
-    found = map(PopulationPair, shown, beyond)
-    return [replace(pair, beyond=0) if pair.decided else pair for pair in found]
+    population_pairs = map(PopulationPair, shown, beyond)
+    return [replace(pair, beyond=0) if pair.decided else pair for pair in population_pairs]
 
 
 def _beyond(delta: Delta, queries: int) -> int | None:
@@ -200,7 +206,7 @@ def _answered(pool: Pool, query_ids: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def sentence(pool: Pool, population: Population, pair: PopulationPair) -> str:
-    """What is shown of a pair on questions like those of the pool, in words."""
+    """Return what is shown of a pair on questions like those of the pool, in words."""
     delta = pair.delta
     better, worse = (delta.b, delta.a) if delta.verdict is Verdict.BETTER else (delta.a, delta.b)
     if delta.verdict in (Verdict.BETTER, Verdict.WORSE):
@@ -221,7 +227,7 @@ def sentence(pool: Pool, population: Population, pair: PopulationPair) -> str:
 
 
 def what_it_takes(population: Population, beyond: int | None) -> str:
-    """How many labels are left in the pool, and how many questions it takes beyond it."""
+    """Return how many labels are left in the pool, and how many questions it takes beyond it."""
     questions = counted(beyond or 0, "further question")
     if population.complete:
         left = "No label is left in the pool"

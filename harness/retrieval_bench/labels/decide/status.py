@@ -1,4 +1,4 @@
-"""Where a labelling stands: how much is judged, by whom, how far they agree, and what it shows."""
+"""State of a labelling: how much is judged, by whom, how far they agree, and what it shows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from retrieval_bench.stats.agreement import Agreement, cohen_kappa
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """How far two judges agree.
+    """Agreement of two judges.
 
     Attributes:
         judges: their names.
@@ -52,7 +52,7 @@ class ShownPool(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Status(Documented):
-    """Where a labelling stands.
+    """State of a labelling.
 
     Attributes:
         pool: what is judged.
@@ -81,12 +81,12 @@ class Status(Documented):
 
     @property
     def done(self) -> bool:
-        """Whether every pair has a verdict, of what is said first."""
+        """Return whether every pair has a verdict, of what is said first."""
         return self.decision.done if self.population is None else self.population.done
 
     @property
     def shown_pool(self) -> ShownPool:
-        """What is judged, without its queries and documents."""
+        """Return what is judged, without its queries and documents."""
         return ShownPool(self.pool)
 
 
@@ -109,7 +109,7 @@ class Pooled(Documented):
 
 @dataclass(frozen=True, slots=True)
 class LabelStatus(Documented):
-    """Where a labelling stands.
+    """State of a labelling.
 
     Attributes:
         status: all of it.
@@ -123,7 +123,7 @@ class LabelStatus(Documented):
 
 
 def status(store: Store) -> Status:
-    """Where the labelling in ``store`` stands.
+    """Return where the labelling in ``store`` stands.
 
     Raises:
         ConfigError: there is no pool in it.
@@ -150,7 +150,7 @@ def _agreements(labels: Sequence[Label]) -> list[Agreed]:
     for label in labels:
         if label.grade is not None and label.grade in GRADES:
             of_judges.setdefault(label.who, {})[label.pair] = label.grade
-    found = []
+    agreements = []
     for (first, a), (second, b) in combinations(of_judges.items(), 2):
         pairs: dict[str, list[tuple[int, int]]] = {}
         for pair in a:
@@ -159,5 +159,5 @@ def _agreements(labels: Sequence[Label]) -> list[Agreed]:
         if pairs:
             kappa = cohen_kappa(pairs, len(GRADES))
             weighted = cohen_kappa(pairs, len(GRADES), weighted=True)
-            found.append(Agreed((first, second), kappa, weighted))
-    return found
+            agreements.append(Agreed((first, second), kappa, weighted))
+    return agreements

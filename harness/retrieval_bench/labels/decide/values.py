@@ -13,7 +13,7 @@ from retrieval_bench.stats.intervals import Floats
 
 
 def finished(query: PooledQuery, grades: Mapping[Pair, Settled]) -> bool:
-    """Whether all of its documents have a grade."""
+    """Return whether all of its documents have a grade."""
     return all(Pair(query.id, doc) in grades for doc in query.documents)
 
 

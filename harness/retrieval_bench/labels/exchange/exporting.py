@@ -20,7 +20,7 @@ from retrieval_bench.labels.store import Store
 
 @dataclass(frozen=True, slots=True)
 class ExportedLabels(Documented):
-    """What was written.
+    """Files that were written.
 
     Attributes:
         exported: the dataset in the format.
@@ -72,8 +72,8 @@ def export_labels(
     begun = {pair.query_id for pair in grades} & pooled - finished
     held, gone = _held(dataset, grades)
     kept = {
-        pair: one
-        for pair, one in held.items()
+        pair: judgement
+        for pair, judgement in held.items()
         if partly or pair.query_id in finished or pair.query_id not in pooled
     }
     if not kept:
@@ -85,8 +85,8 @@ def export_labels(
             fix="judge some: retrieval-bench label start",
         )
     qrels: dict[str, dict[str, int]] = {}
-    for pair, one in kept.items():
-        qrels.setdefault(pair.query_id, {})[pair.doc_id] = one.grade
+    for pair, judgement in kept.items():
+        qrels.setdefault(pair.query_id, {})[pair.doc_id] = judgement.grade
     whose, drawn_from = Whose.of(kept.values()), _drawn_from(pool, finished)
     described: dict[str, Any] = {"judges": whose.as_dict()}
     if drawn_from is not None:
@@ -98,7 +98,8 @@ def export_labels(
 
 
 def _of_these_texts(labels: Sequence[Label], dataset: Dataset) -> list[Label]:
-    """Those of the texts that the dataset has now, and those whose query or document is gone."""
+    """Return those of the texts that the dataset has now, and those whose query or document is
+    gone."""
     if dataset.documents is None:
         return list(labels)
     queries = {query.id: query.text for query in dataset.queries}
@@ -122,12 +123,13 @@ def _held(dataset: Dataset, grades: Mapping[Pair, Settled]) -> tuple[dict[Pair, 
     elif dataset.unit_of:
         documents = set(dataset.unit_of.values())
     else:
-        documents = {one.id for one in dataset.documents}
+        documents = {document.id for document in dataset.documents}
     kept = {p: g for p, g in grades.items() if p.query_id in queries and p.doc_id in documents}
     return kept, len(grades) - len(kept)
 
 
 def _drawn_from(pool: Pool, finished: Collection[str]) -> int | None:
-    """How many queries of which some are not finished, so that means over the others differ."""
+    """Return how many queries of which some are not finished, so that means over the others
+    differ."""
     drawn = len(finished) < len(pool.queries) and len(pool.systems) > 1
     return len(pool.queries) if drawn else None

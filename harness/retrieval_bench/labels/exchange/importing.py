@@ -133,7 +133,7 @@ def import_labels(
 
 @dataclass(slots=True)
 class _Missing:
-    """What the dataset does not have."""
+    """Ids that the dataset does not have."""
 
     queries: int = 0
     documents: int = 0
@@ -155,7 +155,7 @@ class _Missing:
 def _matched(
     read: Read, dataset: Dataset, pool: Pool, path: Path, whose: tuple[str, Kind]
 ) -> tuple[list[Label], _Missing]:
-    """As labels on the queries and documents of ``dataset``."""
+    """Return it as labels on the queries and documents of ``dataset``."""
     _check_grades(read.judgements, path)
     missing = _Missing()
     queries = {query.id: query for query in dataset.queries}
@@ -164,21 +164,24 @@ def _matched(
         by_text.setdefault(folded(query.text), []).append(query.id)
     ids = _ids(dataset) | set(pool.documents)
     passages = {doc: folded(text) for doc, text in read.passages.items() if doc not in ids}
-    found = holders(dataset.documents or (), {text for text in passages.values() if text})
+    in_documents = holders(dataset.documents or (), {text for text in passages.values() if text})
     unit_of = dataset.unit_of
     graded: dict[Pair, int] = {}
-    for one in read.judgements:
-        text = folded(read.texts.get(one.query_id, one.query_id))
-        asked = [one.query_id] if one.query_id in queries else by_text.get(text, [])
+    for judgement in read.judgements:
+        text = folded(read.texts.get(judgement.query_id, judgement.query_id))
+        asked = [judgement.query_id] if judgement.query_id in queries else by_text.get(text, [])
         if not asked:
-            missing.query(one.query_id)
+            missing.query(judgement.query_id)
             continue
-        held = [unit_of.get(doc, doc) for doc in found.get(passages.get(one.doc_id, ""), ())]
-        documents = [one.doc_id] if one.doc_id in ids else held
+        held = [
+            unit_of.get(doc, doc)
+            for doc in in_documents.get(passages.get(judgement.doc_id, ""), ())
+        ]
+        documents = [judgement.doc_id] if judgement.doc_id in ids else held
         if not documents:
-            missing.document(read.passages.get(one.doc_id, one.doc_id)[:80])
+            missing.document(read.passages.get(judgement.doc_id, judgement.doc_id)[:80])
         for pair in (Pair(query_id, doc_id) for query_id in asked for doc_id in documents):
-            graded[pair] = max(one.grade, graded.get(pair, 0))
+            graded[pair] = max(judgement.grade, graded.get(pair, 0))
     texts = _texts(dataset, pool, {pair.doc_id for pair in graded})
     who, kind = whose
     return [
@@ -195,12 +198,12 @@ def _matched(
 
 
 def _own(labels: Iterable[Label], dataset: Dataset, pool: Pool) -> tuple[list[Label], _Missing]:
-    """Those of the offline page that are on queries and documents of ``dataset``."""
+    """Return those of the offline page that are on queries and documents of ``dataset``."""
     missing, kept = _Missing(), list[Label]()
     queries = {query.id: query.text for query in dataset.queries}
     ids, pooled = _ids(dataset) | set(pool.documents), pool.digests()
     labels = list(labels)
-    texts = _texts(dataset, pool, {one.pair.doc_id for one in labels} & ids)
+    texts = _texts(dataset, pool, {label.pair.doc_id for label in labels} & ids)
     for label in labels:
         query_id, doc_id = label.pair
         if query_id not in queries:
@@ -264,27 +267,27 @@ def _kept(
 
 
 def _check_grades(judgements: Iterable[Judgement], path: Path) -> None:
-    wrong = [one for one in judgements if one.grade not in GRADES]
+    wrong = [judgement for judgement in judgements if judgement.grade not in GRADES]
     if wrong:
         raise DataError(
             f"{counted(len(wrong), 'grade')} out of range",
             where=str(path),
             accepted=f"{GRADES[0]} to {GRADES[-1]}",
             fix="map them to these grades first",
-            faults=[f"{one.query_id} {one.doc_id}: {one.grade}" for one in wrong[:_SHOWN]],
+            faults=[f"{item.query_id} {item.doc_id}: {item.grade}" for item in wrong[:_SHOWN]],
         )
 
 
 def _ids(dataset: Dataset) -> set[str]:
     if dataset.unit_of:
         return set(dataset.unit_of.values())
-    return {one.id for one in dataset.documents or ()}
+    return {document.id for document in dataset.documents or ()}
 
 
 def _texts(dataset: Dataset, pool: Pool, wanted: set[str]) -> dict[str, Document]:
     """The documents as judges read them: those of the pool as they are there."""
-    found = {doc_id: pool.documents[doc_id] for doc_id in wanted if doc_id in pool.documents}
-    return {**texts_of(dataset, wanted - found.keys()), **found}
+    documents = {doc_id: pool.documents[doc_id] for doc_id in wanted if doc_id in pool.documents}
+    return {**texts_of(dataset, wanted - documents.keys()), **documents}
 
 
 def recognised(path: Path) -> str:
@@ -330,10 +333,14 @@ def _rows(name: str) -> Callable[[Path], Read]:
     def read(path: Path) -> Read:
         with reporting("the file of judgements", path) as faults:
             source = FORMATS[name].open_source(Files(None, None, path), Columns(), faults)
-            judged = [one for _, one in source.judgements.read(faults)] if source.judgements else []
-            texts = {one.id: one.text for _, one in source.queries.read(faults)}
+            judged = (
+                [judgement for _, judgement in source.judgements.read(faults)]
+                if source.judgements
+                else []
+            )
+            texts = {query.id: query.text for _, query in source.queries.read(faults)}
         passages = source.documents.read(Faults()) if source.documents else ()
-        return Read(tuple(judged), texts, {one.id: one.text for _, one in passages})
+        return Read(tuple(judged), texts, {document.id: document.text for _, document in passages})
 
     return read
 

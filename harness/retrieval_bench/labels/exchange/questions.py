@@ -97,15 +97,15 @@ def known_items(
     for place in wanted:
         if len(queries) == n:
             break
-        one = texts[int(place)]
-        question = _question(ask, function, one)
+        text = texts[int(place)]
+        question = _question(ask, function, text)
         if question is None or folded(question) in seen:
             passed += 1
             continue
         seen.add(folded(question))
-        metadata = {"origin": KNOWN_ITEM, "copied": round(copied(question, one), 3)}
+        metadata = {"origin": KNOWN_ITEM, "copied": round(copied(question, text), 3)}
         queries.append(Query(f"known-{len(queries) + 1}", question, metadata=metadata))
-        qrels[queries[-1].id] = {dataset.unit_of.get(one.id, one.id): 1}
+        qrels[queries[-1].id] = {dataset.unit_of.get(text.id, text.id): 1}
     if not queries:
         raise ConfigError(
             f"{function!r} gave no question for any of {passed:,} documents",
@@ -168,25 +168,25 @@ def _check(n: int) -> None:
 
 def _at(corpus: Iterable[Document], wanted: Iterable[Any]) -> dict[int, Document]:
     places = {int(place) for place in wanted}
-    return {at: one for at, one in enumerate(corpus) if at in places}
+    return {at: document for at, document in enumerate(corpus) if at in places}
 
 
-def _question(ask: Callable[[Document], Any], name: str, one: Document) -> str | None:
+def _question(ask: Callable[[Document], Any], name: str, document: Document) -> str | None:
     def failed(problem: BaseException) -> PluginError:
         return PluginError(
             f"{name!r} failed with {message_of(problem)}",
-            where=f"document {one.id!r}, {innermost(problem)}",
+            where=f"document {document.id!r}, {innermost(problem)}",
             accepted="a function of a document that gives a question, or None",
         )
 
     with folder_kept(), foreign_code(failed):
-        given = ask(one)
+        given = ask(document)
     if given is None or (isinstance(given, str) and not given.strip()):
         return None
     if not isinstance(given, str):
         raise PluginError(
             f"{name!r} gave {type(given).__name__}",
-            where=f"document {one.id!r}",
+            where=f"document {document.id!r}",
             accepted="the question as text, or None to pass the document over",
         )
     return given.strip()
@@ -228,7 +228,7 @@ def _strata(counts: Mapping[str, int]) -> list[list[str]]:
 
 
 def _shares(n: int, sizes: Sequence[int]) -> list[int]:
-    """How many of each stratum: as even as its size allows."""
+    """Return how many of each stratum: as even as its size allows."""
     shares = [0] * len(sizes)
     for _ in range(min(n, sum(sizes))):
         open_ = [at for at, size in enumerate(sizes) if shares[at] < size]

@@ -52,7 +52,7 @@ class Question:
 
     @property
     def pair(self) -> Pair:
-        """What is judged."""
+        """Return what is judged."""
         return Pair(self.query.id, self.document.id)
 
 
@@ -101,7 +101,7 @@ class Judging:
         return self._current().pool
 
     def next(self, who: str) -> Question | None:
-        """What ``who`` is asked next; None where nothing is left for them.
+        """Return what ``who`` is asked next; None where nothing is left for them.
 
         Raises:
             ConfigError: the name cannot be used (:func:`checked_name`).
@@ -154,16 +154,16 @@ class Judging:
         return None if last is None else last[0]
 
     def progress(self, who: str = "") -> Progress:
-        """How far it is, and how far ``who`` is; once that can be told, only as many queries are
-        worth asking as it may take to tell the systems apart."""
+        """Return how far it is, and how far ``who`` is; once that can be told, only as many queries
+        are worth asking as it may take to tell the systems apart."""
         kept = self._current()
-        found = progress(kept.pool, self.store, who)
-        state = (kept.edition, found.finished)
+        so_far = progress(kept.pool, self.store, who)
+        state = (kept.edition, so_far.finished)
         with self._lock:
             if self._worth is None or self._worth[0] != state:
                 self._worth = (state, self._still_worth(kept.pool))
             worth = self._worth[1]
-        return found if worth is None else replace(found, worth=min(found.worth, worth))
+        return so_far if worth is None else replace(so_far, worth=min(so_far.worth, worth))
 
     def _still_worth(self, pool: Pool) -> int | None:
         """About how many queries it may take; None = not known yet, or nothing is compared."""
@@ -261,15 +261,16 @@ def _question(
     )
 
 
-def progress_sentence(found: Progress) -> str:
+def progress_sentence(progress: Progress) -> str:
     """Such as "12 of 50 questions and 143 of 612 documents are judged; ..."."""
     worth = (
-        f"about {counted(found.worth, 'more question')} "
-        f"{'is' if found.worth == 1 else 'are'} worth judging"
-        if found.worth
+        f"about {counted(progress.worth, 'more question')} "
+        f"{'is' if progress.worth == 1 else 'are'} worth judging"
+        if progress.worth
         else "no more question is worth judging"
     )
     return (
-        f"{found.finished:,} of {counted(found.queries, 'question')} and {found.judged:,} of "
-        f"{counted(found.pairs, 'document')} are judged; {worth}."
+        f"{progress.finished:,} of {counted(progress.queries, 'question')} and "
+        f"{progress.judged:,} of "
+        f"{counted(progress.pairs, 'document')} are judged; {worth}."
     )

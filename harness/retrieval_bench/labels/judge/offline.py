@@ -96,7 +96,7 @@ def offline_page(pool: Pool, store: Store, who: str = "") -> str:
 
 
 def is_offline(path: Path) -> bool:
-    """Whether a file says that it holds the answers of a page."""
+    """Return whether a file says that it holds the answers of a page."""
     return json.dumps(KIND).encode() in head(path, 4096)
 
 
@@ -134,15 +134,15 @@ def _answers(content: Any, report: FileFaults, path: Path) -> Answers:
         report.error("labels", shown(labels), "a list of answers")
         labels = []
     who = _name(content.get("who"), report)
-    found: dict[Pair, Label] = {}
+    by_pair: dict[Pair, Label] = {}
     for number, label in enumerate(labels):
         place = f"labels[{number}]"
-        one = _label(label, who, place, report, path)
-        if one is not None and one.pair in found:
-            report.error(place, f"a second answer to {tuple(one.pair)}", "each pair once")
-        elif one is not None:
-            found[one.pair] = one
-    return Answers(str(fingerprint), who, tuple(found.values()))
+        answer = _label(label, who, place, report, path)
+        if answer is not None and answer.pair in by_pair:
+            report.error(place, f"a second answer to {tuple(answer.pair)}", "each pair once")
+        elif answer is not None:
+            by_pair[answer.pair] = answer
+    return Answers(str(fingerprint), who, tuple(by_pair.values()))
 
 
 def _name(given: Any, report: FileFaults) -> str:

@@ -125,17 +125,18 @@ class LabelServer(ThreadingHTTPServer):
 
     @property
     def port(self) -> int:
-        """On which it listens."""
+        """Return the port on which it listens."""
         return int(self.server_address[1])
 
     @property
     def url(self) -> str:
-        """Of the page, with the token."""
+        """Return the address of the page, with the token."""
         return f"http://{ADDRESS}:{self.port}/{self.token}/"
 
     @property
     def hosts(self) -> frozenset[str]:
-        """By which it may be called: a name that somebody else's DNS leads here is none of them."""
+        """Return the names by which it may be called: a name that somebody else's DNS leads here is
+        none of them."""
         named = {f"{name}:{self.port}" for name in (ADDRESS, "localhost")}
         return frozenset(named | ({ADDRESS, "localhost"} if self.port == 80 else set()))
 
@@ -176,8 +177,8 @@ def open_server(
             )
     else:
         before = int(known.get("port", 0))
-        found = _listening(judging, before, token, who, tell)
-        server = found or _listening(judging, 0, token, who, tell)
+        listening = _listening(judging, before, token, who, tell)
+        server = listening or _listening(judging, 0, token, who, tell)
         if server is None:
             raise ConfigError(
                 "no port can be opened",
@@ -185,7 +186,7 @@ def open_server(
                 accepted="a machine whose loopback address can be used",
                 fix="judge in the terminal: --terminal",
             )
-        if before and found is None:  # another server of this file has it
+        if before and listening is None:  # another server of this file has it
             return server
     judging.store.set_fact(FACT, {"token": token, "port": server.port})
     return server
@@ -230,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is logged: the path holds the token."""
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the library refuses (no HTTP, a line too long) gets our headers, too."""
+        """Return what the library refuses (no HTTP, a line too long) gets our headers, too."""
         self._refuse(_RefusedError(HTTPStatus(code), message or HTTPStatus(code).phrase))
 
     def _do(self) -> None:
@@ -299,18 +300,18 @@ class _Handler(BaseHTTPRequestHandler):
             )
         content = self._content()
         try:
-            found = parse_json(content.decode("utf-8"))
+            body = parse_json(content.decode("utf-8"))
         except ValueError:
             raise _RefusedError(HTTPStatus.BAD_REQUEST, "the body is no JSON") from None
-        if not isinstance(found, dict):
+        if not isinstance(body, dict):
             raise _RefusedError(HTTPStatus.BAD_REQUEST, "the body is no JSON object")
-        if unknown := found.keys() - fields.keys():
+        if unknown := body.keys() - fields.keys():
             raise _RefusedError(HTTPStatus.BAD_REQUEST, f"there is no field {sorted(unknown)[0]!r}")
         for name, kinds in fields.items():
-            value = found.setdefault(name, None)
+            value = body.setdefault(name, None)
             if isinstance(value, bool) or not isinstance(value, kinds):
                 raise _RefusedError(HTTPStatus.BAD_REQUEST, f"{name} is missing or of another type")
-        return found
+        return body
 
     def _content(self) -> bytes:
         lengths = self.headers.get_all("Content-Length") or []
@@ -363,7 +364,7 @@ class _Handler(BaseHTTPRequestHandler):
             span=(list, type(None)),
         )
         span = given["span"]
-        if span is not None and (len(span) != 2 or any(type(one) is not int for one in span)):
+        if span is not None and (len(span) != 2 or any(type(item) is not int for item in span)):
             raise _RefusedError(HTTPStatus.BAD_REQUEST, "span is two numbers, or null")
         who = checked_name(given["who"])
         self.server.judging.answer(
@@ -394,8 +395,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _state(
         self, who: str, question: Question | None = None, before: Mapping[str, object] | None = None
     ) -> str:
-        """What the page shows: the question, the answer that it had ``before``, and how far all
-        is."""
+        """Return what the page shows: the question, the answer that it had ``before``, and how far
+        all is."""
         judging = self.server.judging
         question = question or judging.next(who)
         return json.dumps(
@@ -457,8 +458,8 @@ def as_json(question: Question) -> dict[str, object]:
 def _who(query: str) -> str:
     """The name in the query of a URL."""
     try:
-        found = parse_qs(query, keep_blank_values=True, errors="strict", max_num_fields=4)
+        fields = parse_qs(query, keep_blank_values=True, errors="strict", max_num_fields=4)
     except ValueError:
-        found = {}
-    names = found.get("who", [])
+        fields = {}
+    names = fields.get("who", [])
     return checked_name(names[0] if len(names) == 1 else "")

@@ -35,7 +35,7 @@ _PROMPT = "0-3 s u n m ? q> "
 
 @dataclass
 class _Draft:
-    """What was said of a question before its grade."""
+    """Draft of an answer to a question, before its grade."""
 
     question: Question
     note: str = ""
@@ -150,12 +150,12 @@ class _Terminal:
             self.write("Nothing is marked.")
             return
         words = r"\s+".join(map(re.escape, quote.split()))
-        found = list(re.finditer(words, draft.question.document.text))
-        if not found:
+        matches = list(re.finditer(words, draft.question.document.text))
+        if not matches:
             self.write("This does not stand in the text. Quote it as it is written.")
             return
-        draft.span = found[0].span()
-        more = f" It stands there {len(found)} times; the first is marked." * (len(found) > 1)
+        draft.span = matches[0].span()
+        more = f" It stands there {len(matches)} times; the first is marked." * (len(matches) > 1)
         self.write(f"The answer is marked.{more}")
 
     # -- what is shown -----------------------------------------------------------------------
@@ -216,7 +216,7 @@ def judge(
 
 
 def _kept(terminal: _Terminal) -> str:
-    """What became of the work, in two sentences."""
+    """Return what became of the work, in two sentences."""
     now = progress_sentence(terminal.judging.progress(terminal.who))
     are = "is" if terminal.answers == 1 else "are"
     return f"{counted(terminal.answers, 'answer')} of this session {are} kept. {now}"

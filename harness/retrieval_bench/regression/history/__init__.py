@@ -1,4 +1,4 @@
-"""What saved runs and duets say over time: their small files, and which stand on one line."""
+"""History of saved runs and duets: their small files, and which stand on one line."""
 
 from retrieval_bench.regression.history.trends import Subject, subjects
 

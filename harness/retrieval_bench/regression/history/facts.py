@@ -98,7 +98,7 @@ class SavedRun(Documented):
 
     @property
     def when(self) -> str:
-        """When it was measured, UTC."""
+        """Return when it was measured, UTC."""
         return self.created.isoformat(timespec="seconds")
 
     @property
@@ -109,17 +109,19 @@ class SavedRun(Documented):
 
     @property
     def revision(self) -> str:
-        """Of the code, short: "3f2a1c9", with a plus when files differed from it."""
+        """Return the revision of the code, short: "3f2a1c9", with a plus when files differed from
+        it."""
         return short(self.commit, self.dirty)
 
     @property
     def code(self) -> tuple[str, str | None] | None:
-        """What equal runs share; None when the files of the run are in no commit."""
+        """Return what equal runs share; None when the files of the run are in no commit."""
         return None if self.commit is None or self.dirty else (self.commit, self.config)
 
     @property
     def counts(self) -> bool:
-        """Whether it stands on a line: a run that was cut short has other queries in its means."""
+        """Return whether it stands on a line: a run that was cut short has other queries in its
+        means."""
         return self.status == COMPLETE
 
 
@@ -160,12 +162,12 @@ class SavedDuet(Documented):
 
     @property
     def when(self) -> str:
-        """When it was measured, UTC."""
+        """Return when it was measured, UTC."""
         return self.created.isoformat(timespec="seconds")
 
     @property
     def revision(self) -> str:
-        """Of side b: its commit, or what its place is called."""
+        """Return the revision of side b: its commit, or what its place is called."""
         return short(self.commit) if self.commit else self.place or "-"
 
 
@@ -197,7 +199,7 @@ class LeftOut(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What lies in some folders.
+    """Runs and duets in some folders.
 
     Attributes:
         runs: the oldest first.
@@ -302,14 +304,14 @@ def _run(folder: Path) -> SavedRun:
         config=_text(retriever.get("hash")),
         params=dict(flat(retriever.get("params") or {})),
         metrics={
-            metric: Figure(_finite(found.mean), found.ci95)
-            for metric, found in summary.metrics.items()
-            if found.mean is not None
+            metric: Figure(_finite(figure.mean), figure.ci95)
+            for metric, figure in summary.metrics.items()
+            if figure.mean is not None
         },
         latency={
-            level: Figure(_finite(found.value), found.ci95)
-            for level, found in (summary.latency_ms.levels if timed else {}).items()
-            if found.value is not None
+            level: Figure(_finite(figure.value), figure.ci95)
+            for level, figure in (summary.latency_ms.levels if timed else {}).items()
+            if figure.value is not None
         },
         same_quality=same_quality,
         same_latency={
@@ -356,7 +358,7 @@ def _duet(folder: Path) -> SavedDuet:
 
 
 def _named(name: str, retriever: Mapping[str, Any]) -> str:
-    """How it is called on the command line: by name where its config lies among the others,
+    """Return how it is called on the command line: by name where its config lies among the others,
     otherwise by its file."""
     source = retriever.get("source")
     if not source:
@@ -367,8 +369,8 @@ def _named(name: str, retriever: Mapping[str, Any]) -> str:
 
 
 def _among_configs(path: Path) -> bool:
-    """Whether the name of the file means this file. Of one that is not here, such as a config of
-    another machine, all that is known is where it lay."""
+    """Return whether the name of the file means this file. Of one that is not here, such as a
+    config of another machine, all that is known is where it lay."""
     if not os.access(path, os.F_OK):
         return path.parent.parts[-2:] in (("configs", "retrievers"), ("_configs", "retrievers"))
     named = (folder / f"{path.stem}.yaml" for folder in config_folders("retrievers"))
@@ -395,7 +397,7 @@ def called_data(given: str) -> str:
 
 
 def _data_named(name: str, source: Any) -> str:
-    """As it was given: a path may hold a dataset of any name."""
+    """Return it as it was given: a path may hold a dataset of any name."""
     path = Path(str(source or name))
     if not path.is_absolute():
         return str(source or name)
@@ -404,7 +406,7 @@ def _data_named(name: str, source: Any) -> str:
 
 
 def _from_here(path: Path) -> str:
-    """From the current folder where it lies in it."""
+    """Write it from the current folder where it lies in it."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
@@ -413,8 +415,8 @@ def _machine(facts: Mapping[str, Any]) -> str:
 
 
 def _time(text: Any) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    time = datetime.fromisoformat(text)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _text(value: Any) -> str | None:

@@ -64,7 +64,7 @@ class History(Documented):
 
     @property
     def nothing_there(self) -> list[str]:
-        """What was looked for, what is there in its place, and what to do: a line each."""
+        """Return what was looked for, what is there in its place, and what to do: a line each."""
         wanted = [
             f"{name} {value!r}"
             for name, value in (("retriever", self.retriever), ("dataset", self.dataset))
@@ -80,7 +80,8 @@ class History(Documented):
             more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
             lines.append(f"  there are: {names}{more}")
         lines += [
-            f"  left out: {one.folder}: {one.reason}" for one in self.records.left_out[:_LEFT_OUT]
+            f"  left out: {left_out.folder}: {left_out.reason}"
+            for left_out in self.records.left_out[:_LEFT_OUT]
         ]
         command = ["retrieval-bench", "bench", self.retriever or "NAME"]
         command += ["--dataset", self.dataset] if self.dataset else []

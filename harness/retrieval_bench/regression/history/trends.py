@@ -1,4 +1,4 @@
-"""What saved runs and duets say over time: which belong on one line, and where a line moved.
+"""History of saved runs and duets: which belong on one line, and where a line moved.
 
 A line holds only what may be held against each other: for quality the same dataset, split, k,
 convention and metrics version; for latency also the same machine, protocol and company of other
@@ -130,9 +130,9 @@ class Subject(Documented):
 
     @property
     def last(self) -> datetime:
-        """When it was measured last."""
+        """Return when it was measured last."""
         saved: list[SavedRun | SavedDuet] = [*self.runs, *self.duets]
-        return max(one.created for one in saved)
+        return max(run.created for run in saved)
 
     @property
     def latency_course(self) -> str | None:
@@ -141,7 +141,7 @@ class Subject(Documented):
 
     @property
     def quality_course(self) -> str | None:
-        """As :attr:`latency_course`."""
+        """Return it as :attr:`latency_course`."""
         return _course([run.quality_line for run in self.runs])
 
     @cached_property
@@ -152,9 +152,9 @@ class Subject(Documented):
     @cached_property
     def steps(self) -> list[Step]:
         """The largest one of the p50, and of each metric that moved, on the lines shown."""
-        found = [_largest_time(self)]
-        found += [_largest_mean(self, metric) for metric in self.metrics]
-        return [step for step in found if step is not None]
+        steps = [_largest_time(self)]
+        steps += [_largest_mean(self, metric) for metric in self.metrics]
+        return [step for step in steps if step is not None]
 
 
 def subjects(
@@ -172,7 +172,7 @@ def subjects(
     """
     by_runs = _by_subject(runs)
     by_duets = _by_subject(duets)
-    found = []
+    subjects = []
     for name in dict.fromkeys([*by_runs, *by_duets]):
         own, pairs = by_runs.get(name, []), by_duets.get(name, [])
         kept, played = (items if last is None else items[-last:] for items in (own, pairs))
@@ -193,7 +193,7 @@ def subjects(
         compared = [
             replace(duet, trend=trends.label(duet.same) if duet.pinned else None) for duet in played
         ]
-        found.append(
+        subjects.append(
             Subject(
                 *name,
                 tuple(placed),
@@ -206,19 +206,19 @@ def subjects(
                 trends.lines,
             )
         )
-    return sorted(found, key=lambda one: one.last, reverse=True)
+    return sorted(subjects, key=lambda subject: subject.last, reverse=True)
 
 
 def _by_subject(saved: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
-    """By retriever and dataset, the oldest first."""
+    """Group by retriever and dataset, the oldest first."""
     groups: dict[tuple[str, str], list[Any]] = {}
-    for one in sorted(saved, key=lambda one: (one.created, one.id)):
-        groups.setdefault((one.retriever, one.dataset), []).append(one)
+    for run in sorted(saved, key=lambda run: (run.created, run.id)):
+        groups.setdefault((run.retriever, run.dataset), []).append(run)
     return groups
 
 
 class _Lines:
-    """What is shared, each once, with a label for its place."""
+    """Values that are shared, each once, with a label for its place."""
 
     def __init__(self, name: Callable[[int], str], shared: Iterable[Mapping[str, Any]]) -> None:
         distinct = {_digest(same): same for same in shared}
@@ -252,14 +252,14 @@ def _largest_time(subject: Subject) -> Step | None:
     runs = [run for run in subject.runs if run.latency_line == line]
     committed = [run for run in runs if run.code is not None]
     revisions = {run.commit for run in committed}
-    found = _steps(
+    steps = _steps(
         P50,
         line,
         committed if len(revisions) > 1 else runs,
         lambda run: run.latency.get(P50),
         lambda before, after: after / before - 1 if before > 0 else 0.0,
     )
-    told = [replace(step, decides=_duet_command(step)) for step in found]
+    told = [replace(step, decides=_duet_command(step)) for step in steps]
     # What can be decided comes first: files that are in no commit cannot be measured again.
     at_hand = [step for step in told if step.decides] or told
     largest = max(at_hand, key=lambda step: abs(math.log1p(step.change)), default=None)
@@ -268,14 +268,14 @@ def _largest_time(subject: Subject) -> Step | None:
 
 def _largest_mean(subject: Subject, metric: str) -> Step | None:
     line = subject.quality_course
-    found = _steps(
+    steps = _steps(
         metric,
         line,
         [run for run in subject.runs if run.quality_line == line],
         lambda run: run.metrics.get(metric),
         lambda before, after: after - before,
     )
-    largest = max(found, key=lambda step: abs(step.change), default=None)
+    largest = max(steps, key=lambda step: abs(step.change), default=None)
     if largest is None or not largest.change:
         return None
     folders = (str(largest.before.folder), str(largest.after.folder))
@@ -289,10 +289,10 @@ def _steps(
     of: Callable[[SavedRun], Figure | None],
     change: Callable[[float, float], float],
 ) -> list[Step]:
-    """Between neighbours on a line whose code is not known to be the same."""
+    """Find steps between neighbours on a line whose code is not known to be the same."""
     if line is None:
         return []
-    known = [(run, found.value) for run in runs if (found := of(run)) is not None]
+    known = [(run, entry.value) for run in runs if (entry := of(run)) is not None]
     blocks = [
         list(block) for _, block in groupby(known, key=lambda pair: pair[0].code or pair[0].id)
     ]
@@ -313,8 +313,8 @@ def _steps(
 
 
 def _duet_command(step: Step) -> tuple[str, ...]:
-    """What measures both revisions side by side; empty where one of them is in no commit, both are
-    the same, or the command line cannot say what was measured."""
+    """Return what measures both revisions side by side; empty where one of them is in no commit,
+    both are the same, or the command line cannot say what was measured."""
     before, after = step.before, step.after
     if before.code is None or after.code is None or before.commit == after.commit:
         return ()

@@ -72,7 +72,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GoldQuestion:
-    """What is right for one question.
+    """Gold answers of one question.
 
     Attributes:
         texts: distinct right answers, none when the question has no answer.
@@ -87,7 +87,7 @@ class GoldQuestion:
 
     @property
     def answerable(self) -> bool:
-        """Whether there is a right answer."""
+        """Return whether there is a right answer."""
         return bool(self.texts)
 
 
@@ -148,10 +148,10 @@ def read_answers(gold: Path | str, predictions: Path | str) -> ReaderData:
 def read_predictions(path: Path, faults: Faults) -> tuple[dict[str, Given], bool]:
     """The answers in a file, not yet compared with any gold, and whether they have spans."""
     as_lines = _is_json_lines(path)
-    found = _json_lines(path, faults) if as_lines else _squad_json(path, faults)
-    if not found and not faults.count:
+    predictions = _json_lines(path, faults) if as_lines else _squad_json(path, faults)
+    if not predictions and not faults.count:
         faults.of(path).error(None, "no predictions", f"{{question id: text}}, or {_LINE}")
-    return found, as_lines and _have_spans(found, faults.of(path))
+    return predictions, as_lines and _have_spans(predictions, faults.of(path))
 
 
 def _is_json_lines(path: Path) -> bool:
@@ -167,23 +167,23 @@ def _is_json_lines(path: Path) -> bool:
 def _squad_json(path: Path, faults: Faults) -> dict[str, Given]:
     report = faults.of(path)
     whole = json_file(path, faults)
-    found: dict[str, Given] = {}
+    predictions: dict[str, Given] = {}
     if not isinstance(whole, dict):
         if not report.count:
             report.error(None, f"{shown(whole)}", f"{{question id: text}}, or {_LINE}")
-        return found
+        return predictions
     for question, text in whole.items():
         place = f"[{shown(question)}]"
         if text is None or isinstance(text, str):
-            found[question] = Given(place, (Answer(_content(text)),))
+            predictions[question] = Given(place, (Answer(_content(text)),))
         else:
             report.error(place, f"{shown(text)}", "the text of the answer, empty for none")
-    return found
+    return predictions
 
 
 def _json_lines(path: Path, faults: Faults) -> dict[str, Given]:
     report = faults.of(path)
-    found: dict[str, Given] = {}
+    predictions: dict[str, Given] = {}
     places: dict[str, int] = {}
     for number, record in json_lines(path, faults):
         question = take_id(record, "id", number, report)
@@ -198,8 +198,8 @@ def _json_lines(path: Path, faults: Faults) -> dict[str, Given]:
             continue
         places[question] = number
         if answers is not None:
-            found[question] = Given(number, answers)
-    return found
+            predictions[question] = Given(number, answers)
+    return predictions
 
 
 def _answers(raw: Any, place: Place, report: FileFaults) -> tuple[Answer, ...] | None:
@@ -225,9 +225,9 @@ def _answers(raw: Any, place: Place, report: FileFaults) -> tuple[Answer, ...] |
 class _RefusedError(Exception):
     """An answer that cannot be read: what was found, behind its name, and what is accepted."""
 
-    def __init__(self, found: str, accepted: str) -> None:
-        super().__init__(found)
-        self.found = found
+    def __init__(self, text: str, accepted: str) -> None:
+        super().__init__(text)
+        self.found = text
         self.accepted = accepted
 
 
@@ -235,8 +235,8 @@ def _answer(item: Any) -> Answer:
     if not isinstance(item, dict):
         raise _RefusedError(f" is {shown(item)}", "an object with a text")
     if "text" not in item or not (item["text"] is None or isinstance(item["text"], str)):
-        told = f".text is {shown(item['text'])}" if "text" in item else " has no 'text'"
-        raise _RefusedError(told, "a text, empty or null when there is no answer")
+        message = f".text is {shown(item['text'])}" if "text" in item else " has no 'text'"
+        raise _RefusedError(message, "a text, empty or null when there is no answer")
     score = item.get("score")
     if score is not None and not _is_finite(score):
         raise _RefusedError(f".score is {shown(score)}", "a finite number")
@@ -249,12 +249,12 @@ def _span(item: dict[str, Any], text: str) -> Span | None:
     if start is None and end is None:
         return None
     if not (_is_position(start) and _is_position(end)) or end < start:
-        told = f" has start {shown(start)} and end {shown(end)}"
-        raise _RefusedError(told, f"{_OFFSETS}, {_COUNTED}")
+        message = f" has start {shown(start)} and end {shown(end)}"
+        raise _RefusedError(message, f"{_OFFSETS}, {_COUNTED}")
     if not text:
         if start != end:
-            told = f" is empty and has start {start} and end {end}"
-            raise _RefusedError(told, "no offsets, or a text")
+            message = f" is empty and has start {start} and end {end}"
+            raise _RefusedError(message, "no offsets, or a text")
         return None
     document = item.get("document", OWN)
     if not isinstance(document, str) or (not document and "document" in item):
@@ -277,11 +277,11 @@ def _is_position(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _have_spans(found: Mapping[str, Given], report: FileFaults) -> bool:
-    """Whether all answers with a text have spans; a mixture is a fault."""
+def _have_spans(predictions: Mapping[str, Given], report: FileFaults) -> bool:
+    """Return whether all answers with a text have spans; a mixture is a fault."""
     without: list[tuple[Place, int]] = []
     with_span = 0
-    for read in found.values():
+    for read in predictions.values():
         for i, answer in enumerate(read.answers):
             if answer.span is not None:
                 with_span += 1
@@ -329,8 +329,8 @@ def _gold(
                 continue
             if question in places:
                 first = report.at(places[question])
-                told = f"id {shown(question)} stands already at {first}"
-                report.error(place, told, "each question once")
+                message = f"id {shown(question)} stands already at {first}"
+                report.error(place, message, "each question once")
                 continue
             places[question] = place
             own[question] = document
@@ -352,7 +352,8 @@ class Passage(NamedTuple):
 def gold_question(
     question: str, record: Mapping[str, Any], passage: Passage, place: str, report: FileFaults
 ) -> GoldQuestion:
-    """What is right for a question, from its ``answers`` and ``is_impossible``; faults are told."""
+    """Return what is right for a question, from its ``answers`` and ``is_impossible``; faults are
+    told."""
     texts: dict[str, None] = {}
     spans: dict[Span, None] = {}
     impossible = record.get("is_impossible") is True
@@ -384,10 +385,10 @@ def _report_gold_offset(
     start = answer.get("answer_start")
     if start is None and not passage.spans_needed:
         return
-    told = f"{shown(answer['text'])} does not stand at answer_start {shown(start)}"
+    message = f"{shown(answer['text'])} does not stand at answer_start {shown(start)}"
     if passage.spans_needed:
         accepted = f"the position of the text in its passage, {_COUNTED} from 0"
-        report.error(place, told, accepted)
+        report.error(place, message, accepted)
     else:
         report.warn(
             "gold answers with an answer_start that does not fit, only the text counts", place
@@ -395,21 +396,21 @@ def _report_gold_offset(
 
 
 def compare(
-    found: Mapping[str, Given],
+    predictions: Mapping[str, Given],
     questions: Mapping[str, GoldQuestion],
     passages: Mapping[str, str],
     report: FileFaults,
 ) -> None:
     """Report what does not fit together: predictions and questions without each other, and offsets
     that are not those of the passage."""
-    for question, read in found.items():
+    for question, read in predictions.items():
         if question not in questions:
             kind = "predictions for questions that are not in the gold file, not scored"
             report.warn(kind, read.place, shown(question))
         for i, answer in enumerate(read.answers):
             _check_slice(answer, f"answers[{i}]", passages, read.place, report)
     for question in questions:
-        if question not in found:
+        if question not in predictions:
             report.warn("questions without a prediction, scored 0", None, shown(question))
 
 
@@ -425,8 +426,8 @@ def _check_slice(
         report.warn(kind, place, f"{name} in {shown(document)}")
         return
     if end > len(passage):
-        told = f"{name} has end {end}, its passage has {len(passage):,} characters"
-        report.error(place, told, f"{_OFFSETS}, {_COUNTED}")
+        message = f"{name} has end {end}, its passage has {len(passage):,} characters"
+        report.error(place, message, f"{_OFFSETS}, {_COUNTED}")
         return
     there = passage[start:end]
     if there == answer.text:
@@ -434,8 +435,8 @@ def _check_slice(
     if _bare(there) == _bare(answer.text):
         report.warn("texts that differ from the passage in blanks or case", place, name)
     else:
-        told = f"{name}.text is {shown(answer.text)}, its passage has {shown(there)} there"
-        report.error(place, told, f"{_OFFSETS}, {_COUNTED}")
+        message = f"{name}.text is {shown(answer.text)}, its passage has {shown(there)} there"
+        report.error(place, message, f"{_OFFSETS}, {_COUNTED}")
 
 
 def _bare(text: str) -> str:

@@ -55,7 +55,7 @@ class Reader(ABC):
 
     @abstractmethod
     def read(self, question: Query, documents: Sequence[Document], n: int) -> Sequence[Answer]:
-        """At most ``n`` answers, best first; an empty text says that there is none.
+        """Return at most ``n`` answers, best first; an empty text says that there is none.
 
         A span is in ``document.text`` of one of ``documents``, which are in the order of the
         ranking and may be none.
@@ -140,7 +140,7 @@ def _answer(item: Any, only: str | None) -> Answer:
 
 
 def reader_from(target: str, params: Mapping[str, Any] = EMPTY) -> Reader | Path:
-    """What ``--reader`` names: a reader, or the path of a file with saved predictions.
+    """Return what ``--reader`` names: a reader, or the path of a file with saved predictions.
 
     In this order: a file; a folder with a model; a short name (built in, or registered by a package
     under the entry points ``retrieval_bench.readers``); ``module:Class`` or ``module:function``;
@@ -235,7 +235,7 @@ class ReadingInterrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What a reader gave.
+    """Answers of a reader.
 
     Attributes:
         answers: question id -> answers, best first; not those on which it failed.
@@ -273,11 +273,11 @@ def read_all(
     status: list[str] = []
     first, process = True, os.getpid()
     try:
-        for at, (question, found) in enumerate(zip(questions, documents, strict=True)):
+        for at, (question, documents_of) in enumerate(zip(questions, documents, strict=True)):
             for _ in range(2 if first else 1):
                 start = clock()
                 try:
-                    given, failure = reader.read(question, found, n), OK
+                    given, failure = reader.read(question, documents_of, n), OK
                 except HarnessError as problem:
                     problem.where = f"question {question.id!r}" + (
                         f"; {problem.where}" if problem.where else ""
@@ -294,7 +294,7 @@ def read_all(
             first = False
             status.append(secrets.redact(failure))
             if failure == OK:
-                answers[question.id] = _checked(given, question, found, n)
+                answers[question.id] = _checked(given, question, documents_of, n)
             if progress:
                 progress(at + 1, len(questions))
     except KeyboardInterrupt:
@@ -317,18 +317,18 @@ def _checked(
         if not answer.text:
             raise _broken(question, f"answers[{i}] is empty and has a span", "no span, or a text")
         if document not in texts:
-            told = f"answers[{i}] in {shown(document)}, which is not among its documents"
-            raise _broken(question, told, "the id of one of the documents")
+            message = f"answers[{i}] in {shown(document)}, which is not among its documents"
+            raise _broken(question, message, "the id of one of the documents")
         if not _is_position(start) or not _is_position(end):
-            told = f"answers[{i}] with start {shown(start)} and end {shown(end)}"
-            raise _broken(question, told, "whole numbers")
+            message = f"answers[{i}] with start {shown(start)} and end {shown(end)}"
+            raise _broken(question, message, "whole numbers")
         text = texts[document]
         if not 0 <= start <= end <= len(text) or text[start:end] != answer.text:
-            told = (
+            message = (
                 f"answers[{i}] {shown(answer.text)} at {start} to {end} of {shown(document)}, "
                 f"{len(text):,} characters long, where {shown(text[max(0, start) : end])} stands"
             )
-            raise _broken(question, told, "text == document.text[start:end], in characters")
+            raise _broken(question, message, "text == document.text[start:end], in characters")
     return tuple(given) or (Answer(""),)
 
 

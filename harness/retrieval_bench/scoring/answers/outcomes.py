@@ -91,8 +91,8 @@ def read_outcomes(path: Path | str) -> OutcomeRecords:
             if item_id is None:
                 continue
             if item_id in places:
-                found = f"id {shown(item_id)} again, first at {report.at(places[item_id])}"
-                report.error(number, found, "one record for each question")
+                fault = f"id {shown(item_id)} again, first at {report.at(places[item_id])}"
+                report.error(number, fault, "one record for each question")
                 continue
             places[item_id] = number
             items.append(LabelledItem(item_id, _fields(record), outcomes))

@@ -100,7 +100,9 @@ def questions_of(
         wanted |= {
             a.span.document for read in given.values() for a in read.answers if a.span is not None
         }
-        passages = {name: found.text for name, found in documents_of(data, wanted).items()}
+        passages = {
+            name: gold_passage.text for name, gold_passage in documents_of(data, wanted).items()
+        }
         has_spans = any(_has_offset(query) for query in queries)
         needed = has_spans and spans_given
         gold = []
@@ -135,7 +137,7 @@ def _relevant(query: Query, data: Dataset) -> tuple[str, ...]:
 def _has_offset(query: Query) -> bool:
     answers = query.metadata.get("answers")
     return isinstance(answers, list) and any(
-        isinstance(one, Mapping) and one.get("answer_start") is not None for one in answers
+        isinstance(answer, Mapping) and answer.get("answer_start") is not None for answer in answers
     )
 
 
@@ -146,12 +148,12 @@ def _gold(query: Query, data: Dataset, passage: Passage, faults: Faults) -> Gold
     if not isinstance(raw, list):
         report.error(place, f"answers is {shown(raw)}", _ACCEPTED)
         raw = []
-    answers = [{"text": one} if isinstance(one, str) else one for one in raw]
+    answers = [{"text": item} if isinstance(item, str) else item for item in raw]
     record = {"answers": answers, "is_impossible": not query.answerable}
-    found = gold_question(query.id, record, passage, place, report)
+    gold = gold_question(query.id, record, passage, place, report)
     # A question that is marked impossible and has answers is judged by no one.
-    documents = _relevant(query, data) or found.documents if found.texts else ()
-    return GoldQuestion(found.id, found.texts, found.spans, documents)
+    documents = _relevant(query, data) or gold.documents if gold.texts else ()
+    return GoldQuestion(gold.id, gold.texts, gold.spans, documents)
 
 
 RETRIEVED = "retrieved"
@@ -185,7 +187,7 @@ class Milliseconds:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What the questions of one label took; ``read`` is None where nothing was read here."""
+    """Times of the questions of one label; ``read`` is None where nothing was read here."""
 
     label: str
     n: int
@@ -262,7 +264,9 @@ def write_answers(path: Path, answers: Mapping[str, Sequence[Answer]]) -> None:
         RecordError: it is there already, or cannot be written.
     """
     lines = answers.items()
-    write_lines(path, ({"id": q, "answers": [_line(a) for a in found]} for q, found in lines))
+    write_lines(
+        path, ({"id": q, "answers": [_line(a) for a in answers_of]} for q, answers_of in lines)
+    )
 
 
 def _line(answer: Answer) -> dict[str, Any]:
@@ -311,12 +315,12 @@ def answer_questions(
             for query, ranking in zip(queries, returned.rankings, strict=True)
         }
         readings: Readings | None = None
-        told: list[str] = []
+        messages: list[str] = []
         if isinstance(reader, Reader):
-            found, told = _documents(experiment, rankings)
+            documents, messages = _documents(experiment, rankings)
             with reporter.phase(Phase(Step.READING, name or "the reader")) as task:
-                readings = read_all(reader, queries, found, n, progress=task)
-            told += _failures(queries, readings.status)
+                readings = read_all(reader, queries, documents, n, progress=task)
+            messages += _failures(queries, readings.status)
         facts = reader.describe() if isinstance(reader, Reader) else {}
     finally:
         experiment.close()
@@ -326,7 +330,7 @@ def answer_questions(
     results: dict[str, ReaderResult] = {}
     if questions is not None:
         predictions, more = _predictions(questions, readings)
-        told += [*questions.warnings, *more]
+        messages += [*questions.warnings, *more]
         for denominator in DENOMINATORS:
             retrieved = rankings if denominator == "retrieved" else None
             results[denominator] = score_reader(questions.gold, predictions, denominator, retrieved)
@@ -346,7 +350,7 @@ def answer_questions(
         ),
         facts,
         predictions,
-        (*returned.warnings, *told),
+        (*returned.warnings, *messages),
     )
 
 
@@ -377,11 +381,11 @@ def _documents(
     if unknown:
         shown = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
         told = [f"{counted(len(unknown), 'document')} not in the corpus, not read: {shown}"]
-    found = [
+    documents = [
         [known[doc_id] for doc_id in rankings[query.id] if doc_id in known]
         for query in experiment.queries
     ]
-    return found, told
+    return documents, told
 
 
 def _predictions(questions: Questions, readings: Readings | None) -> tuple[Predictions, list[str]]:
@@ -390,13 +394,15 @@ def _predictions(questions: Questions, readings: Readings | None) -> tuple[Predi
         given = any(a.span for answers in predictions.answers.values() for a in answers)
     else:
         answers = {} if readings is None else readings.answers
-        texts = [answer for found in answers.values() for answer in found if answer.text]
+        texts = [
+            answer for given_answers in answers.values() for answer in given_answers if answer.text
+        ]
         given = any(answer.span for answer in texts)
         whole = given and all(answer.span for answer in texts)
         if given and not whole:
             without = sum(answer.span is None for answer in texts)
-            told = f"{counted(without, 'answer')} without a span, others have one: texts alone"
-            return Predictions(answers, has_spans=False), [f"{told} are scored"]
+            message = f"{counted(without, 'answer')} without a span, others have one: texts alone"
+            return Predictions(answers, has_spans=False), [f"{message} are scored"]
         # Without any text there is nothing that a span could be missing of.
         predictions = Predictions(answers, has_spans=questions.has_spans and (whole or not texts))
     if given and not questions.has_spans:
@@ -405,7 +411,9 @@ def _predictions(questions: Questions, readings: Readings | None) -> tuple[Predi
 
 
 def _failures(queries: Sequence[Query], status: Sequence[str]) -> list[str]:
-    failed = [(query.id, one) for query, one in zip(queries, status, strict=True) if one != OK]
+    failed = [
+        (query.id, state) for query, state in zip(queries, status, strict=True) if state != OK
+    ]
     if not failed:
         return []
     shown = ", ".join(f"{query_id} ({why})" for query_id, why in failed[:_NAMED])
@@ -458,9 +466,9 @@ def _label(
     query: Query,
     gold: Mapping[str, GoldQuestion],
     experiment: Experiment,
-    found: Sequence[str],
+    labels: Sequence[str],
 ) -> str:
-    """As the gold says; where there is none, as the query and its judgements do."""
+    """Return it as the gold says; where there is none, as the query and its judgements do."""
     question = gold.get(query.id)
     if not (query.answerable if question is None else question.answerable):
         return NO_ANSWER
@@ -469,7 +477,7 @@ def _label(
     else:
         grades = experiment.dataset.qrels.get(query.id, {})
         relevant = [doc_id for doc_id, grade in grades.items() if grade >= 1]
-    return RETRIEVED if set(relevant) & set(found) else NOT_RETRIEVED
+    return RETRIEVED if set(relevant) & set(labels) else NOT_RETRIEVED
 
 
 def _milliseconds(wall_ns: NDArray[np.int64]) -> Milliseconds:

@@ -57,7 +57,7 @@ class ReaderMean:
 
 @dataclass(frozen=True, slots=True)
 class ReaderCounts:
-    """How many questions and predictions there are.
+    """Numbers of questions and predictions.
 
     Attributes:
         gold: questions of the gold file.
@@ -111,7 +111,7 @@ class ReaderResult(Documented):
 
     @property
     def has_spans(self) -> bool:
-        """Whether the span family is there."""
+        """Return whether the span family is there."""
         return len(self.columns) > len(reader_text.COLUMNS)
 
     def mean(self, name: str) -> ReaderMean:
@@ -120,10 +120,10 @@ class ReaderResult(Documented):
         Raises:
             ConfigError: there is no such metric, or it needs offsets that the answers do not have.
         """
-        found = self.metrics.get(reader_spans.ALIASES.get(name, name))
-        if found is None:
+        metric = self.metrics.get(reader_spans.ALIASES.get(name, name))
+        if metric is None:
             raise ConfigError(f"reader metric {name!r}", accepted=near_names(name, self.metrics))
-        return found
+        return metric
 
     def official(self) -> dict[str, float | int]:
         """The rows of the official SQuAD script under its names, in percent, over the questions
@@ -178,8 +178,8 @@ def score_reader(
     if predictions.has_spans:
         _check_spans(gold)
     answerable = [question.answerable for question in gold]
-    found = None if retrieved is None else [_is_retrieved(q, retrieved) for q in gold]
-    counts_in = reader_spans.in_denominator(answerable, found)
+    in_ranking = None if retrieved is None else [_is_retrieved(q, retrieved) for q in gold]
+    counts_in = reader_spans.in_denominator(answerable, in_ranking)
     scored = [question for question, counts in zip(gold, counts_in, strict=True) if counts]
     columns, rows = _scores(scored, predictions)
     by_id = sorted(range(len(scored)), key=lambda at: scored[at].id)
@@ -238,8 +238,8 @@ def _check_spans(gold: Sequence[GoldQuestion]) -> None:
 
 
 def _is_retrieved(question: GoldQuestion, retrieved: Mapping[str, Collection[str]]) -> bool:
-    found = retrieved.get(question.id, ())
-    return any(document in found for document in question.documents)
+    ranking = retrieved.get(question.id, ())
+    return any(document in ranking for document in question.documents)
 
 
 def _scores(
@@ -265,7 +265,7 @@ def _row(question: GoldQuestion, answers: Sequence[Answer], has_spans: bool) -> 
 
 
 def _scale(column: str) -> Scale:
-    """What a question can score: graded by F1, else 0 or all; texts in percent."""
+    """Return what a question can score: graded by F1, else 0 or all; texts in percent."""
     base = SHARE if column.endswith("f1") else HIT
     return base._replace(high=100.0) if column in reader_text.COLUMNS else base
 

@@ -56,12 +56,12 @@ class Mean(NamedTuple):
 
 
 def overlaps(gold: Span, answer: Span) -> bool:
-    """Whether both are in one document and neither starts behind the other's end."""
+    """Return whether both are in one document and neither starts behind the other's end."""
     return gold[0] == answer[0] and gold[1] <= answer[2] and answer[1] <= gold[2]
 
 
 def exact_match(gold: Span, answer: Span) -> bool:
-    """Whether both have the same document, start and end."""
+    """Return whether both have the same document, start and end."""
     return gold == answer
 
 
@@ -95,15 +95,15 @@ def score(golds: Sequence[Span], answers: Sequence[Span | None]) -> SpanScores:
         return SpanScores(top1, topk, top1, topk, top1, topk, topk)
     if not answers:
         return SpanScores(0, 0, 0, 0, 0, 0, 0)
-    found = [float(_any(overlaps, golds, answer)) for answer in answers]
+    overlapping = [float(_any(overlaps, golds, answer)) for answer in answers]
     exact = [float(_any(exact_match, golds, answer)) for answer in answers]
     f1 = [
         0.0 if answer is None else max(position_f1(gold, answer) for gold in golds)
         for answer in answers
     ]
     return SpanScores(
-        top1_accuracy=found[0],
-        topk_accuracy=max(found),
+        top1_accuracy=overlapping[0],
+        topk_accuracy=max(overlapping),
         top1_em=exact[0],
         topk_em=max(exact),
         top1_f1=f1[0],
@@ -113,7 +113,7 @@ def score(golds: Sequence[Span], answers: Sequence[Span | None]) -> SpanScores:
 
 
 def in_denominator(answerable: Sequence[bool], retrieved: Sequence[bool] | None) -> list[bool]:
-    """Which questions count.
+    """Return which questions count.
 
     Args:
         answerable: one for each question.
@@ -124,7 +124,8 @@ def in_denominator(answerable: Sequence[bool], retrieved: Sequence[bool] | None)
     if retrieved is None:
         return [True] * len(answerable)
     return [
-        found or not has_answer for has_answer, found in zip(answerable, retrieved, strict=True)
+        in_ranking or not has_answer
+        for has_answer, in_ranking in zip(answerable, retrieved, strict=True)
     ]
 
 

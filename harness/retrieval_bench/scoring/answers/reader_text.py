@@ -70,8 +70,8 @@ def token_f1(golds: Sequence[str], answer: str) -> float:
 
 def character_f1(golds: Sequence[str], answer: str) -> float:
     """Best F1 over the multisets of :func:`characters`, 0..1; blanks change nothing."""
-    found = characters(answer)
-    return max(_multiset_f1(gold, found) for gold in _contents(golds, characters))
+    answered = characters(answer)
+    return max(_multiset_f1(gold, answered) for gold in _contents(golds, characters))
 
 
 def score(golds: Sequence[str], answer: str) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""From a conversation to the one text that is searched.
+"""The way from a conversation to the one text that is searched.
 
 The rule is a setting: the last turn of the user, all turns joined, or a function of the user's own
 that rewrites them, such as a call of a language model.
@@ -144,8 +144,8 @@ def _failures(failed: dict[str, str]) -> tuple[str, ...]:
         return ()
     shown = ", ".join(f"{query_id} ({why})" for query_id, why in list(failed.items())[:_NAMED])
     more = ", ..." if len(failed) > _NAMED else ""
-    told = (
+    message = (
         f"the function of --messages failed on {counted(len(failed), 'query')}, "
         f"whose last turn was searched: {shown}{more}"
     )
-    return (secrets.redact(told),)
+    return (secrets.redact(message),)

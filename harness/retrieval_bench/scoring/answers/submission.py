@@ -81,15 +81,15 @@ class Score:
 class JudgedRankings:
     """Rankings and what judges them; ``known`` holds the judged queries, in the order of ids."""
 
-    def __init__(self, truth: Truth, found: Mapping[str, Ranking], k: int) -> None:
+    def __init__(self, truth: Truth, rankings: Mapping[str, Ranking], k: int) -> None:
         self.truth = truth
-        self.found = found
+        self.found = rankings
         self._names = {
             _COMPETITION: [_MAP],
             "trec": [f"{name}@{k}" for name in ("AP", "nDCG", "RR", "R")],
         }
         self.trec = self._names["trec"][0]
-        self._values = self._scored(found)
+        self._values = self._scored(rankings)
         self.known = self._outcomes()
 
     def _outcomes(self) -> Outcomes:
@@ -130,7 +130,8 @@ class JudgedRankings:
     def scores(
         self, submitted: Mapping[str, Ranking], report: AbstentionReport | None
     ) -> tuple[Score, ...]:
-        """On the held-out queries, where a threshold was looked for, and on all."""
+        """Return the scores on the held-out queries, where a threshold was looked for, and on
+        all."""
         after = self._scored(submitted)
         groups = {ALL: set(self.known.query_ids)}
         if report is not None and report.threshold is not None:
@@ -141,8 +142,8 @@ class JudgedRankings:
                 chosen = [query_id for query_id in values if query_id in ids]
                 if chosen:
                     before, now = (
-                        float(np.mean([one[q] for q in chosen]))
-                        for one in (values, after[name, metric])
+                        float(np.mean([value[q] for q in chosen]))
+                        for value in (values, after[name, metric])
                     )
                     rows.append(Score(group, name, metric, len(chosen), before, now))
         return tuple(rows)
@@ -201,14 +202,14 @@ def _choice(
     if last:  # just above the highest of the queries that it was chosen on: others may be higher
         value = float("inf")
     after = figures(rest.under(value))
-    found = after.abstention
+    abstention = after.abstention
     return Choice(
         None if last else value,
         chosen,
         None if dev is None else figures(dev.under(value)).scienceqa_map,
-        found.true_empty + found.false_empty,
-        found.false_empty,
-        found.false_return,
+        abstention.true_empty + abstention.false_empty,
+        abstention.false_empty,
+        abstention.false_return,
         after.scienceqa_map or 0.0,
         judged.trec_mean(rest, value),
     )
@@ -223,7 +224,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """When nothing is returned.
+    """Rule for when nothing is returned.
 
     Attributes:
         kind: "auto" = chosen on dev queries, "given", or "none".
@@ -238,7 +239,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the queries, each in one of the last five.
+    """Numbers of queries, each in one of the last five.
 
     Attributes:
         lines: of the file.
@@ -259,7 +260,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Submission(Documented):
-    """What is submitted, and how it scores where there are judgements.
+    """Submission, and its scores where there are judgements.
 
     Attributes:
         retriever, dataset, k: what was run, on what, and how many hits were asked for.
@@ -349,16 +350,16 @@ def submit(
     made = standalone_queries(experiment.dataset.queries, messages)
     protocol = replace(experiment.protocol, rounds=1, max_calls=len(made.queries))
     returned = replace(experiment, queries=made.queries, protocol=protocol).search(reporter)
-    found = {
+    rankings = {
         query.id: ranking or Ranking(())
         for query, ranking in zip(made.queries, returned.rankings, strict=True)
     }
     failed = {q.id for q, s in zip(made.queries, returned.status, strict=True) if s != OK}
-    found |= {query_id: Ranking(()) for query_id in made.silent}
-    judged = JudgedRankings(truth, found, experiment.k)
+    rankings |= {query_id: Ranking(()) for query_id in made.silent}
+    judged = JudgedRankings(truth, rankings, experiment.k)
     decision, report = _decide(judged, threshold, dev_ids)
-    submitted = {q: _under(ranking, decision.threshold) for q, ranking in found.items()}
-    below = {q for q in found if len(found[q]) and not len(submitted[q])}
+    submitted = {q: _under(ranking, decision.threshold) for q, ranking in rankings.items()}
+    below = {q for q in rankings if len(rankings[q]) and not len(submitted[q])}
     given = decision.threshold if decision.kind == GIVEN else None
     choices, reported = decision_table(judged, given, report)
     texts = {query.id: query.text for query in made.queries}
@@ -368,11 +369,11 @@ def submit(
         experiment.k,
         _records(experiment.dataset, texts, submitted),
         Counts(
-            lines=len(found),
+            lines=len(rankings),
             returned=sum(len(ranking) > 0 for ranking in submitted.values()),
             no_search=len(made.silent),
             below_threshold=len(below),
-            nothing_found=sum(not len(found[q]) for q in texts) - len(failed),
+            nothing_found=sum(not len(rankings[q]) for q in texts) - len(failed),
             failed=len(failed),
         ),
         decision,
@@ -380,7 +381,7 @@ def submit(
         choices,
         reported,
         judged.scores(submitted, report),
-        (*made.warnings, *returned.warnings, *_unjudged(judged, found), *_told(failed)),
+        (*made.warnings, *returned.warnings, *_unjudged(judged, rankings), *_told(failed)),
     )
 
 
@@ -437,8 +438,8 @@ def _decide(
     return Decision(AUTO, value, reason), report
 
 
-def _check_scores(found: Mapping[str, Ranking]) -> None:
-    without = sum(len(ranking) > 0 and ranking.scores is None for ranking in found.values())
+def _check_scores(rankings: Mapping[str, Ranking]) -> None:
+    without = sum(len(ranking) > 0 and ranking.scores is None for ranking in rankings.values())
     if without:
         raise ConfigError(
             f"a threshold for {counted(without, 'ranking')} without scores",
@@ -477,8 +478,8 @@ def _is_number(query_id: str) -> bool:
     return query_id.isascii() and query_id.isdigit() and str(int(query_id)) == query_id
 
 
-def _unjudged(judged: JudgedRankings, found: Mapping[str, Ranking]) -> list[str]:
-    n = len(found) - len(judged.known)
+def _unjudged(judged: JudgedRankings, rankings: Mapping[str, Ranking]) -> list[str]:
+    n = len(rankings) - len(judged.known)
     if not n or not len(judged.known):
         return []
     return [f"{counted(n, 'query')} without judgements: submitted, not scored"]
