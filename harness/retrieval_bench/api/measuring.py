@@ -182,11 +182,15 @@ def compare(
     runs = []
     for measured in run_each(experiments, in_notebook(reporter), save=save):
         if save:
-            data = {one.dataset.fingerprint: one.dataset for one in experiments}
+            data = {
+                experiment.dataset.fingerprint: experiment.dataset for experiment in experiments
+            }
             keep_text(finish(measured, data))
         runs += measured
-    runs = with_fusions(runs, fuse, [one.dataset for one in experiments], in_notebook(reporter))
-    unjudged = [one.dataset for one in experiments if not one.dataset.judged]
+    runs = with_fusions(
+        runs, fuse, [experiment.dataset for experiment in experiments], in_notebook(reporter)
+    )
+    unjudged = [experiment.dataset for experiment in experiments if not experiment.dataset.judged]
     return ComparisonResult(with_texts(compare_runs(runs, **rules), unjudged))
 
 

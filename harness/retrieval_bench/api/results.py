@@ -1,4 +1,4 @@
-"""What the functions give: records that show themselves as tables."""
+"""Results of the functions: records that show themselves as tables."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(_Shown, Generic[Value]):
-    """What came of a function, shown as tables.
+    """Result of a function, shown as tables.
 
     Attributes:
         value: the record of it, with every figure.
@@ -136,7 +136,7 @@ class Result(_Shown, Generic[Value]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BenchResult(_Shown):
-    """What :func:`bench` gives: one run.
+    """Result of :func:`bench`: one run.
 
     Attributes:
         run: rankings, times and values as they were measured.
@@ -165,7 +165,7 @@ class BenchResult(_Shown):
 
     @property
     def folder(self) -> Path | None:
-        """Where the run was saved, None when it was not."""
+        """Return where the run was saved, None when it was not."""
         return self.run.folder
 
     def as_dict(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class BenchResult(_Shown):
         return self.finished.as_dict()
 
     def to_frame(self, what: str = "means") -> DataFrame:
-        """What was measured as a pandas DataFrame, figures unrounded.
+        """Return what was measured as a pandas DataFrame, figures unrounded.
 
         Args:
             what: "means" (metrics and percentiles with intervals), "queries" (one value a query
@@ -206,15 +206,15 @@ class BenchResult(_Shown):
             stage_bars,
         )
 
-        one = ([self.run.name], [self.run])
+        named = ([self.run.name], [self.run])
         about = f"{self.run.summary.dataset.name}, k = {self.run.summary.k}"
         return _picture(
             what,
             {
-                "latency": lambda: side_by_side(*one),
+                "latency": lambda: side_by_side(*named),
                 "queries": lambda: slow_queries(self.run.name, self.run, about=about),
-                "rounds": lambda: drift(*one, about=about),
-                "stages": lambda: stage_bars(*one, about=about),
+                "rounds": lambda: drift(*named, about=about),
+                "stages": lambda: stage_bars(*named, about=about),
             },
         )
 
@@ -227,7 +227,7 @@ class BenchResult(_Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparisonResult(_Shown):
-    """What :func:`compare` gives: runs side by side with verdicts.
+    """Result of :func:`compare`: runs side by side with verdicts.
 
     Attributes:
         comparison: all figures, dataset by dataset.
@@ -250,7 +250,7 @@ class ComparisonResult(_Shown):
 
     @property
     def recommendations(self) -> tuple[Recommendation, ...]:
-        """Which system to take on each dataset, and why."""
+        """Return which system to take on each dataset, and why."""
         return self.comparison.recommendations
 
     def write_report(
@@ -282,7 +282,7 @@ class ComparisonResult(_Shown):
         return Compared(self.comparison).as_dict()
 
     def to_frame(self, what: str = "means") -> DataFrame:
-        """What was measured as a pandas DataFrame, figures unrounded.
+        """Return what was measured as a pandas DataFrame, figures unrounded.
 
         Args:
             what: "means" (metrics and percentiles with intervals), "pairs" (differences with p and
@@ -342,7 +342,7 @@ class ComparisonResult(_Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TuneResult(_Shown):
-    """What :func:`tune` gives: which parameters, and what they are worth on other queries.
+    """Result of :func:`tune`: which parameters, and what they are worth on other queries.
 
     Attributes:
         tuning: every figure.
@@ -375,7 +375,7 @@ class TuneResult(_Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreResult(_Shown):
-    """What :func:`evaluate` gives: the means of one run, shown as tables.
+    """Result of :func:`evaluate`: the means of one run, shown as tables.
 
     Attributes:
         card: every figure, with counts and warnings.

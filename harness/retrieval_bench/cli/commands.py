@@ -237,7 +237,7 @@ class _Whole(Parser):
     """The parser of the command itself, whose help names few commands."""
 
     def format_help(self) -> str:
-        """At most 24 lines."""
+        """Return at most 24 lines."""
         lines = [f"usage: {self.prog} COMMAND ...   (more: {self.prog} COMMAND --help)"]
         lines += ["", _DESCRIPTION, ""]
         for group, commands in SHOWN.items():
@@ -258,10 +258,10 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     for group in SHOWN.values():
         _add_all(commands, group, words)
     for name, (_, text, inner) in GROUPS.items():
-        one = commands.add_parser(name, help=text, description=_sentence(text))
-        one.set_defaults(run=None)
+        command = commands.add_parser(name, help=text, description=_sentence(text))
+        command.set_defaults(run=None)
         if words is None or name in words:
-            _add_all(one.add_subparsers(metavar="COMMAND", parser_class=Parser), inner, words)
+            _add_all(command.add_subparsers(metavar="COMMAND", parser_class=Parser), inner, words)
     return whole
 
 
@@ -271,7 +271,7 @@ def _add_all(commands: Any, entries: Entries, words: Sequence[str] | None) -> No
             commands.add_parser(name, help=text)
             continue
         path = f"{commands._prog_prefix} {name}"
-        given = [f"{path} {one}".rstrip() for one in EXAMPLES[path.partition(" ")[2]]]
+        given = [f"{path} {example}".rstrip() for example in EXAMPLES[path.partition(" ")[2]]]
         description = "\n  ".join([f"{_sentence(text)}\n\nexamples:", *given])
         add = getattr(import_module(f"retrieval_bench.cli.{where}"), f"add_{name}")
         add(commands, name, help=text, description=description)
@@ -313,7 +313,7 @@ def _check_command(whole: argparse.ArgumentParser, words: Sequence[str]) -> None
         for name in inner:
             called.setdefault(name, []).append(f"{group} {name}")
     typed = [words[0]] if words[0] in called else _near(words[0], called)
-    near = _did_you_mean([name for one in typed for name in called[one]])
+    near = _did_you_mean([name for word in typed for name in called[word]])
     whole.error(f"no command {words[0]!r}" + (near or f"; there are {', '.join(known)}"))
 
 

@@ -91,8 +91,8 @@ def callable_here(text: str) -> str:
         return text
     import shutil
 
-    found = shutil.which("retrieval-bench")
-    if found is not None and Path(found).samefile(started):
+    program = shutil.which("retrieval-bench")
+    if program is not None and Path(program).samefile(started):
         return text
     return _COMMAND.sub(lambda _: shlex.quote(started), text)
 
@@ -131,7 +131,8 @@ def put(text: str) -> None:
 
 @contextmanager
 def output_kept_clean() -> Iterator[None]:
-    """What a retriever prints, from Python or below, goes to stderr: stdout is for results."""
+    """Return what a retriever prints, from Python or below, goes to stderr: stdout is for
+    results."""
     sys.stdout.flush()
     try:
         kept = os.dup(1)

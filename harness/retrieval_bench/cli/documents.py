@@ -137,8 +137,10 @@ DOCUMENTS: Mapping[str, Entry] = {
 
 def listing() -> Listing:
     """All documents, by name."""
-    found = [NamedDocument(name, entry.command, entry.version) for name, entry in DOCUMENTS.items()]
-    return Listing(found)
+    named_documents = [
+        NamedDocument(name, entry.command, entry.version) for name, entry in DOCUMENTS.items()
+    ]
+    return Listing(named_documents)
 
 
 def schema_of(name: str) -> dict[str, Any]:

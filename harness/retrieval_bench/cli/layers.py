@@ -1,4 +1,4 @@
-"""Which layers of the set-up retrievers need, for `make`; imports nothing beyond PyYAML.
+"""Layers of the set-up that retrievers need, for `make`; imports nothing beyond PyYAML.
 
 ``python -m retrieval_bench.cli.layers NAME ...`` prints names of extras. What it does not
 understand needs none: the command that runs the retriever says what is wrong.
@@ -86,7 +86,7 @@ def _model(params: Mapping[str, Any]) -> set[str]:
 
 
 def _step(step: Mapping[str, Any], base: Path | None, above: frozenset[Path]) -> set[str]:
-    """Of a step of a pipeline."""
+    """Return the document of a step of a pipeline."""
     if "retrieve" in step:
         return layers(step["retrieve"], base, above)
     named = str(step.get("rerank", ":"))

@@ -38,7 +38,7 @@ def add_format(parser: argparse.ArgumentParser, more: Sequence[str] = ()) -> Non
 
 
 def add_junit(parser: argparse.ArgumentParser) -> None:
-    """Where gates are written for a CI service."""
+    """Return where gates are written for a CI service."""
     parser.add_argument(
         "--junit", type=Path, metavar="FILE", help="also write the gates as a JUnit report"
     )
@@ -63,7 +63,7 @@ def add_several(parser: Any, name: str, metavar: str, text: str) -> None:
 
 
 def add_limits(parser: Any) -> None:
-    """What a call may take."""
+    """Return what a call may take."""
     parser.add_argument(
         "--timeout",
         type=float,
@@ -106,8 +106,8 @@ def add_named(
     needed: bool = True,
     kind: Callable[[str], Any] = str,
 ) -> None:
-    """What a command is about, by its place or as an option; where it is ``needed``, by one of
-    them."""
+    """Return what a command is about, by its place or as an option; where it is ``needed``, by one
+    of them."""
     option = option or f"--{name}"
     help_text = f"{text}; also {option}"
     parser.add_argument(name, nargs="?", action=_Once, metavar=metavar, type=kind, help=help_text)
@@ -117,7 +117,7 @@ def add_named(
 
 
 def add_retriever(parser: argparse.ArgumentParser) -> None:
-    """Which retriever, and what to change of it."""
+    """Return which retriever, and what to change of it."""
     add_named(parser, "retriever", "RETRIEVER", "name of a config, YAML file or module:Class")
     add_several(parser, "--set", "KEY=VALUE", "parameters by dotted path, values as in YAML")
 
@@ -125,7 +125,7 @@ def add_retriever(parser: argparse.ArgumentParser) -> None:
 def add_dataset(
     parser: argparse.ArgumentParser, default: str | None = "science-mini", *, k: int = 10
 ) -> None:
-    """On which data, and how deep; without ``default`` a dataset has to be named."""
+    """Add on which data, and how deep; without ``default`` a dataset has to be named."""
     parser.add_argument(
         "--dataset",
         default=default,
@@ -137,7 +137,7 @@ def add_dataset(
 
 
 def add_language(parser: argparse.ArgumentParser) -> None:
-    """Of the dataset, where its files do not name it."""
+    """Add the language of the dataset, where its files do not name it."""
     parser.add_argument(
         "--language",
         metavar="CODE",
@@ -146,7 +146,7 @@ def add_language(parser: argparse.ArgumentParser) -> None:
 
 
 def add_self_hits(parser: Any) -> None:
-    """Of the dataset: whether a query may find itself."""
+    """Add whether a query may find itself."""
     parser.add_argument(
         "--self-hits",
         choices=("keep", "drop"),
@@ -161,7 +161,7 @@ def _add_depth(parser: argparse.ArgumentParser, k: int) -> None:
 
 
 def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """How to measure, and on what; with ``several`` on more than one dataset."""
+    """Return how to measure, and on what; with ``several`` on more than one dataset."""
     if several:
         parser.add_argument(
             "--dataset",
@@ -285,7 +285,7 @@ def protocol_of(options: argparse.Namespace) -> Protocol:
 
 
 def add_environments(parser: argparse.ArgumentParser) -> None:
-    """How the code of a revision gets the packages it needs."""
+    """Return how the code of a revision gets the packages it needs."""
     prepared = parser.add_argument_group("environments of revisions whose dependencies differ")
     prepared.add_argument(
         "--extras",
@@ -302,7 +302,7 @@ def add_environments(parser: argparse.ArgumentParser) -> None:
 
 
 def setup_of(options: argparse.Namespace) -> Setup:
-    """What the options of :func:`add_environments` say."""
+    """Return what the options of :func:`add_environments` say."""
     from retrieval_bench.duets.revisions.environments import Setup
 
     return Setup(None if options.extras is None else tuple(options.extras), options.setup)

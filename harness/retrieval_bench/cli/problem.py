@@ -1,4 +1,4 @@
-"""What is printed as JSON where the input was wrong."""
+"""Document where the input was wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from retrieval_bench.core.document import Documented
 
 
 class Fault(TypedDict):
-    """What was wrong with the input.
+    """Fault of the input.
 
     Attributes:
         what: was given.
@@ -28,7 +28,7 @@ class Fault(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Error(Documented):
-    """What is printed in place of the document where the input was wrong.
+    """Document that is printed where the input was wrong.
 
     Attributes:
         error: what was given, where, what is accepted, what to do.

@@ -1,4 +1,4 @@
-"""What people are told of a measured run, for the command and for Python: worked out once, shown,
+"""Output on a measured run, for the command and for Python: worked out once, shown,
 and written beside its figures."""
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Finished(Documented):
 
 
 def finish(runs: Sequence[Run], data: Mapping[str, Dataset]) -> list[Finished]:
-    """What the parts of each run buy; of one that was asked until decided nothing is said.
+    """Return what the parts of each run buy; of one that was asked until decided nothing is said.
 
     Args:
         data: fingerprint -> dataset that was measured.
@@ -70,9 +70,9 @@ def keep_text(done: Sequence[Finished]) -> None:
     Raises:
         RecordError: it cannot be written; the figures are there.
     """
-    for one in done:
-        if one.run.folder is not None:
-            add_files(one.run.folder, {TEXT: terminal.plain(one.tables())})
+    for finished in done:
+        if finished.run.folder is not None:
+            add_files(finished.run.folder, {TEXT: terminal.plain(finished.tables())})
 
 
 def keep_pictures(done: Sequence[Finished]) -> None:
@@ -82,7 +82,7 @@ def keep_pictures(done: Sequence[Finished]) -> None:
         MissingDependencyError: vl-convert-python is not installed.
         RecordError: they cannot be written; the figures are there.
     """
-    runs = [one.run for one in done]
+    runs = [finished.run for finished in done]
     together = side_by_side([run.name for run in runs], runs) if len(runs) > 1 else None
     shared = {} if together is None else {"side-by-side.svg": svg(together)}
     for run in runs:

@@ -1,4 +1,4 @@
-"""What was measured as tidy columns: one row for each mean, query, call, hit or pair.
+"""Measurements as tidy columns: one row for each mean, query, call, hit or pair.
 
 CSV is written from them, and a notebook gets them as a pandas DataFrame. Figures are as they were
 computed, unrounded.
@@ -86,12 +86,12 @@ def pairs(groups: Sequence[DatasetComparison]) -> Iterator[Row]:
             yield from _alike(group.dataset, group.likeness)
 
 
-def _alike(dataset: str, found: Likeness) -> Iterator[Row]:
+def _alike(dataset: str, likeness: Likeness) -> Iterator[Row]:
     """Two rows for each pair where nothing is judged."""
-    for one in found.pairs:
-        for name, mean in ((f"overlap@{found.k}", one.overlap), ("RBO", one.rbo)):
-            value = mean.mean if one.n else None
-            yield _mean((dataset, one.b, name), value, mean.ci95, one.n) | {"against": one.a}
+    for pair in likeness.pairs:
+        for name, mean in ((f"overlap@{likeness.k}", pair.overlap), ("RBO", pair.rbo)):
+            value = mean.mean if pair.n else None
+            yield _mean((dataset, pair.b, name), value, mean.ci95, pair.n) | {"against": pair.a}
 
 
 def pair(delta: Delta) -> Row:
@@ -123,22 +123,22 @@ def parts(ledger: Ledger) -> Iterator[Row]:
 
 
 def _slices(slicing: Slicing) -> Iterator[Row]:
-    for one in slicing.slices:
-        for name, values in one.means.items():
+    for slice_ in slicing.slices:
+        for name, values in slice_.means.items():
             for metric, mean in zip(slicing.metrics, values, strict=True):
-                row = _mean((slicing.dataset, name, str(metric)), mean.mean, mean.ci95, one.n)
-                yield row | {"queries": f"{slicing.by}: {one.label}"}
+                row = _mean((slicing.dataset, name, str(metric)), mean.mean, mean.ci95, slice_.n)
+                yield row | {"queries": f"{slicing.by}: {slice_.label}"}
 
 
 def queries(runs: Named) -> Iterator[Row]:
     """A row for each evaluated query and metric, with the text and the tags of the query where the
     dataset is there."""
-    found: dict[str, Mapping[str, Row]] = {}
+    by_dataset: dict[str, Mapping[str, Row]] = {}
     for name, run in runs:
         fingerprint = str(run.summary.dataset.fingerprint)
-        if fingerprint not in found:
-            found[fingerprint] = _known(run)
-        known = found[fingerprint]
+        if fingerprint not in by_dataset:
+            by_dataset[fingerprint] = _known(run)
+        known = by_dataset[fingerprint]
         for metric in run.evaluation.metrics:
             for query, value in zip(
                 run.evaluation.query_ids, run.evaluation.values(metric).tolist(), strict=True
@@ -153,7 +153,7 @@ def _known(run: Run) -> Mapping[str, Row]:
         dataset = dataset_of([run])
     except HarnessError:
         return {}
-    return {one.id: {"text": one.text, "tags": list(one.tags)} for one in dataset.queries}
+    return {query.id: {"text": query.text, "tags": list(query.tags)} for query in dataset.queries}
 
 
 def calls(runs: Named) -> Iterator[Row]:
@@ -161,7 +161,7 @@ def calls(runs: Named) -> Iterator[Row]:
     for name, run in runs:
         timings, ids = run.timings, run.rankings.query_ids
         columns = (timings.query, timings.launch, timings.round, timings.wall_ns, timings.failed)
-        of_calls = zip(*(one.tolist() for one in columns), strict=True)
+        of_calls = zip(*(column.tolist() for column in columns), strict=True)
         for query, launch, round_, wall, failed in of_calls:
             call = {"launch": launch, "round": round_, "ms": wall / 1e6, "failed": failed}
             yield {"system": name, "query": ids[query], **call}
@@ -186,7 +186,7 @@ def hits(runs: Named) -> Iterator[Row]:
 
 
 def kinds_of(runs: Named) -> dict[str, Callable[[], Iterable[Row]]]:
-    """What a frame on ``runs`` can be asked for."""
+    """Return what a frame on ``runs`` can be asked for."""
     kinds = {"means": means, "queries": queries, "calls": calls, "hits": hits}
     return {name: partial(rows, runs) for name, rows in kinds.items()}
 
@@ -210,7 +210,7 @@ def frame(rows: Sequence[Row]) -> DataFrame:
 
 
 def rows_of(what: str, kinds: Mapping[str, Callable[[], Iterable[Row]]]) -> list[Row]:
-    """Those that ``what`` names among ``kinds``.
+    """Return those that ``what`` names among ``kinds``.
 
     Raises:
         ConfigError: none is called that.

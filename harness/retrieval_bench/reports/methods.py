@@ -48,7 +48,7 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
     yield from _systems(comparison)
     for group in comparison.groups:
         yield from _data(group)
-    metrics = ", ".join(latex.escaped(metric_label(one)) for one in comparison.metrics)
+    metrics = ", ".join(latex.escaped(metric_label(metric)) for metric in comparison.metrics)
     nominal = r" \cite{jarvelin2002}" if any(m.name == "nDCG" for m in comparison.metrics) else ""
     rules = {str(run.summary.convention) for run in comparison.runs}
     sources = [CONVENTIONS[name].source for name in rules if name in CONVENTIONS]
@@ -88,14 +88,14 @@ def _until_decided(comparison: Comparison) -> Iterator[str]:
 
 def _systems(comparison: Comparison) -> Iterator[str]:
     targets = [run.manifest.get("retriever", {}) for run in comparison.runs]
-    if any(one.get("target") == "bm25" or _legs(one, "bm25") for one in targets):
+    if any(target.get("target") == "bm25" or _legs(target, "bm25") for target in targets):
         yield r"Sparse retrieval is BM25 \cite{robertson2009}."
     encoders = dict.fromkeys(filter(None, map(_encoder, targets)))
     if encoders:
         yield f"Dense retrieval encodes with {latex.escaped(', '.join(encoders))}."
-    if any(_fusion(one) == "rrf" for one in targets):
+    if any(_fusion(target) == "rrf" for target in targets):
         yield r"Rankings are fused by reciprocal rank fusion \cite{cormack2009}."
-    if any(_fusion(one) == "convex" for one in targets):
+    if any(_fusion(target) == "convex" for target in targets):
         yield "Scores are fused by a convex combination after normalisation."
 
 
@@ -108,7 +108,7 @@ def _legs(retriever: Mapping[str, Any], target: str) -> list[Any]:
 def _encoder(retriever: Mapping[str, Any]) -> str | None:
     """The model of a dense retriever or of a dense leg."""
     facts = [retriever.get("facts", {}), *_legs(retriever, "dense")]
-    return next((str(one["model"]) for one in facts if one.get("model")), None)
+    return next((str(fact["model"]) for fact in facts if fact.get("model")), None)
 
 
 def _fusion(retriever: Mapping[str, Any]) -> str | None:

@@ -165,7 +165,8 @@ def name_sides(options: argparse.Namespace) -> None:
 
 
 def exit_code(result: DuetResult) -> int:
-    """Of a duet: 0, 1, 3 or 4 as its verdict says, 130 when it was interrupted undecided."""
+    """Return the exit code of a duet: 0, 1, 3 or 4 as its verdict says, 130 when it was interrupted
+    undecided."""
     word = result.word
     if word == "FAIL":
         return REGRESSION

@@ -47,6 +47,6 @@ def run_selftest(options: argparse.Namespace) -> int:
         return UNDECIDED
     if result.unable:
         say(f"retrieval-bench: {result.unable}: this machine is too busy to judge")
-        measured = any(result.launched for one in result.played for result in one.results)
+        measured = any(result.launched for played in result.played for result in played.results)
         return UNDECIDED if measured else NOT_MEASURED
     return OK

@@ -17,7 +17,7 @@ FOLDER = Path("results") / "labels"
 
 
 def add_labels_file(parser: argparse.ArgumentParser) -> None:
-    """Which file of labels."""
+    """Return which file of labels."""
     parser.add_argument(
         "--labels",
         type=Path,
@@ -201,7 +201,7 @@ def labels_file(options: argparse.Namespace) -> Path:
 def _changed(path: Path) -> float:
     """When a file, or the log beside it, was written last."""
     beside = (path, path.with_name(f"{path.name}-wal"))
-    return max(one.stat().st_mtime for one in beside if one.exists())
+    return max(item.stat().st_mtime for item in beside if item.exists())
 
 
 def opened(options: argparse.Namespace) -> Store:
@@ -244,11 +244,11 @@ def _pool(options: argparse.Namespace) -> int:
         make_pool(
             store, data, gathered.lists, wanted, source=gathered.source, failed=gathered.failed
         )
-        found = status(store)
+        pool_status = status(store)
     show(
         options,
-        Pooled(found, str(path), gathered.warnings),
-        lambda: pool_tables(found, str(path), gathered.warnings),
+        Pooled(pool_status, str(path), gathered.warnings),
+        lambda: pool_tables(pool_status, str(path), gathered.warnings),
     )
     return OK
 
@@ -264,15 +264,17 @@ def _guidelines(path: Path) -> dict[int, str]:
     from retrieval_bench.labels.label import GRADES
 
     content = read_yaml(path)
-    found = {int(grade): text for grade, text in content.items() if str(grade).isdecimal()}
-    if sorted(found) != list(GRADES) or not all(isinstance(text, str) for text in found.values()):
+    guidelines = {int(grade): text for grade, text in content.items() if str(grade).isdecimal()}
+    if sorted(guidelines) != list(GRADES) or not all(
+        isinstance(text, str) for text in guidelines.values()
+    ):
         raise ConfigError(
             f"guidelines for grades {', '.join(map(str, content)) or 'none'}",
             where=str(path),
             accepted="0: sentence, 1: sentence, 2: sentence, 3: sentence",
             fix="write a sentence for each of the four grades",
         )
-    return found
+    return guidelines
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -281,15 +283,15 @@ def _status(options: argparse.Namespace) -> int:
 
     with output_kept_clean():
         store = opened(options)
-        found = status(store)
+        pool_status = status(store)
     file = str(store.path)
     show(
         options,
-        LabelStatus(found, file),
-        lambda: status_tables(found, file),
-        lambda: status_tables(found, file, verbose=False),
+        LabelStatus(pool_status, file),
+        lambda: status_tables(pool_status, file),
+        lambda: status_tables(pool_status, file, verbose=False),
     )
-    return OK if found.done else UNDECIDED
+    return OK if pool_status.done else UNDECIDED
 
 
 def _dataset_of(options: argparse.Namespace, store: Store) -> Any:
@@ -320,7 +322,7 @@ def _import(options: argparse.Namespace) -> int:
 
     with output_kept_clean():
         store = opened(options)
-        found = import_labels(
+        imported = import_labels(
             store,
             options.file,
             _dataset_of(options, store),
@@ -328,7 +330,7 @@ def _import(options: argparse.Namespace) -> int:
             kind=Kind(options.kind),
             kind_of_file=options.source,
         )
-    show(options, found, lambda: import_tables(found, str(store.path)))
+    show(options, imported, lambda: import_tables(imported, str(store.path)))
     return OK
 
 

@@ -44,11 +44,13 @@ def _reproduce(options: argparse.Namespace) -> int:
     def tables() -> list[Table]:
         if folder is None:
             return [files_table(papers)]
-        several = [table for one in results.values() for table in reproduce_tables(one)]
+        several = [table for result in results.values() for table in reproduce_tables(result)]
         return [*several, summary_table(results)] if len(results) > 1 else several
 
     show(options, Papers(results), tables)
-    worst = worst_of([c for one in results.values() for c in (*one.figures, *one.outcomes)])
+    worst = worst_of(
+        [c for result in results.values() for c in (*result.figures, *result.outcomes)]
+    )
     if worst is Status.FAIL:
         say("retrieval-bench: a published number was missed")
         return REGRESSION

@@ -124,8 +124,8 @@ def _serve(options: argparse.Namespace, judging: Judging, who: str) -> int:
         _announce(options, server)
         server.serve_forever()
     if options.format != "json" and not options.quiet:
-        found = progress_sentence(judging.progress(who))
-        put(f"\nEvery answer is kept. {found}\nnext:  retrieval-bench label status\n")
+        progress = progress_sentence(judging.progress(who))
+        put(f"\nEvery answer is kept. {progress}\nnext:  retrieval-bench label status\n")
     return OK
 
 
@@ -178,7 +178,7 @@ def _open(url: str) -> None:
 
 
 def _has_display() -> bool:
-    """Whether somebody sits here who would see a browser."""
+    """Return whether somebody sits here who would see a browser."""
     if sys.stdout is None or not sys.stdout.isatty() or "SSH_CONNECTION" in os.environ:
         return False
     return sys.platform in ("win32", "darwin") or bool(

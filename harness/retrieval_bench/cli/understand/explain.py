@@ -112,10 +112,10 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _folders(given: Sequence[str]) -> list[Path]:
-    """Of the runs; the last one of several that are more than two."""
+    """Return the folders of the runs; the last one of several that are more than two."""
     from retrieval_bench.runs.find import find_runs
 
-    found = [find_runs(name) for name in given]
-    if len(found) == 1 and len(found[0]) == 2:
-        return found[0]
-    return [folders[-1] for folders in found]
+    paths = [find_runs(name) for name in given]
+    if len(paths) == 1 and len(paths[0]) == 2:
+        return paths[0]
+    return [folders[-1] for folders in paths]

@@ -20,7 +20,7 @@ _MEASURING = {"split": "test", "k": 10, "set": [], "rounds": None, "max_cost": N
 
 
 def add_ledger(parser: argparse.ArgumentParser) -> None:
-    """How ``--by stage`` and ``--by loss`` measure a retriever, and judge it."""
+    """Return how ``--by stage`` and ``--by loss`` measure a retriever, and judge it."""
     group = parser.add_argument_group("--by stage, --by loss")
     group.add_argument(
         "--margin",
@@ -97,8 +97,8 @@ def _given(options: argparse.Namespace, usual: Mapping[str, Any]) -> str:
 
 
 def by_stage(options: argparse.Namespace) -> int:
-    """Of a saved run, or of a retriever that is measured now, asked once more without the parts
-    that its lists do not tell of, and saved."""
+    """Show the ledger of a saved run, or of a retriever that is measured now, asked once more
+    without the parts that its lists do not tell of, and saved."""
     from retrieval_bench.comparison.explain.ledger import ledger
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.data.needs_judgements import require_judged
@@ -126,8 +126,8 @@ def by_stage(options: argparse.Namespace) -> int:
     else:
         run, data = _measured(options, str(given), metric)
     margin = MARGIN if options.margin is None else options.margin
-    found = ledger(run, data, metric, margin=margin)
-    if found is None:
+    parts_ledger = ledger(run, data, metric, margin=margin)
+    if parts_ledger is None:
         raise ConfigError(
             f"{run.name} does not say what it is made of",
             where=str(run.folder or given),
@@ -135,14 +135,14 @@ def by_stage(options: argparse.Namespace) -> int:
             "measured by this version",
             fix="measure it again" if saved else "use bench",
         )
-    _draw(found)
+    _draw(parts_ledger)
     show(
         options,
-        found,
-        lambda: [ledger_table(found, again=saved)],
-        rows=lambda: list(frames.parts(found)),
+        parts_ledger,
+        lambda: [ledger_table(parts_ledger, again=saved)],
+        rows=lambda: list(frames.parts(parts_ledger)),
     )
-    if not found.n:
+    if not parts_ledger.n:
         say("retrieval-bench: nothing could be judged: no evaluated query was answered")
         return NOT_MEASURED
     return OK
@@ -188,15 +188,15 @@ def prepared(
     return experiment
 
 
-def _draw(found: Ledger) -> None:
+def _draw(ledger: Ledger) -> None:
     """Put the picture into the folder of the run, if pictures can be drawn."""
     from retrieval_bench.core.errors import MissingDependencyError
     from retrieval_bench.reports.pictures import svg
     from retrieval_bench.reports.pictures.of_runs import part_bars
     from retrieval_bench.runs.records import PICTURES, add_files
 
-    if found.run.folder is not None:
-        about = f"{found.run.summary.dataset.name}, k = {found.run.summary.k}"
+    if ledger.run.folder is not None:
+        about = f"{ledger.run.summary.dataset.name}, k = {ledger.run.summary.k}"
         with suppress(MissingDependencyError):
-            drawn = svg(part_bars(found, about=about))
-            add_files(found.run.folder, {f"{PICTURES}/parts.svg": drawn})
+            drawn = svg(part_bars(ledger, about=about))
+            add_files(ledger.run.folder, {f"{PICTURES}/parts.svg": drawn})

@@ -10,7 +10,7 @@ from retrieval_bench.cli.understand.ledger import prepared, refuse_of_queries
 
 
 def by_loss(options: argparse.Namespace) -> int:
-    """Of a retriever that is measured now, at each step on the way."""
+    """Show the losses of a retriever that is measured now, at each step on the way."""
     from retrieval_bench.comparison.explain.ledger import check_averaged
     from retrieval_bench.comparison.explain.losses import losses
     from retrieval_bench.core.errors import ConfigError
@@ -36,6 +36,8 @@ def by_loss(options: argparse.Namespace) -> int:
             ladder, rungs = between(experiment)
             runs = ladder.run(bars, save=False)
         name = experiment.names[0]
-    found = losses(name, rungs, runs, margin=MARGIN if options.margin is None else options.margin)
-    show(options, found, lambda: [losses_table(found)])
+    loss_steps = losses(
+        name, rungs, runs, margin=MARGIN if options.margin is None else options.margin
+    )
+    show(options, loss_steps, lambda: [losses_table(loss_steps)])
     return OK

@@ -118,8 +118,8 @@ def _tune(options: argparse.Namespace) -> int:
 
 
 def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
-    """What is tuned, and on which dataset: a retriever as it is named, or the fusion of saved runs
-    on theirs."""
+    """Return what is tuned, and on which dataset: a retriever as it is named, or the fusion of
+    saved runs on theirs."""
     from retrieval_bench.core.config import retriever_names
     from retrieval_bench.core.errors import ConfigError, counted
     from retrieval_bench.runs.dataset import dataset_of

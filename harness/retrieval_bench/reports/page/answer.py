@@ -21,7 +21,7 @@ _NAMED = 3
 
 
 def headline(answer: Recommendation) -> str:
-    """What to take, in a few words."""
+    """Return what to take, in a few words."""
     if not answer.leaders:
         return "No recommendation"
     if len(answer.leaders) > _NAMED:
@@ -78,8 +78,8 @@ def _why(answer: Recommendation) -> str:
 
 
 def meaning(group: DatasetComparison) -> str:
-    """What the figures of the first metric say, for a reader who does not know it; where nothing
-    is judged, what is left out."""
+    """Return what the figures of the first metric say, for a reader who does not know it; where
+    nothing is judged, what is left out."""
     if isinstance(group, Unjudged):
         return (
             "Nothing is judged here, so the page leaves out quality, differences in it, kinds of "
@@ -118,17 +118,20 @@ def _tile(label: str, cell: Cell, unit: str = "") -> Markup:
 
 
 def _beside(group: DatasetComparison, name: str) -> list[str]:
-    """How much faster or slower the others are, the fastest first; none where no time is known."""
+    """Return how much faster or slower the others are, the fastest first; none where no time is
+    known."""
     known = [(group.speed_up(other, name), other) for other in group.names if other != name]
-    found = sorted(((one.times, other) for one, other in known if one), reverse=True)
+    ratios = sorted(
+        ((speed_up.times, other) for speed_up, other in known if speed_up), reverse=True
+    )
     lines = [
         f"{other}: {_faster(times)}"
         if group.is_faster(other, name) or group.is_faster(name, other)
         else f"{other}: no difference shown"
-        for times, other in found[:_NAMED]
+        for times, other in ratios[:_NAMED]
     ]
-    if len(found) > _NAMED:
-        lines.append(f"{len(found) - _NAMED:,} more below")
+    if len(ratios) > _NAMED:
+        lines.append(f"{len(ratios) - _NAMED:,} more below")
     return lines
 
 

@@ -37,7 +37,7 @@ def choices_html(analysis: GroupAnalysis, baseline: str | None) -> Markup:
     """
     group = analysis.group
     leader = baseline or analysis.recommendation.system or group.ranked(group.metrics[0])[0][0]
-    found: list[tuple[str, str, Table]] = []
+    choices: list[tuple[str, str, Table]] = []
     for metric in group.metrics:
         columns, rows = beside_leader(group, metric, leader, MOST_SYSTEMS)
         # The verdict stands last, where a small screen holds it in view.
@@ -48,15 +48,15 @@ def choices_html(analysis: GroupAnalysis, baseline: str | None) -> Markup:
         n = group.runs[0].evaluation.means[0].n
         title = f"{metric_label(metric)} over all {n:,} queries"
         table = Table(title, columns, rows, words=(0, len(columns) - 1))
-        found.append((metric_label(metric), ALL, table))
+        choices.append((metric_label(metric), ALL, table))
     # A slice is there for every metric or for none: each choice of the two finds a table.
-    whole_slices = max(MOST_TABLES - len(found), 0) // len(group.metrics)
-    found += islice(_slices(analysis), whole_slices * len(group.metrics))
+    whole_slices = max(MOST_TABLES - len(choices), 0) // len(group.metrics)
+    choices += islice(_slices(analysis), whole_slices * len(group.metrics))
     return el(
         "div",
         *(
             el("div", whole(table), data_metric=metric, data_slice=label, hidden=at > 0)
-            for at, (metric, label, table) in enumerate(found)
+            for at, (metric, label, table) in enumerate(choices)
         ),
         class_="choices",
     )
@@ -65,19 +65,23 @@ def choices_html(analysis: GroupAnalysis, baseline: str | None) -> Markup:
 def _slices(analysis: GroupAnalysis) -> Iterator[tuple[str, str, Table]]:
     """Slice by slice the table of each metric."""
     for slicing in analysis.slicings:
-        for one in slicing.slices:
-            label = one.label if len(one.label) <= LABEL_SHOWN else f"{one.label[:LABEL_SHOWN]}…"
-            shown = f"{slicing.what}: {label} ({one.n:,})"
+        for slice_ in slicing.slices:
+            label = (
+                slice_.label
+                if len(slice_.label) <= LABEL_SHOWN
+                else f"{slice_.label[:LABEL_SHOWN]}…"
+            )
+            shown = f"{slicing.what}: {label} ({slice_.n:,})"
             for at, metric in enumerate(slicing.metrics):
-                yield metric_label(metric), shown, _table(slicing, one, at, metric)
+                yield metric_label(metric), shown, _table(slicing, slice_, at, metric)
 
 
-def _table(slicing: Slicing, one: Slice, at: int, metric: Metric) -> Table:
-    order = sorted(slicing.systems, key=lambda name: -one.means[name][at].mean)
+def _table(slicing: Slicing, slice_: Slice, at: int, metric: Metric) -> Table:
+    order = sorted(slicing.systems, key=lambda name: -slice_.means[name][at].mean)
     rows: list[list[Content]] = []
     for name in order[:MOST_SYSTEMS]:
-        mean = one.means[name][at]
-        gap = one.differences[name][at] if name in one.differences else None
+        mean = slice_.means[name][at]
+        gap = slice_.differences[name][at] if name in slice_.differences else None
         rows.append(
             [
                 name,
@@ -86,7 +90,7 @@ def _table(slicing: Slicing, one: Slice, at: int, metric: Metric) -> Table:
             ]
         )
     return Table(
-        f"{metric_label(metric)} over {one.n:,} queries, {slicing.what}: {one.label}",
+        f"{metric_label(metric)} over {slice_.n:,} queries, {slicing.what}: {slice_.label}",
         ["system", metric_label(metric), f"against {slicing.baseline}"],
         rows,
         notes=["Slices are for looking: intervals, but no verdicts."],

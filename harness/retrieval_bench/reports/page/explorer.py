@@ -38,7 +38,7 @@ _TITLE_BYTES = 90
 
 
 class Chosen(NamedTuple):
-    """What of the queries has room on the page.
+    """Queries that have room on the page.
 
     Attributes:
         queries: as the script gets them.
@@ -93,10 +93,10 @@ class Explorer:
         shown = dict.fromkeys(doc for hits in rankings for doc in hits)
         for doc in (*shown, *relevant):
             number.setdefault(doc, len(number))
-        found: dict[str, Any] = {"i": harmless(query_id)}
+        entry: dict[str, Any] = {"i": harmless(query_id)}
         if self.with_text:
-            found["t"] = _cut(self._texts.get(query_id, ""), _TEXT_CELLS)
-        return found | {
+            entry["t"] = _cut(self._texts.get(query_id, ""), _TEXT_CELLS)
+        return entry | {
             "v": [round(value, 4) for value in self.data.values[at].tolist()],
             "p": [int(partition.member[at]) for partition in self.data.partitions],
             "r": [[number[doc] for doc in hits] for hits in rankings],
@@ -192,13 +192,13 @@ class Explorer:
         below = [(hits.index(doc) + 1, doc) for doc in relevant if doc in hits[HITS_SHOWN:]]
         missed = [doc for doc in relevant if doc not in hits]
         if below:
-            found = (self._hit(query, system, doc, chosen, rank) for rank, doc in sorted(below))
-            parts += [el("p", "Relevant documents further below:"), el("ul", *found)]
+            lines = (self._hit(query, system, doc, chosen, rank) for rank, doc in sorted(below))
+            parts += [el("p", "Relevant documents further below:"), el("ul", *lines)]
         if missed:
-            found = (self._hit(query, system, doc, chosen) for doc in missed)
+            lines = (self._hit(query, system, doc, chosen) for doc in missed)
             parts += [
                 el("p", f"Relevant documents that are not among its {self.k}:"),
-                el("ul", *found),
+                el("ul", *lines),
             ]
         return el("div", *parts)
 
@@ -233,7 +233,7 @@ def json_in_html(document: Any) -> str:
 
 
 def shown_of(shown: int, n: int) -> str:
-    """How many queries there are to look at."""
+    """Return how many queries there are to look at."""
     if shown == n:
         return f"All {counted(n, 'query')}."
     return f"{shown:,} of {counted(n, 'query')}: those with the largest differences."
@@ -249,17 +249,17 @@ def _legs(
         {ids[i]: rank for rank, i in enumerate(lists[row].tolist(), start=1) if i != NONE}
         for lists in run.rankings.leg_lists.values()
     ]
-    found = {}
+    legs = {}
     for doc in dict.fromkeys([*hits, *relevant]):
         places = [of_leg.get(doc, 0) for of_leg in ranks]
         fused = hits.index(doc) + 1 if doc in hits else 0
         end = [FATES.index(fate(fused, places, k))] if doc in relevant else []
-        found[doc] = [*places, *end]
-    return found
+        legs[doc] = [*places, *end]
+    return legs
 
 
 def _cut(text: str, cells: int) -> str:
-    """As :func:`cut`, and at once for what is plain ASCII."""
+    """Return it as :func:`cut`, and at once for what is plain ASCII."""
     line = " ".join(text.split())
     if not (line.isascii() and line.isprintable()):
         return cut(line, cells)

@@ -124,8 +124,8 @@ def _runs(comparison: Comparison) -> Markup:
             summary = el("summary", "Manifest of ", own_direction(label))
             blocks.append(el("details", summary, el("pre", text, dir="ltr")))
     if left_out:
-        told = f"{counted(left_out, 'manifest')} left out, to keep the page small: each lies in "
-        blocks.append(el("p", f"{told}the folder of its run.", class_="aside"))
+        message = f"{counted(left_out, 'manifest')} left out, to keep the page small: each lies in "
+        blocks.append(el("p", f"{message}the folder of its run.", class_="aside"))
     return joined(blocks)
 
 
@@ -159,16 +159,16 @@ def _placeless(run: Run) -> Run:
 def _with_runs(analysis: Analysis, changed: Callable[[Run], Run]) -> Analysis:
     groups = tuple(
         replace(
-            one,
+            group,
             group=replace(
-                one.group.rewritten(without_folders, with_texts=changed is not _silent),
-                runs=tuple(map(changed, one.group.runs)),
+                group.group.rewritten(without_folders, with_texts=changed is not _silent),
+                runs=tuple(map(changed, group.group.runs)),
             ),
-            without_dataset=without_folders(one.without_dataset),
+            without_dataset=without_folders(group.without_dataset),
         )
-        for one in analysis.groups
+        for group in analysis.groups
     )
-    comparison = replace(analysis.comparison, groups=tuple(one.group for one in groups))
+    comparison = replace(analysis.comparison, groups=tuple(group.group for group in groups))
     return Analysis(comparison, groups)
 
 
@@ -223,7 +223,7 @@ def _page(name: str, comparison: Comparison, parts: Sequence[Part], source: Sour
 
 
 def _foot(comparison: Comparison, source: Source | None) -> list[Markup]:
-    """When and where it was measured, and how to make and check the page."""
+    """Say when and where it was measured, and how to make and check the page."""
     machines = dict.fromkeys(filter(None, map(_machine, comparison.runs)))
     lines = [
         f"Measured{_days(comparison)} on {'; '.join(machines) or 'some machine'}, one client.",

@@ -38,7 +38,7 @@ Drawing = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """What is drawn of one dataset.
+    """Pictures of one dataset.
 
     Attributes:
         front: quality against time.
@@ -129,7 +129,7 @@ def front(
     for name, run in zip(group.names, group.runs, strict=True):
         mean, time = run.evaluation.mean(metric), run.summary.latency_ms.at(level)
         ends = None if time.ci95 is None else (time.ci95[0], time.ci95[1])
-        steps = tuple((one.step, one.quality, one.ms) for one in paths.get(name, ()))
+        steps = tuple((item.step, item.quality, item.ms) for item in paths.get(name, ()))
         spots.append(Spot(name, mean.mean, time.value, mean.ci95, ends, steps))
     return _against(spots, group, leaders, width, level=level)
 
@@ -138,7 +138,7 @@ def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH
     """Quality against money; None where fewer than two systems say what they take."""
     metric = group.metrics[0]
     each = [money_of(run.summary) for run in group.runs]
-    if len([one for one in each if one]) < 2:
+    if len([item for item in each if item]) < 2:
         return None
     means = [run.evaluation.mean(metric) for run in group.runs]
     both = zip(group.names, means, each, strict=True)

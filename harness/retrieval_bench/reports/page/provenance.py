@@ -1,4 +1,4 @@
-"""Where the page comes from: what the figures rest on, the runs, and how to find them again."""
+"""Origin of the page: what the figures rest on, the runs, and how to find them again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a page was made from, and how; it stands in the page as JSON.
+    """Origin of a page; it stands in the page as JSON.
 
     Attributes:
         runs: in the order in which they were given.
@@ -70,7 +70,7 @@ class Source:
         return shlex.join(words + ([] if self.with_text else ["--no-text"]))
 
     def to_html(self) -> str:
-        """As JSON that can stand in HTML."""
+        """Return it as JSON that can stand in HTML."""
         return json_in_html(asdict(self))
 
     @classmethod
@@ -78,18 +78,18 @@ class Source:
         """Raises:
         ValueError, TypeError, LookupError: it is none.
         """
-        found = json.loads(text)
+        record = json.loads(text)
         runs, loads = (
-            tuple(Saved(str(one["folder"]), str(one["sha256"])) for one in found.pop(name, ()))
+            tuple(Saved(str(item["folder"]), str(item["sha256"])) for item in record.pop(name, ()))
             for name in ("runs", "loads")
         )
-        return cls(runs, tuple(found.pop("metrics")), loads=loads, **found)
+        return cls(runs, tuple(record.pop("metrics")), loads=loads, **record)
 
 
 def source_of(
     comparison: Comparison, loads: Sequence[LoadResult] = (), **options: Any
 ) -> Source | None:
-    """That of a page on ``comparison``; None where a run was not saved.
+    """Return that of a page on ``comparison``; None where a run was not saved.
 
     Args:
         loads: saved, with a section each.
@@ -125,7 +125,7 @@ def hash_of(folder: Path, files: Sequence[str] = RUN_FILES) -> str:
 
 
 def rules_table(comparison: Comparison) -> Table:
-    """What the figures rest on, dataset by dataset."""
+    """Return what the figures rest on, dataset by dataset."""
     facts = {group.dataset: _rules(comparison, group) for group in comparison.groups}
     names = dict.fromkeys(name for of_group in facts.values() for name in of_group)
     return Table(
@@ -185,7 +185,7 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
 
 
 def runs_table(comparison: Comparison) -> Table:
-    """Which runs the page is made from."""
+    """Return which runs the page is made from."""
     rows = []
     for group in comparison.groups:
         for name, run in zip(group.names, group.runs, strict=True):

@@ -51,7 +51,7 @@ class Part:
 
 
 class GroupPage:
-    """What the page says of one dataset."""
+    """Sections of the page on one dataset."""
 
     def __init__(
         self, comparison: Comparison, analysis: GroupAnalysis, id_: str, *, with_text: bool
@@ -111,7 +111,7 @@ class GroupPage:
 
     @staticmethod
     def _still(explorer: Explorer, chosen: Chosen) -> Markup:
-        """What is there without the script."""
+        """Return what is there without the script."""
         a, b = (explorer.data.names[at] for at in explorer.data.pair)
         return joined(
             [
@@ -154,7 +154,7 @@ class GroupPage:
         return f"Too few calls for a median: {counted(calls, 'call')}, it takes {least}."
 
     def _alike(self, group: Unjudged) -> Markup:
-        """Where nothing is judged: what the systems find, and how much of it is the same."""
+        """Return where nothing is judged: what the systems find, and how much of it is the same."""
         return joined(map(whole, likeness_tables(group)))
 
     def _kinds(self) -> Markup:
@@ -209,22 +209,28 @@ class GroupPage:
         return joined([*tables, *shown])
 
     def _legs(self) -> Markup:
-        """What each hybrid makes of its legs, and how far a perfect one would get."""
+        """Return what each hybrid makes of its legs, and how far a perfect one would get."""
         queries, blocks = self._analysis.queries, []
         if queries is not None:
-            for one, ceilings in zip(queries.explained, queries.ceilings, strict=True):
-                answer, means, *groups = diff_tables(one, ceilings, [])
-                summary = el("summary", f"Queries by leg and fusion of {one.systems[0].name}")
+            for explanation, ceilings in zip(queries.explained, queries.ceilings, strict=True):
+                answer, means, *groups = diff_tables(explanation, ceilings, [])
+                summary = el(
+                    "summary", f"Queries by leg and fusion of {explanation.systems[0].name}"
+                )
                 more = el("details", summary, *map(whole, groups))
                 blocks += [whole(answer), whole(means), more]
         return joined(blocks)
 
     def _parts(self) -> Markup:
-        """What the parts of each system buy and take, as far as the lists that were kept say it."""
+        """Return what the parts of each system buy and take, as far as the lists that were kept say
+        it."""
         blocks = []
         pictures = self._pictures.parts or [("", "")] * len(self._analysis.ledgers)
-        for one, picture in zip(self._analysis.ledgers, pictures, strict=True):
-            blocks += [whole(ledger_table(one)), figure(picture, f"The parts of {one.run.name}")]
+        for ledger, picture in zip(self._analysis.ledgers, pictures, strict=True):
+            blocks += [
+                whole(ledger_table(ledger)),
+                figure(picture, f"The parts of {ledger.run.name}"),
+            ]
         return joined(blocks)
 
     def _slices(self) -> Markup:

@@ -70,7 +70,7 @@ class Verification(Documented):
 
     @property
     def holds(self) -> bool:
-        """Whether the page says what its runs give, and all of its runs are there."""
+        """Return whether the page says what its runs give, and all of its runs are there."""
         return not self.differences and not self.problems
 
     def tables(self) -> list[Table]:
@@ -88,7 +88,7 @@ class Verification(Documented):
         if len(self.differences) > len(shown):
             more = f"{len(self.differences) - len(shown):,} more: --format json has all."
             notes.append(next_step(more))
-        rows = [[one.where, one.says, one.recomputed] for one in shown]
+        rows = [[item.where, item.says, item.recomputed] for item in shown]
         return [Table(title, ["where", "says", "recomputed"], rows, notes=notes, words=(0, 1, 2))]
 
 
@@ -125,10 +125,10 @@ def verify(
     again = report_page(
         analysis, loads, title=source.title, with_text=source.with_text, source=source
     )
-    missing = [one for one in sources if isinstance(one, str)]
-    said, now = (_parts(one, without_dataset=bool(missing)) for one in (text, again))
+    missing = [source for source in sources if isinstance(source, str)]
+    said, now = (_parts(item, without_dataset=bool(missing)) for item in (text, again))
     differences = [
-        *(one for run in given for one in _of_run(run, sources)),
+        *(difference for run in given for difference in _of_run(run, sources)),
         *_between(said, now),
     ]
     figures = sum(bool(_FIGURE.search(piece)) for _, piece in now)
@@ -186,13 +186,13 @@ def _places(run: Saved, given: Sequence[Path], of: Kind) -> Iterator[Path]:
 
 
 def _of_run(run: Run, sources: Sequence[Dataset | str]) -> Iterator[Difference]:
-    """What a run says of itself and its own rankings and times do not."""
+    """Return what a run says of itself and its own rankings and times do not."""
     where = str(run.folder)
     latency = run.summary.latency_ms
     if latency.mean is not None:
         report = latency_report(run.timings).as_dict()
         for level in ("p50", "p95", "p99", "mean"):
-            said, now = (_value(one.get(level)) for one in (latency.as_dict(), report))
+            said, now = (_value(item.get(level)) for item in (latency.as_dict(), report))
             if said is not None and not _equal(said, now):
                 yield Difference(f"{where}: {level}", f"{said}", f"{now}")
     fingerprint = run.summary.dataset.fingerprint
@@ -236,8 +236,8 @@ _OF_DATASET = ("alike", "systems", "differences", "legs", "slices", "queries")
 
 
 def _parts(page: str, *, without_dataset: bool) -> list[tuple[str, str]]:
-    """What the page shows, each text behind its section; without a dataset not of those that take
-    one."""
+    """Return what the page shows, each text behind its section; without a dataset not of those that
+    take one."""
     parser = _Texts()
     parser.feed(page)
     left_out = _OF_DATASET if without_dataset else ()

@@ -1,4 +1,5 @@
-"""From a specification of Vega-Lite to an SVG that stands in any page and follows dark mode.
+"""The way from a specification of Vega-Lite to an SVG that stands in any page and follows dark
+mode.
 
 ``vl-convert-python`` runs Vega without a browser. What it writes has the ids and fonts of a page
 of its own; here ids become the picture's own, the fonts the reader's, and a style sheet that is
@@ -72,7 +73,7 @@ def svg(spec: Spec) -> str:
 
 
 def _outside_texts(drawn: str) -> str:
-    """Without what says nothing, with numbers to a hundredth; what is written stays as it is."""
+    """Leave out what says nothing, with numbers to a hundredth; what is written stays as it is."""
     parts = re.split(r"(?<=>)([^<]+)(?=<)", drawn)
     tags = "\0".join(parts[::2])
     tags = _NUMBER.sub(lambda number: f"{float(number[0]):.2f}", _NOTHING.sub("", tags))

@@ -1,4 +1,4 @@
-"""Where two systems differ: the difference on every query, from the largest loss to the largest
+"""Differences of two systems: the difference on every query, from the largest loss to the largest
 gain."""
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _bars(values: NDArray[np.float64], sign: int) -> list[Spec]:
 
 
 def _notes(values: NDArray[np.float64], labels: Sequence[str], a: str, b: str) -> list[str]:
-    """How many queries won and lost, the mean, and the queries at both ends."""
+    """Return how many queries won and lost, the mean, and the queries at both ends."""
     n, sign = len(values), signs(values)
     won, lost = int((sign > 0).sum()), int((sign < 0).sum())
     counts = (

@@ -70,7 +70,9 @@ def history_picture(subject: Subject) -> Spec:
             ("ratio", title.format(gate), _points(duets, lambda duet: duet.trend, _ratio(gate)))
             for gate in (P50, P95)
         ]
-        legend = [(f"line {one.label}", f"against {trend_words(one)}") for one in subject.trends]
+        legend = [
+            (f"line {trend.label}", f"against {trend_words(trend)}") for trend in subject.trends
+        ]
         dates = [f"{duet.created:%Y-%m-%d}" for duet in duets]
         changes = _changes([(duet.revision, None) for duet in duets])
         timelines.append(Timeline(counted(len(duets), "duet"), dates, changes, ratios, legend))
@@ -184,7 +186,7 @@ def _panel(timeline: Timeline, panel: Panel, *, first: bool, last: bool) -> Spec
     told = [point for point in points if point["system"] in names]
     rest = [point for point in points if point["system"] not in names]
     zero = [{"value": 0}] if kind == "ratio" else []
-    lines = [{**one, "at": one["at"] - 0.5} for one in timeline.changes if one["at"]]
+    lines = [{**change, "at": change["at"] - 0.5} for change in timeline.changes if change["at"]]
     dashes = {"condition": {"test": "datum.config", "value": [3, 3]}, "value": [1, 0]}
     down = _HEIGHT if len(lines) <= _MARKED else 8  # lines that stand close would hide figures
     through = {"y": {"value": 0}, "y2": {"value": down}, "strokeDash": dashes}
@@ -219,7 +221,8 @@ def _names(timeline: Timeline) -> list[Spec]:
 
 
 def _scale(kind: str, points: Sequence[Spec]) -> Spec:
-    """Of the values; intervals may leave it, one that is far too wide would hide all others."""
+    """Return the scale of the values; intervals may leave it, one that is far too wide would hide
+    all others."""
     values = [point["value"] for point in points]
     if kind == "ratio":
         reach = max([5.0, *(abs(point[end]) for point in points for end in ("low", "high"))])

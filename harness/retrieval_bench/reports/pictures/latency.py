@@ -72,7 +72,7 @@ class _Shown:
         self.all = f"{self.name}: {self.count}" + f", {self.figures}" * bool(known)
 
     def figure(self, level: float) -> str:
-        return next((number(one["ms"]) for one in self.marks if one["level"] == level), "–")
+        return next((number(mark["ms"]) for mark in self.marks if mark["level"] == level), "–")
 
 
 def ecdf(systems: Sequence[Calls], *, about: str = "", width: int = vega.WIDTH) -> Spec:
@@ -113,7 +113,7 @@ def _curves(systems: Sequence[_Shown], levels: Sequence[float], x: Spec, width: 
         for name, times, shares in points
         for ms, share in zip(times.tolist(), shares.tolist(), strict=True)
     ]
-    marks = [one for system in systems for one in system.marks]
+    marks = [mark for system in systems for mark in system.marks]
     # The names of those near the top stand a little apart.
     lines = [
         {"share": level / 100, "name": f"p{level:g}", "dy": 6 if 90 <= level <= 95 else -3}
@@ -137,7 +137,8 @@ def _curves(systems: Sequence[_Shown], levels: Sequence[float], x: Spec, width: 
 
 
 def _label(system: _Shown, width: int) -> str:
-    """What the legend says of a system: name, calls and percentiles, on a narrow picture below."""
+    """Return what the legend says of a system: name, calls and percentiles, on a narrow picture
+    below."""
     room = width - 2 * vega.MARGIN - 64
     count = f": {system.count}"
     if vega.is_wide(width):
@@ -167,9 +168,9 @@ def _rows(systems: Sequence[_Shown], levels: Sequence[float], x: Spec, width: in
         for least, low, high, most in [np.percentile(system.ms, [0, 5, 95, 100]).tolist()]
     ]
     marks = [
-        {"row": row, "system": f"p{one['level']:g}", "ms": one["ms"]}
+        {"row": row, "system": f"p{mark['level']:g}", "ms": mark["ms"]}
         for row, system in enumerate(systems)
-        for one in system.marks
+        for mark in system.marks
     ]
     color, _, shape = vega.told_apart(list(heads), key={})
     return rows_of(
@@ -188,7 +189,7 @@ def _rows(systems: Sequence[_Shown], levels: Sequence[float], x: Spec, width: in
 
 
 def _notes(systems: Sequence[_Shown], scale: Spec) -> list[str]:
-    """What the picture does not show; of many systems the first few notes."""
+    """Return what the picture does not show; of many systems the first few notes."""
     missing: dict[str, list[str]] = {}
     for system in systems:
         if reasons := "; ".join(p.reason for p in system.calls.percentiles if p.reason):

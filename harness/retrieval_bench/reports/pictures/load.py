@@ -26,14 +26,15 @@ def load_curve(load: LoadResult, *, width: int = vega.WIDTH) -> Spec:
     Levels that are overloaded have no percentiles, and stand as a mark at the upper edge; those
     that were not measured are left out and counted.
     """
-    opened = [one.result for one in load.levels if one.result.clients is None]
-    levels = opened or [one.result for one in load.levels]
-    levels = [one for one in levels if one.state is not State.NOT_MEASURED]
+    opened = [level.result for level in load.levels if level.result.clients is None]
+    levels = opened or [level.result for level in load.levels]
+    levels = [level for level in levels if level.state is not State.NOT_MEASURED]
     lost = len(opened or load.levels) - len(levels)
     rows = sorted(
-        (row for one in levels for row in _rows(one)), key=lambda row: (row["system"], row["load"])
+        (row for level in levels for row in _rows(level)),
+        key=lambda row: (row["system"], row["load"]),
     )
-    over = [{"load": _load(one)} for one in levels if one.state is State.OVERLOADED]
+    over = [{"load": _load(level)} for level in levels if level.state is State.OVERLOADED]
     unit = "calls a second" if opened else "clients in turn"
     notes = [f"A cross at the upper edge is overloaded: {unit} that it does not keep up with."]
     if lost:
@@ -41,7 +42,7 @@ def load_curve(load: LoadResult, *, width: int = vega.WIDTH) -> Spec:
     if load.capacity is not None:
         notes.append(f"Shaded: between the highest rate shown to keep {load.capacity.limit} and "
                      "the lowest shown to break it.")  # fmt: skip
-    said = [f"{one.name}: {_said(one)}." for one in levels]
+    said = [f"{level.name}: {_said(level)}." for level in levels]
     return vega.picture(
         _content(load, rows, over, unit, width),
         title=f"Latency under load: {load.retriever}",
@@ -59,7 +60,7 @@ def keep_curve(load: LoadResult) -> None:
         MissingDependencyError: vl-convert-python is not installed.
         RecordError: it cannot be written; the load itself is complete.
     """
-    shown = any(one.result.state is not State.NOT_MEASURED for one in load.levels)
+    shown = any(level.result.state is not State.NOT_MEASURED for level in load.levels)
     if load.folder is not None and shown:
         add_files(load.folder, {f"{PICTURES}/load.svg": svg(load_curve(load))})
 
@@ -69,17 +70,23 @@ def _load(level: LevelResult) -> float:
 
 
 def _rows(level: LevelResult) -> Iterator[Spec]:
-    tails: list[tuple[str, Tail]] = [(f"p{one.level:g}", one) for one in level.latency]
-    tails += [(_SERVICE, one) for one in level.service[:1]]
-    for name, one in tails:
-        if one.ms is not None:
-            low, high = one.ci95 or (one.ms, one.ms)
-            ends = {"low": low, "high": one.ms if high is None else high}
-            yield {"system": name, "load": _load(level), "ms": one.ms, **ends}
+    tails: list[tuple[str, Tail]] = [
+        (f"p{percentile.level:g}", percentile) for percentile in level.latency
+    ]
+    tails += [(_SERVICE, percentile) for percentile in level.service[:1]]
+    for name, percentile in tails:
+        if percentile.ms is not None:
+            low, high = percentile.ci95 or (percentile.ms, percentile.ms)
+            ends = {"low": low, "high": percentile.ms if high is None else high}
+            yield {"system": name, "load": _load(level), "ms": percentile.ms, **ends}
 
 
 def _said(level: LevelResult) -> str:
-    known = [f"p{one.level:g} {number(one.ms)} ms" for one in level.latency if one.ms is not None]
+    known = [
+        f"p{percentile.level:g} {number(percentile.ms)} ms"
+        for percentile in level.latency
+        if percentile.ms is not None
+    ]
     return ", ".join(known) or str(level.state)
 
 
@@ -89,7 +96,7 @@ def _content(load: LoadResult, rows: list[Spec], over: list[Spec], unit: str, wi
     ends = [] if capacity is None else [e for e in (capacity.keeps, capacity.breaks) if e]
     limit = [] if capacity is None else [{"ms": capacity.limit.ms}]
     loads = [row["load"] for row in (*rows, *over)] + ends
-    times = [row[end] for row in rows for end in ("low", "high")] + [one["ms"] for one in limit]
+    times = [row[end] for row in rows for end in ("low", "high")] + [item["ms"] for item in limit]
     y_scale = vega.scale_for([np.array(times)])
     x_scale = vega.linear(0.0, 1.05 * max(loads, default=1.0))
     x = vega.axis("load", x_scale, unit.capitalize())

@@ -62,12 +62,12 @@ def stage_bars(
 ) -> Spec | None:
     """The stages of those runs that report any; nothing where none does."""
     reports = [(name, run.stages) for name, run in zip(names, runs, strict=True) if _has_times(run)]
-    found = [_stage_times(name, report) for name, report in reports if report.stages]
-    return pictures.stages(found, about=about, width=width) if found else None
+    stage_times = [_stage_times(name, report) for name, report in reports if report.stages]
+    return pictures.stages(stage_times, about=about, width=width) if stage_times else None
 
 
 def part_bars(ledger: Ledger, *, about: str = "", width: int = WIDTH) -> Spec:
-    """What the parts of a retriever buy and take."""
+    """Return what the parts of a retriever buy and take."""
     good = {Worth.HELPS: True, Worth.HARMFUL: False, Worth.DEAD: False}
     bars = [
         PartBar(r.name, worth_label(r.worth), good.get(r.worth), r.gain, r.ci95, r.cost.p50_ms)
@@ -94,7 +94,7 @@ def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) ->
 
 
 def _has_times(run: Run) -> bool:
-    """Whether there are calls, and they are no replay."""
+    """Return whether there are calls, and they are no replay."""
     return len(run.timings.wall_ns) > 0 and run.summary.latency_ms.mean is not None
 
 

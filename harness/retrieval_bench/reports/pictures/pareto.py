@@ -27,7 +27,7 @@ _MANY = len(vega.STYLES)
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a system stands.
+    """Place of a system.
 
     Attributes:
         name: shown as it is; equal names are told apart by a number.
@@ -47,12 +47,12 @@ class Spot:
 
     @property
     def has_place(self) -> bool:
-        """Whether both are known."""
+        """Return whether both are known."""
         return self.ms is not None and self.ms > 0 and bool(np.isfinite(self.ms + self.quality))
 
 
 def front(quality: Sequence[float], ms: Sequence[float]) -> list[bool]:
-    """Whether no other system is as good and as fast, and better in one of both."""
+    """Return whether no other system is as good and as fast, and better in one of both."""
     q, t = np.array(quality, dtype=np.float64), np.array(ms, dtype=np.float64)
     as_good = (q[:, None] >= q) & (t[:, None] <= t)
     better = (q[:, None] > q) | (t[:, None] < t)
@@ -117,7 +117,7 @@ def pareto(
 def _rows(
     names: Sequence[str], systems: Sequence[Spot], recommended: Collection[str]
 ) -> list[Spec]:
-    """Those that have a place; ``number`` counts from 1 in the order given."""
+    """Return those that have a place; ``number`` counts from 1 in the order given."""
     rows: list[Spec] = [
         {"system": name, "number": at, "ms": spot.ms, "quality": spot.quality,
          "left": left, "right": right, "low": low, "high": high,
@@ -134,8 +134,8 @@ def _rows(
 
 
 def _channels(rows: Sequence[Spec], n: int, width: int) -> tuple[Spec, Spec]:
-    """Those of colour and of shape. Of many systems only the front stands out, and a legend says
-    which number is which."""
+    """Return those of colour and of shape. Of many systems only the front stands out, and a legend
+    says which number is which."""
     names = [row["system"] for row in rows]
     styles, key = [vega.STYLES[(row["number"] - 1) % _MANY] for row in rows], None
     if n >= _MANY:
@@ -188,13 +188,13 @@ def _labels(
         for step in paths
         if step["after"] and wide and n < _MANY
     ]
-    dots = [_on_sheet(one, *scales, width) for one in shown]
+    dots = [_on_sheet(item, *scales, width) for item in shown]
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in dots]
     data = []
-    for one, dot in zip(shown, dots, strict=True):
-        place, box = _free_place(dot, one["text"].split("\n"), one["apart"], taken, width)
+    for spot, dot in zip(shown, dots, strict=True):
+        place, box = _free_place(dot, spot["text"].split("\n"), spot["apart"], taken, width)
         taken.append(box)
-        data.append({**{key: one.get(key) for key in ("ms", "quality", "text", "bold")}, **place})
+        data.append({**{key: spot.get(key) for key in ("ms", "quality", "text", "bold")}, **place})
     look: Spec = {key: {"expr": f"datum.{key}"} for key in ("align", "dx", "dy")}
     look |= {"baseline": "top", "lineBreak": "\n", "lineHeight": _LINE,
              "fontWeight": {"expr": "datum.bold ? 'bold' : 'normal'"}}  # fmt: skip
@@ -205,7 +205,7 @@ def _labels(
 
 
 def _on_sheet(spot: Spec, across: Spec, upwards: Spec, width: int) -> tuple[float, float]:
-    """Where about a dot is, in px from the upper left corner of the axes."""
+    """Return where about a dot is, in px from the upper left corner of the axes."""
     (left, right), (low, high) = across["domain"], upwards["domain"]
     scale = log if across["type"] == "log" else float
     share = (scale(spot["ms"]) - scale(left)) / (scale(right) - scale(left))
@@ -231,10 +231,10 @@ def _free_place(
     return place, box
 
 
-def _shared(one: _Box, other: _Box) -> float:
+def _shared(box: _Box, other: _Box) -> float:
     """The area that both share."""
-    across = min(one[2], other[2]) - max(one[0], other[0])
-    return max(across, 0.0) * max(min(one[3], other[3]) - max(one[1], other[1]), 0.0)
+    across = min(box[2], other[2]) - max(box[0], other[0])
+    return max(across, 0.0) * max(min(box[3], other[3]) - max(box[1], other[1]), 0.0)
 
 
 def _notes(

@@ -1,4 +1,4 @@
-"""Which queries are slow: every call of every query, queries by their median."""
+"""Slow queries: every call of every query, queries by their median."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _layers(
 
 
 def _offsets(rank: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """Where in the slot of its query a call stands, -0.35 to 0.35: in the order made."""
+    """Return where in the slot of its query a call stands, -0.35 to 0.35: in the order made."""
     if n > _APART:
         return np.zeros(len(rank))
     order, calls = np.argsort(rank, kind="stable"), np.bincount(rank)

@@ -48,7 +48,7 @@ class _Drift:
 
 
 def rounds(systems: Sequence[Calls], *, about: str = "", width: int = vega.WIDTH) -> Spec:
-    """How far the calls of each round lie from what is usual: a quiet machine is a level.
+    """Return how far the calls of each round lie from what is usual: a quiet machine is a level.
 
     The usual time of a call is the median of its query over all rounds (where the queries are not
     known: of all calls), so that what a round asks does not matter. A round is the median of its

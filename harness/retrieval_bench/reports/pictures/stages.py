@@ -1,4 +1,4 @@
-"""Where the time of a call goes: one bar for each stage of each system."""
+"""Account of where the time of a call goes: one bar for each stage of each system."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class StageTimes:
-    """What one system says of its parts.
+    """Times of one system's parts.
 
     Attributes:
         name: shown as it is; equal names are told apart by a number.

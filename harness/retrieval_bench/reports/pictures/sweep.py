@@ -17,43 +17,43 @@ from retrieval_bench.runs.records import PICTURES, add_files
 _LOG_FROM = 4.0
 
 
-def sweep_curve(found: Sweep, *, width: int = vega.WIDTH) -> Spec:
+def sweep_curve(sweep: Sweep, *, width: int = vega.WIDTH) -> Spec:
     """A line for each level, a point for each value; what is wanted is a dashed line, the cheapest
     value that finds it has a ring, and the exhaustive search stands at 1."""
-    rows = [row for level in found.levels for row in _rows(level)]
-    missing = sum(len(level.values) for level in found.levels) - len(rows)
+    rows = [row for level in sweep.levels for row in _rows(level)]
+    missing = sum(len(level.values) for level in sweep.levels) - len(rows)
     exact = [
         {"system": level.name, "ms": level.exact_ms, "recall": 1.0}
-        for level in found.levels
+        for level in sweep.levels
         if level.exact_ms
     ]
     notes = [
         (
-            f"Dashed: the recall that is wanted, {found.wanted:g}. Rings: the cheapest value shown "
+            f"Dashed: the recall that is wanted, {sweep.wanted:g}. Rings: the cheapest value shown "
             "to reach it. Squares: an exhaustive search."
         )
     ]
     if missing:
         notes.append(f"Left out: {counted(missing, 'value')} without a recall or a p50.")
     return vega.picture(
-        _content(found, rows, exact, width),
-        title=f"{found.retriever}: what {found.parameter} finds and takes",
-        about=f"{found.dataset}, k = {found.k}",
+        _content(sweep, rows, exact, width),
+        title=f"{sweep.retriever}: what {sweep.parameter} finds and takes",
+        about=f"{sweep.dataset}, k = {sweep.k}",
         notes=notes,
-        said=[_said(found, level) for level in found.levels],
+        said=[_said(sweep, level) for level in sweep.levels],
         width=width,
     )
 
 
-def keep_sweep(found: Sweep) -> None:
+def keep_sweep(sweep: Sweep) -> None:
     """Put the picture into the folder of a saved sweep.
 
     Raises:
         MissingDependencyError: vl-convert-python is not installed.
         RecordError: it cannot be written; the sweep itself is complete.
     """
-    if found.folder is not None:
-        add_files(found.folder, {f"{PICTURES}/sweep.svg": svg(sweep_curve(found))})
+    if sweep.folder is not None:
+        add_files(sweep.folder, {f"{PICTURES}/sweep.svg": svg(sweep_curve(sweep))})
 
 
 def _rows(level: SweptLevel) -> list[Spec]:
@@ -66,24 +66,24 @@ def _rows(level: SweptLevel) -> list[Spec]:
     ]  # fmt: skip
 
 
-def _said(found: Sweep, level: SweptLevel) -> str:
+def _said(sweep: Sweep, level: SweptLevel) -> str:
     points = ", ".join(
-        f"{found.parameter} {row['value']} finds {row['recall']:.3f} in {number(row['ms'])} ms"
+        f"{sweep.parameter} {row['value']} finds {row['recall']:.3f} in {number(row['ms'])} ms"
         for row in _rows(level)
     )
     return f"{level.name}: {points}."
 
 
-def _content(found: Sweep, rows: list[Spec], exact: list[Spec], width: int) -> Spec:
-    names = [level.name for level in found.levels]
+def _content(sweep: Sweep, rows: list[Spec], exact: list[Spec], width: int) -> Spec:
+    names = [level.name for level in sweep.levels]
     times = [row["ms"] for row in (*rows, *exact) if row["ms"]]
     scale = vega.scale_for([np.array(times)], _LOG_FROM)
     told = "p50 in ms" + ", logarithmic" * (scale["type"] == "log")
-    bare = any(one.search_ms is not None for level in found.levels for one in level.values)
+    bare = any(one.search_ms is not None for level in sweep.levels for one in level.values)
     x = vega.axis("ms", scale, told + ", without encoding the query" * bare)
     ends = [row[end] for row in rows for end in ("low", "high")]
-    upwards = vega.around([*ends, found.wanted, *([1.0] * bool(exact))], 0.05)
-    y = vega.axis("recall", upwards, f"Exact top {found.k} found", width)
+    upwards = vega.around([*ends, sweep.wanted, *([1.0] * bool(exact))], 0.05)
+    y = vega.axis("recall", upwards, f"Exact top {sweep.k} found", width)
     color, dash, shape = vega.told_apart(
         names, key=vega.legend(names, names, 4) if names[1:] else None
     )
@@ -93,7 +93,7 @@ def _content(found: Sweep, rows: list[Spec], exact: list[Spec], width: int) -> S
     return {
         "height": 300,
         "layer": [
-            mark("rule", [{"recall": found.wanted}], across, strokeDash=[4, 3], color=vega.SOFT),
+            mark("rule", [{"recall": sweep.wanted}], across, strokeDash=[4, 3], color=vega.SOFT),
             mark("line", rows, {**place, "color": color, "strokeDash": dash, **vega.UNSORTED}),
             mark("errorbar", rows, {"x": x, **span("y", y, "low", "high"), "color": color}),
             mark("point", rows, {**place, "color": color, "shape": shape}),

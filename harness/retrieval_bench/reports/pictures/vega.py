@@ -1,5 +1,5 @@
-"""What every specification shares: size and heading, systems that differ by more than their colour,
-axes and legends. A specification is a plain dict in the words of Vega-Lite."""
+"""Parts that every specification shares: size and heading, systems that differ by more than their
+colour, axes and legends. A specification is a plain dict in the words of Vega-Lite."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DARK = {
 
 
 class Style(NamedTuple):
-    """How one system is drawn; ``dash`` is a pattern in px, empty for a solid line."""
+    """Style of one system; ``dash`` is a pattern in px, empty for a solid line."""
 
     color: str
     dash: tuple[float, ...]
@@ -90,7 +90,7 @@ _CONFIG: Spec = {
 
 
 def is_wide(width: int) -> bool:
-    """Whether a picture has room for figures and labels beside its axes."""
+    """Return whether a picture has room for figures and labels beside its axes."""
     return width >= WIDTH
 
 
@@ -224,7 +224,8 @@ def around(values: Iterable[float | None], share: float) -> Spec:
 
 
 def notes_on_times(times: Sequence[NDArray[np.float64]], scale: Spec, end: str) -> list[str]:
-    """What an axis of times does not show: that there are none, or those of 0 at its ``end``."""
+    """Return what an axis of times does not show: that there are none, or those of 0 at its
+    ``end``."""
     if not any(map(len, times)):
         return ["There are no calls to show."]
     zeros = sum(int((ms < scale["domain"][0]).sum()) for ms in times)
@@ -257,7 +258,8 @@ def told_apart(
 
 
 def thinned(n: int, most: int) -> NDArray[np.int64]:
-    """At most so many places of ``n``, equally far apart, the first and the last among them."""
+    """Return at most so many places of ``n``, equally far apart, the first and the last among
+    them."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))[:n]
 
 

@@ -1,4 +1,4 @@
-"""What stands in a table: figures with their interval, unit and marks."""
+"""Cells of a table: figures with their interval, unit and marks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING = "-"
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a figure is written.
+    """Form of a figure.
 
     Attributes:
         text: of the value.
@@ -101,7 +101,7 @@ class Cell:
 
     @property
     def more(self) -> str:
-        """What stands behind or below the value."""
+        """Return what stands behind or below the value."""
         interval = "" if self.ends is None else "[{}, {}]".format(*self.ends)
         return " ".join(filter(None, (interval, self.remark)))
 
@@ -125,7 +125,7 @@ class Label(str):
 
 
 def code_of(text: str) -> str:
-    """What programs read in place of ``text``."""
+    """Return what programs read in place of ``text``."""
     return text.code if isinstance(text, Label) else text
 
 

@@ -12,7 +12,7 @@ from retrieval_bench.reports.render.table import one_line
 
 
 class Gate(Protocol):
-    """What was judged: a metric or a percentile."""
+    """Gate that was judged: a metric or a percentile."""
 
     @property
     def verdict(self) -> Verdict: ...

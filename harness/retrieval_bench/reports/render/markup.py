@@ -28,7 +28,7 @@ class Markup(str):
 
 def harmless(text: str) -> str:
     """``text`` with what no page should hold replaced or left out."""
-    return _HARMFUL.sub(lambda found: "" if found[0] in DIRECTIONS else "\ufffd", text)
+    return _HARMFUL.sub(lambda match: "" if match[0] in DIRECTIONS else "\ufffd", text)
 
 
 def escaped(text: str) -> Markup:

@@ -39,12 +39,12 @@ class Table:
 
     @property
     def headed(self) -> bool:
-        """Whether the columns have heads."""
+        """Return whether the columns have heads."""
         return any(self.columns)
 
 
 class NoteKind(StrEnum):
-    """What a note is for; a plain text says how something was measured."""
+    """Purpose of a note; a plain text says how something was measured."""
 
     RESULT = "result"
     METHOD = "method"

@@ -65,7 +65,7 @@ def to_console(tables: Iterable[Table], console: Console) -> None:
 
 
 def plain(tables: Iterable[Table], file: IO[str] | None = None) -> str:
-    """Without colours, for logs, files and ``print()``."""
+    """Render without colours, for logs, files and ``print()``."""
     from rich.console import Console
 
     text = io.StringIO()

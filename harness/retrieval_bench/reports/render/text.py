@@ -111,7 +111,7 @@ def _cut(line: str, room: float, measure: Callable[[str], float]) -> str:
 
 
 def _start(line: str, room: float, measure: Callable[[str], float]) -> int:
-    """How many characters of ``line``, which is wider than ``room``, have room."""
+    """Return how many characters of ``line``, which is wider than ``room``, have room."""
     at = 0
     while at < len(line) - 1 and (room := room - measure(line[at])) >= 0:
         at += 1
@@ -144,7 +144,7 @@ def _cells(char: str) -> int:
 
 
 def _extends(char: str) -> bool:
-    """Whether ``char`` belongs to the one before it."""
+    """Return whether ``char`` belongs to the one before it."""
     return (
         unicodedata.category(char)[0] == "M"
         or char == _JOINER

@@ -15,14 +15,14 @@ _STRING = 10
 
 def trec_rows(names: Sequence[str]) -> list[Row]:
     """The lines that are asked for, in trec_eval's order; without ``names`` its official ones."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for name in names or ["official"]:
-        found += expanded(name) or [row_of(str(parse_metric(name)))]
-    return in_order(found)
+        rows += expanded(name) or [row_of(str(parse_metric(name)))]
+    return in_order(rows)
 
 
 def trec_lines(card: ScoreCard, rows: Sequence[Row], tag: str, *, per_query: bool) -> str:
-    """What trec_eval prints: name, query or "all", and value, counts as whole numbers.
+    """Return what trec_eval prints: name, query or "all", and value, counts as whole numbers.
 
     Args:
         tag: what made the run.

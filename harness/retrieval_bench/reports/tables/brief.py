@@ -173,7 +173,7 @@ def _title(run: Run) -> str:
 
 
 def _warnings(run: Run) -> list[str]:
-    """What changes how the figures must be read."""
+    """Return what changes how the figures must be read."""
     summary = run.summary
     failed = []
     if summary.n_failed and run.judged:  # a warning of the run tells it, too
@@ -249,7 +249,7 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
 
 
 def _unjudged_brief(group: Unjudged, answer: Recommendation) -> list[Table]:
-    """What can be said where nothing is judged."""
+    """Return what can be said where nothing is judged."""
     warnings, worth_knowing = _shown(warnings_of(group))
     lead: list[AnyNote] = [result(" ".join([answer.sentence, *answer.reasons])), *warnings]
     systems = systems_table(group, _title_of(group), SYSTEMS_SHOWN)
@@ -258,12 +258,12 @@ def _unjudged_brief(group: Unjudged, answer: Recommendation) -> list[Table]:
     if len(group.names) > SYSTEMS_SHOWN:
         left_out = f"{counted(len(group.names) - SYSTEMS_SHOWN, 'more system')}: -v shows all."
         notes.append(Note(left_out, NoteKind.MORE))
-    found = group.likeness
-    alike = [likeness_table(found, group.dataset, PAIRS_SHOWN)] if found.pairs else []
+    likeness = group.likeness
+    alike = [likeness_table(likeness, group.dataset, PAIRS_SHOWN)] if likeness.pairs else []
     return [
         replace(systems, lead=lead, notes=[*systems.notes, *notes]),
         *alike,
-        *differing_brief(found),
+        *differing_brief(likeness),
     ]
 
 
@@ -303,13 +303,13 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
 
 
 def _files(group: DatasetComparison) -> list[str]:
-    """Which system is which of the user's files, where the name does not say it."""
-    found = []
+    """Return which system is which of the user's files, where the name does not say it."""
+    files = []
     for name, run in zip(group.names, group.runs, strict=True):
         source = PurePath(run.manifest.get("retriever", {}).get("source") or "")
         if source.suffix in (".yaml", ".yml") and source.stem != run.name:
-            found.append(f"{name} is {source.name}.")
-    return found
+            files.append(f"{name} is {source.name}.")
+    return files
 
 
 def beside_leader(
@@ -368,7 +368,8 @@ def against(
 
 
 def warnings_of(group: DatasetComparison) -> list[AnyNote]:
-    """What changes how the answer must be read, equal warnings of several systems together."""
+    """Return what changes how the answer must be read, equal warnings of several systems
+    together."""
     pairs = list(zip(group.names, group.runs, strict=True))
     timed = how_timed(group.runs)
     return [

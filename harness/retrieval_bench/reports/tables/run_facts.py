@@ -1,4 +1,4 @@
-"""What is said of a run in words: what was measured on what, what is missing and why."""
+"""Sentences on a run: what was measured on what, what is missing and why."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WARNINGS_SHOWN = 5
 
 
 def title_of(summaries: Sequence[Summary], what: str) -> str:
-    """What was measured on what; only what holds for all ``summaries``."""
+    """Return what was measured on what; only what holds for all ``summaries``."""
     data = {f"{on_dataset(s.dataset.name)} ({s.dataset.split})" for s in summaries}
     cuts = {s.k for s in summaries}
     title = f"{what} {data.pop() if len(data) == 1 else f'on {len(data)} datasets'}"
@@ -73,7 +73,7 @@ def measured_on(run: Run) -> list[AnyNote]:
 
 
 def _once(run: Run) -> str:
-    """How a run was measured that asked no more than needed."""
+    """Return how a run was measured that asked no more than needed."""
     until = run.summary.until_decided
     assert until is not None
     asked = f"{until.asked:,} of {counted(until.queries, 'query')}"
@@ -81,27 +81,27 @@ def _once(run: Run) -> str:
 
 
 def corpus(data: DatasetFacts) -> str:
-    """How many documents there are."""
+    """Return how many documents there are."""
     n = data.n_documents
     return counted(n, "document") if n else "no corpus here (external)"
 
 
 def evaluated(data: DatasetFacts) -> str:
-    """How many queries count."""
+    """Return how many queries count."""
     return f"{counted(data.n_queries, 'evaluated query')}{origin_of(data)}"
 
 
 def origin_of(data: DatasetFacts) -> str:
-    """Who judged the queries, and how many of them were made from the document that answers them;
-    nothing where that is not known."""
-    told = ""
+    """Return who judged the queries, and how many of them were made from the document that answers
+    them; nothing where that is not known."""
+    message = ""
     if made := data.known_items:
         copied = made.get("copied")
         words = "" if copied is None else f", {100 * copied:.0f} % of their words copied"
-        told += f" ({made['n']:,} known-item{words})"
+        message += f" ({made['n']:,} known-item{words})"
     if judges := judged_by(data.judges):
-        told += f", {judges}"
-    return told
+        message += f", {judges}"
+    return message
 
 
 def _launches(latency: LatencyFacts) -> str:
@@ -115,7 +115,7 @@ def _steady(latency: LatencyFacts) -> str:
 
 
 def unsupported(summary: Summary) -> list[str]:
-    """Why percentiles are missing, equal reasons together."""
+    """Return why percentiles are missing, equal reasons together."""
     missing: dict[str, list[str]] = {}
     latency = summary.latency_ms
     for prefix, family in (("", latency.levels), ("per-query ", latency.mix.levels)):
@@ -135,7 +135,7 @@ def shown_warnings(summary: Summary) -> list[str]:
 
 
 def below_clock(run: Run) -> bool:
-    """Whether half of the calls took no time that a clock can tell."""
+    """Return whether half of the calls took no time that a clock can tell."""
     p50 = run.summary.latency_ms.at("p50").value
     return p50 is not None and p50 < LEAST_SHOWN_MS
 

@@ -1,4 +1,4 @@
-"""What is shown of tokens, calls and money."""
+"""Tables of tokens, calls and money."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _WORDS = {"tokens_in": "tokens in", "tokens_out": "tokens out", "calls": "calls"
 
 
 def usage_text(summary: Summary) -> str:
-    """In a line: money for a thousand queries, and what a query uses up; empty where nothing is
-    known."""
+    """Say it in a line: money for a thousand queries, and what a query uses up; empty where nothing
+    is known."""
     usage = summary.usage
     if usage is None:
         return ""
@@ -38,14 +38,14 @@ def money_of(summary: Summary) -> float | None:
 
 
 def tokens_of(summary: Summary) -> float | None:
-    """Of a query, in and out together; None where it is not known."""
+    """Return the tokens of a query, in and out together; None where it is not known."""
     each = {} if summary.usage is None else summary.usage.per_query
-    found = [n for name in ("tokens_in", "tokens_out") if (n := each.get(name)) is not None]
-    return sum(found) if found else None
+    counts = [n for name in ("tokens_in", "tokens_out") if (n := each.get(name)) is not None]
+    return sum(counts) if counts else None
 
 
 def usage_tables(name: str, summary: Summary) -> list[Table]:
-    """What each stage uses up; nothing where nothing is known."""
+    """Return what each stage uses up; nothing where nothing is known."""
     usage = summary.usage
     if usage is None:
         return []

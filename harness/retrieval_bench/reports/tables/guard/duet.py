@@ -1,4 +1,4 @@
-"""What is shown of a duet: the verdict, each gate, and what could have been seen."""
+"""Tables of a duet: the verdict, each gate, and what could have been seen."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _row(gate: GateResult) -> list[Content]:
 
 
 def _measured(result: DuetResult) -> list[AnyNote]:
-    """What was done: sides, calls, time."""
+    """Return what was done: sides, calls, time."""
     data = result.dataset
     notes: list[AnyNote] = [
         (

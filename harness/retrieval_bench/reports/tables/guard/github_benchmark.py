@@ -22,11 +22,11 @@ What = Literal["latency", "quality"]
 
 def newest(subjects: Sequence[Subject], what: What) -> list[tuple[Subject, SavedRun]]:
     """The last complete run of each that has one and was to measure it."""
-    found = []
+    newest = []
     for subject in subjects:
         complete = [r for r in subject.runs if r.counts and (r.timed or what != "latency")]
-        found += [(subject, complete[-1])] if complete else []
-    return found
+        newest += [(subject, complete[-1])] if complete else []
+    return newest
 
 
 def benchmark_entries(subjects: Sequence[Subject], what: What) -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ def benchmark_entries(subjects: Sequence[Subject], what: What) -> list[dict[str,
             figures = {m: run.metrics[m] for m in subject.metrics if m in run.metrics}
         if label is None:
             continue
-        line = next(one for one in lines if one.label == label)
+        line = next(line for line in lines if line.label == label)
         told = _told(run, line)
         for name, figure in figures.items():
             full = f"{subject.retriever} on {subject.dataset}: {name} [{line.id}]"
@@ -59,7 +59,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
 
 
 def _told(run: SavedRun, line: Line) -> str:
-    """What a chart shows beside a point, one fact a line."""
+    """Return what a chart shows beside a point, one fact a line."""
     facts = {"run": run.id, "revision": run.revision, "config": run.config or "-", **line.same}
     shown = {key: value for key, value in facts.items() if key not in ("protocol", "beside")}
     if line.same.get("beside"):

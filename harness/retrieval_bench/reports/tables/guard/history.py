@@ -1,4 +1,4 @@
-"""What is shown of a history: the subjects, or the runs of one and the duets beside them."""
+"""Tables of a history: the subjects, or the runs of one and the duets beside them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LEFT_OUT_SHOWN = 5
 
 
 def history_tables(
-    subjects: Sequence[Subject], found: Found, notes: Sequence[str] = ()
+    subjects: Sequence[Subject], records: Found, notes: Sequence[str] = ()
 ) -> list[Table]:
     """One table of runs and one of duets; of several subjects a line each.
 
     Args:
         notes: to stand at the end, such as where the picture is.
     """
-    last = [*_left_out(found), *notes]
+    last = [*_left_out(records), *notes]
     if len(subjects) != 1:
         return [_overview(subjects, last)]
     (subject,) = subjects
@@ -46,21 +46,21 @@ def history_tables(
 
 def _overview(subjects: Sequence[Subject], notes: Sequence[str]) -> Table:
     rows: list[list[Content]] = []
-    for one in subjects:
-        newest = next((run for run in reversed(one.runs) if run.counts), None)
-        metric = one.metrics[0] if one.metrics else ""
+    for subject in subjects:
+        newest = next((run for run in reversed(subject.runs) if run.counts), None)
+        metric = subject.metrics[0] if subject.metrics else ""
         rows.append(
             [
-                one.retriever,
-                one.dataset,
-                count(one.n_runs),
-                f"{one.last:%Y-%m-%d %H:%M}",
+                subject.retriever,
+                subject.dataset,
+                count(subject.n_runs),
+                f"{subject.last:%Y-%m-%d %H:%M}",
                 metric_label(metric),
                 quality(_value(newest.metrics.get(metric) if newest else None)),
                 milliseconds(_value(newest.latency.get(P50) if newest else None)),
             ]
         )
-    retrievers = {one.retriever for one in subjects}
+    retrievers = {subject.retriever for subject in subjects}
     command = ["retrieval-bench", "data", "history"]
     command.append(subjects[0].retriever if subjects else "NAME")
     command += ["--dataset", subjects[0].dataset] if len(retrievers) == 1 else []
@@ -168,13 +168,13 @@ def _configs(subject: Subject) -> list[str]:
     for run in subject.runs:
         first.setdefault(run.config, run)
     known = list(first.values())
-    told = []
+    configs = []
     for at, run in enumerate(known):
         name = f"{at + 1} = {(run.config or 'an object')[:6]}"
         if at:
             name += f" ({_difference(known[at - 1].params, run.params)})"
-        told.append(name)
-    return told
+        configs.append(name)
+    return configs
 
 
 def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
@@ -230,10 +230,10 @@ def _latency_words(line: Line, machines: Mapping[Any, str], different: Sequence[
 
 
 def _differing(lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    flat = [{k: v for k, v in {**one, **one["protocol"]}.items() if k != "protocol"}
-            for one in lines]  # fmt: skip
-    return [key for key in dict.fromkeys(k for one in flat for k in one)
-            if len({str(one.get(key)) for one in flat}) > 1]  # fmt: skip
+    flat = [{k: v for k, v in {**line, **line["protocol"]}.items() if k != "protocol"}
+            for line in lines]  # fmt: skip
+    return [key for key in dict.fromkeys(k for item in flat for k in item)
+            if len({str(item.get(key)) for item in flat}) > 1]  # fmt: skip
 
 
 # -- steps ---------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def _steps(subject: Subject, *, lined: bool) -> list[AnyNote]:
 
 
 def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[AnyNote]:
-    """Where the line moved most, how much equal code moves, and what decides. No verdict."""
+    """Say where the line moved most, how much equal code moves, and what decides. No verdict."""
     before, after = step.before, step.after
     names = [before.revision, after.revision]
     if before.config != after.config:
@@ -315,25 +315,30 @@ def _interval(figure: Figure | None) -> tuple[float, float] | None:
 
 
 def _trend_words(subject: Subject) -> list[str]:
-    told = [f"line {line.label}: against {trend_words(line)}" for line in subject.trends]
+    messages = [f"line {line.label}: against {trend_words(line)}" for line in subject.trends]
     free = sum(duet.pinned is None for duet in subject.duets)
     if free:
-        told.append(f"{counted(free, 'duet')} on no line: side a is not a revision (--rev-a).")
-    return told
+        messages.append(f"{counted(free, 'duet')} on no line: side a is not a revision (--rev-a).")
+    return messages
 
 
 def trend_words(line: Line) -> str:
-    """What the duets of a line were played against, and where."""
+    """Return what the duets of a line were played against, and where."""
     same = line.same
     told = [f"{same['retriever']} at {str(same['commit'])[:7]}", *same["overrides"]]
     return f"{' '.join(told)}, {same['split']}, k = {same['k']}, machine {same['machine']}"
 
 
-def _left_out(found: Found) -> list[str]:
-    told = [f"Left out: {one.folder}: {one.reason}." for one in found.left_out[:LEFT_OUT_SHOWN]]
-    more = len(found.left_out) - LEFT_OUT_SHOWN
+def _left_out(records: Found) -> list[str]:
+    messages = [
+        f"Left out: {left_out.folder}: {left_out.reason}."
+        for left_out in records.left_out[:LEFT_OUT_SHOWN]
+    ]
+    more = len(records.left_out) - LEFT_OUT_SHOWN
     if more > 0:
-        told.append(f"Left out: {more:,} more folders that are not runs; --format json names them.")
-    if found.copies:
-        told.append(f"{counted(found.copies, 'run')} stood there twice and counts once.")
-    return told
+        messages.append(
+            f"Left out: {more:,} more folders that are not runs; --format json names them."
+        )
+    if records.copies:
+        messages.append(f"{counted(records.copies, 'run')} stood there twice and counts once.")
+    return messages

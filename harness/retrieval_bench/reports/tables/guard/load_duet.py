@@ -1,4 +1,4 @@
-"""What is shown of a duet under load."""
+"""Tables of a duet under load."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from retrieval_bench.reports.tables.guard.duet import duet_tables
 
 
 def load_duet_tables(result: DuetResult) -> list[Table]:
-    """That of any duet; how it was measured is told in its own words."""
+    """Return that of any duet; how it was measured is told in its own words."""
     of = result.blocks
     if of is None:
         return duet_tables(result)

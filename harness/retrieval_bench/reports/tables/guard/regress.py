@@ -1,4 +1,4 @@
-"""What is shown of ``baseline`` and ``regress``: what is beside what, each gate, and what to do."""
+"""Tables of ``baseline`` and ``regress``: what is beside what, each gate, and what to do."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def regress_tables(regression: Regression) -> list[Table]:
 
 
 def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
-    """What is kept now, beside what was kept before; from the document of ``baseline``."""
+    """Return what is kept now, beside what was kept before; from the document of ``baseline``."""
     revision, changes = document["revision"], document["changes"]
     again = any(change["before"] is not None for change in changes)
     machine = document["machine"]
@@ -99,7 +99,8 @@ def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
 
 
 def _next(command: str) -> list[str]:
-    """What to do with a baseline; a machine that is another one each day can judge no latency."""
+    """Return what to do with a baseline; a machine that is another one each day can judge no
+    latency."""
     if "--policy" in command:
         return [f"next:  commit what was written; at each change: {command}"]
     same = "on a machine that stays the same commit both files and leave --policy out"
@@ -110,7 +111,7 @@ def _next(command: str) -> list[str]:
 
 
 def _use(path: str, machine: str) -> str:
-    """What a file of a baseline is good for."""
+    """Return what a file of a baseline is good for."""
     return "latency, on this machine" if PurePath(path).parent.name == machine else "quality"
 
 
@@ -147,7 +148,7 @@ def _latency_row(gate: LatencyGate) -> list[Content]:
 
 
 def _against(regression: Regression) -> list[str]:
-    """What today was compared with."""
+    """Return what today was compared with."""
     revision = regression.subject["revision"]
     now = None if revision is None else _revision_text(revision)
     notes = []
@@ -209,7 +210,7 @@ def _gate_reason(gate: QualityGate) -> str:
 def _latency_reasons(latency: LatencyResult) -> list[str]:
     return [
         f"Latency: {latency.reason}",
-        *(f"Not judged: {one}." for one in latency.unsupported),
+        *(f"Not judged: {item}." for item in latency.unsupported),
     ]
 
 

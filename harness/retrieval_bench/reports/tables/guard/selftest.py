@@ -1,4 +1,4 @@
-"""What is shown of a self-test: what duets said of equal sides and of real extra work."""
+"""Tables of a self-test: what duets said of equal sides and of real extra work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def selftest_tables(test: SelfTest) -> list[Table]:
         Table(
             f"Self-test: duets of {test.retriever} {on_dataset(test.dataset)}",
             ("side b", "duets", "launches", *_WORDS, "FAIL, replayed"),
-            [_row(test, one) for one in test.played if one.results],
+            [_row(test, played) for played in test.played if played.results],
             notes=_notes(test),
         )
     ]
@@ -32,15 +32,15 @@ def selftest_tables(test: SelfTest) -> list[Table]:
     return tables
 
 
-def _row(test: SelfTest, one: Played) -> list[Content]:
-    launches = sum(duet.launches for duet in one.results)
-    counts = (len(one.results), launches, *map(one.count, _WORDS))
-    return [one.kind.name, *map(count, counts), percent(test.replayed.get(one.kind.name))]
+def _row(test: SelfTest, played: Played) -> list[Content]:
+    launches = sum(duet.launches for duet in played.results)
+    counts = (len(played.results), launches, *map(played.count, _WORDS))
+    return [played.kind.name, *map(count, counts), percent(test.replayed.get(played.kind.name))]
 
 
 def _notes(test: SelfTest) -> list[AnyNote]:
-    n = sum(len(one.results) for one in test.played if one.kind.equal)
-    beyond = sum(len(one.results) for one in test.beyond_limit)
+    n = sum(len(played.results) for played in test.played if played.kind.equal)
+    beyond = sum(len(played.results) for played in test.beyond_limit)
     notes: list[AnyNote] = [
         result(f"False alarms: {test.false_alarms} of {n} duets of equal sides failed."),
         result(
@@ -52,7 +52,7 @@ def _notes(test: SelfTest) -> list[AnyNote]:
     if test.spread is not None:
         spread = percent(test.spread).text
         notes.append(f"Launches of equal sides differ by {spread} (one standard deviation).")
-    stolen = [duet.stolen or 0.0 for one in test.played for duet in one.results]
+    stolen = [duet.stolen or 0.0 for played in test.played for duet in played.results]
     if stolen and max(stolen) > STOLEN:
         shares = dict.fromkeys(f"{100 * share:.0f}" for share in (min(stolen), max(stolen)))
         time = f"{' to '.join(shares)} % of the cores' time"

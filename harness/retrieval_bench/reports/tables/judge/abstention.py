@@ -1,4 +1,4 @@
-"""What is shown of unanswerable queries: counts, a threshold's effect, and other thresholds."""
+"""Tables of unanswerable queries: counts, a threshold's effect, and other thresholds."""
 
 from __future__ import annotations
 

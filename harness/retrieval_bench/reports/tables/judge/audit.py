@@ -1,4 +1,4 @@
-"""What an audit shows: a table of means, and sentences on where the order changes and why."""
+"""Tables of an audit: a table of means, and sentences on where the order changes and why."""
 
 from __future__ import annotations
 
@@ -121,12 +121,12 @@ def _changes(turns: Sequence[Turn]) -> list[AnyNote]:
 
 
 def _size(turn: Turn) -> float:
-    """How far both differences are from equality."""
+    """Return how far both differences are from equality."""
     return min(abs(turn.base_difference), abs(turn.difference))
 
 
 def _parts(turn: Turn) -> tuple[str, str, str]:
-    """How the systems stand under the base and under the other convention, and why."""
+    """Return how the systems stand under the base and under the other convention, and why."""
     a, b = turn.a, turn.b
     if abs(turn.base_difference) <= EQUAL:
         before = f"{a} and {b} are equal"

@@ -1,4 +1,4 @@
-"""What an audit of metric code shows: a row for each cheat, and what is wrong in words."""
+"""Tables of an audit of metric code: a row for each cheat, and what is wrong in words."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def cheat_tables(audit: ScorerAudit) -> list[Table]:
         ]
         for outcome in audit.outcomes
     ]
-    wrong = [one for one in audit.outcomes if one.verdict == "wrong"]
-    others = [one for one in audit.outcomes if one.says and one.verdict != "wrong"]
+    wrong = [outcome for outcome in audit.outcomes if outcome.verdict == "wrong"]
+    others = [outcome for outcome in audit.outcomes if outcome.says and outcome.verdict != "wrong"]
     answer = (
         f"{audit.scorer} gets {counted(audit.wrong, 'cheat')} of {len(audit.outcomes)} wrong."
         if wrong
@@ -33,8 +33,8 @@ def cheat_tables(audit: ScorerAudit) -> list[Table]:
             ("cheat", "what is given", "value", "to compare", "verdict"),
             rows,
             notes=[
-                *(warning(f"{one.cheat}: {one.says}.") for one in wrong),
-                *(f"{one.cheat}: {one.says}." for one in others),
+                *(warning(f"{outcome.cheat}: {outcome.says}.") for outcome in wrong),
+                *(f"{other.cheat}: {other.says}." for other in others),
                 f"An ordinary run is worth {audit.honest:.4f}.",
                 "A cheat is to be worth at most the value beside it.",
             ],

@@ -35,11 +35,11 @@ START = "next:  retrieval-bench label start"
 
 
 def pool_tables(status: Status, file: str, warnings: Sequence[str] = ()) -> list[Table]:
-    """What is to be judged, what each system brings, and how to begin."""
-    pool, found, decision = status.pool, status.completeness, status.decision
-    left = found.pairs - found.judged
+    """Return what is to be judged, what each system brings, and how to begin."""
+    pool, completeness, decision = status.pool, status.completeness, status.decision
+    left = completeness.pairs - completeness.judged
     title = f"{pool.dataset}: {counted(left, 'document')} to judge for "
-    title += f"{counted(found.queries - found.finished, 'query')}"
+    title += f"{counted(completeness.queries - completeness.finished, 'query')}"
     lead: list[Note] = []
     if left:
         hours = left * SECONDS / 3600
@@ -52,11 +52,12 @@ def pool_tables(status: Status, file: str, warnings: Sequence[str] = ()) -> list
         )
     if len(pool.systems) > 1:
         lead.append(result(_MEANT[pool.target]))
-    if found.judged:
+    if completeness.judged:
         lead.append(
             result(
-                f"{found.judged:,} of {counted(found.pairs, 'document')} "
-                f"({100 * found.share_judged:.0f} %) are judged already. {status.whose.sentence}"
+                f"{completeness.judged:,} of {counted(completeness.pairs, 'document')} "
+                f"({100 * completeness.share_judged:.0f} %) are judged already. "
+                f"{status.whose.sentence}"
             )
         )
     if decision.unchanging and len(pool.systems) > 1:
@@ -76,21 +77,23 @@ def pool_tables(status: Status, file: str, warnings: Sequence[str] = ()) -> list
     lead += map(warning, warnings)
     if status.outdated:
         lead.append(warning(_outdated(status.outdated)))
-    if pool.documents and not any(one.text or one.title for one in pool.documents.values()):
+    if pool.documents and not any(
+        document.text or document.title for document in pool.documents.values()
+    ):
         lead.append(warning("The dataset has no texts: judges see ids alone."))
     notes = [next_step(START), next_step(f"saved: {file}")]
-    return [_brought(title, found, lead, notes, alone=len(pool.systems) > 1)]
+    return [_brought(title, completeness, lead, notes, alone=len(pool.systems) > 1)]
 
 
 def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Table]:
     """The answer, how far the labels go, the pairs, and who judged."""
-    decision, found, progress = status.decision, status.completeness, status.progress
+    decision, completeness, progress = status.decision, status.completeness, status.progress
     answer, *second = _answers(status)
     lead: list[Note] = [
         *map(result, second),
         result(
-            f"{found.judged:,} of {counted(found.pairs, 'document')} judged, "
-            f"{found.finished:,} of {counted(found.queries, 'query')} finished. "
+            f"{completeness.judged:,} of {counted(completeness.pairs, 'document')} judged, "
+            f"{completeness.finished:,} of {counted(completeness.queries, 'query')} finished. "
             f"{status.whose.sentence}"
         ),
     ]
@@ -109,8 +112,8 @@ def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Ta
     if progress.disputed:
         documents = counted(progress.disputed, "document")
         notes.append(f"Two people differ on {documents}: a third is asked.")
-    open_ = not status.done and found.finished < found.queries
-    open_ = open_ or (not decision.pairs and found.finished < found.queries)
+    open_ = not status.done and completeness.finished < completeness.queries
+    open_ = open_ or (not decision.pairs and completeness.finished < completeness.queries)
     step = START if open_ else "next:  retrieval-bench label export --to beir --out my/dataset"
     notes += [next_step(step), next_step(f"labels: {file}")]
     left = tuple(at for at in range(len(columns)) if at not in {1, 3})
@@ -118,12 +121,12 @@ def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Ta
     agreement = _agreement(status)
     extra = [agreement] if agreement is not None else []
     if verbose:
-        extra.append(_brought("What each system brings", found, [], [], alone=True))
+        extra.append(_brought("What each system brings", completeness, [], [], alone=True))
     return [*tables, *extra]
 
 
 def _effort(status: Status, queries: int) -> str:
-    """What so many more queries take."""
+    """Return what so many more queries take."""
     left = max(status.completeness.queries - status.completeness.finished, 1)
     documents = status.completeness.pairs - status.completeness.judged
     n = round(queries * documents / left)
@@ -136,8 +139,8 @@ def _effort(status: Status, queries: int) -> str:
 
 
 def _answers(status: Status) -> list[str]:
-    """What is shown of questions like those of the pool, and then of these very ones; only the
-    latter where the former cannot be told."""
+    """Return what is shown of questions like those of the pool, and then of these very ones; only
+    the latter where the former cannot be told."""
     decision, population = status.decision, status.population
     if not decision.pairs:
         return ["One system: nothing to compare."]
@@ -229,13 +232,14 @@ def _meanings(status: Status) -> list[str]:
 
 
 def _warnings(status: Status) -> list[Note]:
-    decision, found = [], status.completeness
-    one = status.decision
-    if one.waiting and one.out_of_turn:
-        queries = counted(one.out_of_turn, "query")
+    decision, completeness = [], status.completeness
+    decided = status.decision
+    if decided.waiting and decided.out_of_turn:
+        queries = counted(decided.out_of_turn, "query")
         decision.append(
             warning(
-                f"{queries} behind {one.waiting!r} will count when that is finished: the order in "
+                f"{queries} behind {decided.waiting!r} will count when that is finished: the "
+                "order in "
                 "which queries were drawn keeps the estimate honest."
             )
         )
@@ -246,12 +250,13 @@ def _warnings(status: Status) -> list[Note]:
         )
     if status.outdated:
         decision.append(warning(_outdated(status.outdated)))
-    if found.share_found is not None and found.share_found < 0.9:
-        missed = (found.estimated or 0) - found.relevant_finished
+    if completeness.share_found is not None and completeness.share_found < 0.9:
+        missed = (completeness.estimated or 0) - completeness.relevant_finished
         decision.append(
             warning(
                 f"About {missed:.0f} relevant documents or more were found by no system "
-                f"({100 * found.share_found:.0f} % are found): recall is overstated. Pool deeper, "
+                f"({100 * completeness.share_found:.0f} % are found): recall is overstated. Pool "
+                "deeper, "
                 "or add a system of another kind."
             )
         )
@@ -275,30 +280,31 @@ def _word(pair: Decided) -> str:
 
 def _brought(
     title: str,
-    found: Completeness,
+    completeness: Completeness,
     lead: Sequence[AnyNote],
     notes: Sequence[AnyNote],
     *,
     alone: bool,
 ) -> Table:
     columns = ["system", "documents", "only here"] if alone else ["system", "documents"]
-    columns += ["judged", "relevant"] if found.judged else []
-    columns += ["relevant, only here"] if found.judged and alone else []
+    columns += ["judged", "relevant"] if completeness.judged else []
+    columns += ["relevant, only here"] if completeness.judged and alone else []
     rows: list[Sequence[Content]] = []
-    for one in found.brought:
-        row: list[Content] = [one.system, f"{one.documents:,}"]
-        row += [f"{one.alone:,}"] if alone else []
-        row += [f"{one.judged:,}", f"{one.relevant:,}"] if found.judged else []
-        row += [f"{one.relevant_alone:,}"] if found.judged and alone else []
+    for brought in completeness.brought:
+        row: list[Content] = [brought.system, f"{brought.documents:,}"]
+        row += [f"{brought.alone:,}"] if alone else []
+        row += [f"{brought.judged:,}", f"{brought.relevant:,}"] if completeness.judged else []
+        row += [f"{brought.relevant_alone:,}"] if completeness.judged and alone else []
         rows.append(row)
     below = list(notes)
-    if found.estimated is not None:
-        missed = round(found.estimated) - found.relevant_finished
+    if completeness.estimated is not None:
+        missed = round(completeness.estimated) - completeness.relevant_finished
         more = f"about {missed:,} more, or further ones," if missed > 0 else "no sign of more that"
         verb = "may have been missed by all" if missed > 0 else "all of them missed"
         below.insert(
             0,
-            f"The systems found {counted(found.relevant_finished, 'relevant document')}; {more} "
+            f"The systems found {counted(completeness.relevant_finished, 'relevant document')}; "
+            f"{more} "
             f"{verb}, by how many of them several systems found.",
         )
     return Table(title, columns, rows, (), below, (0,), lead)
@@ -307,53 +313,56 @@ def _brought(
 def _agreement(status: Status) -> Table | None:
     if not status.agreements:
         return None
-    rows: list[Sequence[Content]] = [_agreed(one) for one in status.agreements]
+    rows: list[Sequence[Content]] = [_agreed(agreement) for agreement in status.agreements]
     notes = ["Kappa: 1 is full agreement, 0 what chance gives; weighted: far grades count more."]
     columns = ("judges", "both judged", "Cohen's kappa", "weighted")
     return Table("How far the judges agree", columns, rows, (), notes)
 
 
-def _agreed(one: Agreed) -> Sequence[Content]:
+def _agreed(agreed: Agreed) -> Sequence[Content]:
     return (
-        " and ".join(one.judges),
-        f"{one.kappa.n:,}",
-        _coefficient(one.kappa),
-        _coefficient(one.weighted),
+        " and ".join(agreed.judges),
+        f"{agreed.kappa.n:,}",
+        _coefficient(agreed.kappa),
+        _coefficient(agreed.weighted),
     )
 
 
-def _coefficient(one: Agreement) -> str:
-    if math.isnan(one.value):
+def _coefficient(agreement: Agreement) -> str:
+    if math.isnan(agreement.value):
         return "no spread"
-    ends = "" if one.ci95 is None else f" [{one.ci95[0]:.2f}, {one.ci95[1]:.2f}]"
-    return f"{one.value:.2f}{ends}"
+    ends = "" if agreement.ci95 is None else f" [{agreement.ci95[0]:.2f}, {agreement.ci95[1]:.2f}]"
+    return f"{agreement.value:.2f}{ends}"
 
 
-def import_tables(found: Imported, file: str) -> list[Table]:
-    """What came in, and what did not."""
-    title = f"{counted(found.labels, 'judgement')} of {found.who} ({found.kind.value}) added"
+def import_tables(imported: Imported, file: str) -> list[Table]:
+    """Return what came in, and what did not."""
+    title = (
+        f"{counted(imported.labels, 'judgement')} of {imported.who} ({imported.kind.value}) added"
+    )
     lead: list[Note] = []
-    if found.known:
-        lead.append(result(f"Not added again, or older than what is there: {found.known:,}."))
-    if found.outside:
+    if imported.known:
+        lead.append(result(f"Not added again, or older than what is there: {imported.known:,}."))
+    if imported.outside:
         lead.append(
             result(
-                f"{counted(found.outside, 'judgement')} outside of the pool: kept for the export, "
+                f"{counted(imported.outside, 'judgement')} outside of the pool: kept for the "
+                "export, "
                 "no part of the comparison in `label status`."
             )
         )
-    if found.changed:
+    if imported.changed:
         lead.append(
             warning(
-                f"{counted(found.changed, 'judgement')} of texts that have changed since: kept, "
+                f"{counted(imported.changed, 'judgement')} of texts that have changed since: kept, "
                 "not counted."
             )
         )
-    if found.no_query or found.no_document:
-        such = ", ".join(found.examples)
+    if imported.no_query or imported.no_document:
+        such = ", ".join(imported.examples)
         left = [
             f"{counted(n, 'judgement')} on {what} that the dataset does not have"
-            for n, what in ((found.no_query, "a query"), (found.no_document, "a document"))
+            for n, what in ((imported.no_query, "a query"), (imported.no_document, "a document"))
             if n
         ]
         lead.append(warning(f"Left out: {' and '.join(left)}, such as {such}."))
@@ -393,7 +402,7 @@ def export_tables(made: ExportedLabels) -> list[Table]:
 
 
 def question_tables(made: Asked) -> list[Table]:
-    """How many questions, of which kind, and what that means."""
+    """Return how many questions, of which kind, and what that means."""
     folder = made.exported.folder
     title = f"{counted(made.questions, 'question')} for {made.exported.dataset}: {folder}"
     lead: list[Note] = []

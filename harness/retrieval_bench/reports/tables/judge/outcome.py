@@ -1,4 +1,4 @@
-"""What is shown of labelled answers: rates over all and by group, and which of them differ."""
+"""Tables of labelled answers: rates over all and by group, and which of them differ."""
 
 from __future__ import annotations
 

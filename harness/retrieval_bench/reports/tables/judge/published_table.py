@@ -1,4 +1,4 @@
-"""What an audit of a published table shows: each difference beside what the queries could show."""
+"""Tables of an audit of a published table: each difference beside what the queries could show."""
 
 from __future__ import annotations
 

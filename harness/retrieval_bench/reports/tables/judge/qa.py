@@ -1,4 +1,4 @@
-"""What is shown of a retriever and a reader, end to end."""
+"""Tables of a retriever and a reader, end to end."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ def _means(
     rows: list[list[Content]] = []
     for name in names:
         both = [answering.readings[of].metrics[name] for of in ("all", "retrieved")]
-        rows.append([name, *(cell for one in both for cell in (quality(one.mean), count(one.n)))])
+        rows.append(
+            [name, *(cell for item in both for cell in (quality(item.mean), count(item.n)))]
+        )
     return Table(title, ("", "all", "n", "retrieved", "n"), rows, starts_of(names), notes)
 
 

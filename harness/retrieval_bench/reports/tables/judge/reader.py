@@ -1,4 +1,4 @@
-"""What is shown of a reader's scores: a table of texts and, where there are offsets, of spans."""
+"""Tables of a reader's scores: a table of texts and, where there are offsets, of spans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of published numbers: each beside ours, and systems side by side by group."""
+"""Tables of published numbers: each beside ours, and systems side by side by group."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ def reproduce_tables(reproduction: Reproduction) -> list[Table]:
 
 def _figures(reproduction: Reproduction) -> Table:
     published, figures = reproduction.published, reproduction.figures
-    with_beside = any(one.beside is not None for one in figures)
+    with_beside = any(figure.beside is not None for figure in figures)
     starts = [at for at in range(1, len(figures)) if figures[at - 1].name != figures[at].name]
     rows: list[list[Content]] = [
         [
-            one.name,
-            metric_label(one.metric),
-            quality(one.published),
-            quality(one.measured),
-            *([quality(one.beside)] if with_beside else []),
-            count(one.n) if one.n is not None else "",
-            one.status.value,
+            figure.name,
+            metric_label(figure.metric),
+            quality(figure.published),
+            quality(figure.measured),
+            *([quality(figure.beside)] if with_beside else []),
+            count(figure.n) if figure.n is not None else "",
+            figure.status.value,
         ]
-        for one in figures
+        for figure in figures
     ]
     notes = [
         published.url,
@@ -74,31 +74,31 @@ def _figures(reproduction: Reproduction) -> Table:
 
 
 def _sources(figures: Sequence[Checked]) -> Iterator[str]:
-    """Where the values are printed: one line for each place."""
+    """Return where the values are printed: one line for each place."""
     of_source: dict[str, dict[str, None]] = {}
-    for one in figures:
-        of_source.setdefault(one.source, {})[one.name] = None
+    for figure in figures:
+        of_source.setdefault(figure.source, {})[figure.name] = None
     for source, names in of_source.items():
         which = f": {'; '.join(names)}" if len(of_source) > 1 else ""
         yield f"Published in {source}{which}."
 
 
 def _reasons(figures: Sequence[Checked]) -> Iterator[str]:
-    """Why something was not measured, or what stands beside it: one line for each reason."""
+    """Return why something was not measured, or what stands beside it: one line for each reason."""
     of_reason: dict[str, dict[str, None]] = {}
-    for one in figures:
-        if one.reason:
-            of_reason.setdefault(one.reason, {})[one.name] = None
+    for figure in figures:
+        if figure.reason:
+            of_reason.setdefault(figure.reason, {})[figure.name] = None
     for reason, names in of_reason.items():
         yield f"{'; '.join(names)}: {reason}."
 
 
 def _outcomes(outcomes: Sequence[Checked]) -> Table:
     """One row for each system and group: each rate as published and as measured here."""
-    rates = list(dict.fromkeys(one.metric for one in outcomes))
+    rates = list(dict.fromkeys(outcome.metric for outcome in outcomes))
     entries: dict[tuple[str, str], dict[str, Checked]] = {}
-    for one in outcomes:
-        entries.setdefault((one.name, one.source), {})[one.metric] = one
+    for outcome in outcomes:
+        entries.setdefault((outcome.name, outcome.source), {})[outcome.metric] = outcome
     names = [name for name, _ in entries]
     rows: list[list[Content]] = [
         [
@@ -114,7 +114,9 @@ def _outcomes(outcomes: Sequence[Checked]) -> Table:
     reached = ", ".join(
         f"{numbers[status]:,} {status.value}" for status in Status if numbers[status]
     )
-    reasons = (f"{reason}." for reason in dict.fromkeys(one.reason for one in outcomes) if reason)
+    reasons = (
+        f"{reason}." for reason in dict.fromkeys(outcome.reason for outcome in outcomes) if reason
+    )
     return Table(
         "Labelled answers, in percent: as published, and as measured here",
         ("", *heads, ""),
@@ -124,22 +126,26 @@ def _outcomes(outcomes: Sequence[Checked]) -> Table:
     )
 
 
-def _both(one: Checked | None) -> Sequence[Content]:
-    if one is None:
+def _both(checked: Checked | None) -> Sequence[Content]:
+    if checked is None:
         return "", ""
-    return Cell(one.published, BARE_PERCENT), Cell(one.measured, BARE_PERCENT)
+    return Cell(checked.published, BARE_PERCENT), Cell(checked.measured, BARE_PERCENT)
 
 
 def _counts(values: Sequence[Checked]) -> dict[Status, int]:
-    """How many values have each status, the best first."""
-    return {status: sum(one.status is status for one in values) for status in Status}
+    """Return how many values have each status, the best first."""
+    return {status: sum(value.status is status for value in values) for status in Status}
 
 
 def summary_table(reproductions: Mapping[str, Reproduction]) -> Table:
     """One row for each file: how many values have which status."""
     rows: list[list[Content]] = [
-        [name, *map(count, _counts([*one.figures, *one.outcomes]).values()), one.worst.value]
-        for name, one in reproductions.items()
+        [
+            name,
+            *map(count, _counts([*reproduction.figures, *reproduction.outcomes]).values()),
+            reproduction.worst.value,
+        ]
+        for name, reproduction in reproductions.items()
     ]
     return Table(
         "All files", ("", *(status.value for status in Status), "worst"), rows, words=(0, 5)
@@ -147,12 +153,14 @@ def summary_table(reproductions: Mapping[str, Reproduction]) -> Table:
 
 
 def files_table(papers: Mapping[str, Published]) -> Table:
-    """What there is to measure, and which data each file wants; for when there are none."""
+    """Return what there is to measure, and which data each file wants; for when there are none."""
     rows: list[list[Content]] = []
     for name, paper in papers.items():
         paths = [data.path for data in paper.datasets.values() if data.path]
         paths += [system.run for system in paper.systems.values() if system.run]
-        paths += [one.run for one in paper.lists] + [one.records for one in paper.outcomes]
+        paths += [published.run for published in paper.lists] + [
+            outcome.records for outcome in paper.outcomes
+        ]
         values = sum(len(figure.values) for figure in paper.figures)
         values += sum(len(outcome.values) for outcome in paper.outcomes) + 2 * len(paper.lists)
         data = ", ".join(dict.fromkeys(paths))
@@ -172,9 +180,14 @@ def _group_table(
     reproduction: Reproduction, table: GroupTable, rules: Convention, metric: str
 ) -> Table:
     printed: list[list[Content]] = [
-        [f"published: {one.name}", *[""] * (len(table.groups) - 1), quality(one.published), ""]
-        for one in reproduction.figures
-        if (one.convention, one.metric) == (rules.name, metric)
+        [
+            f"published: {figure.name}",
+            *[""] * (len(table.groups) - 1),
+            quality(figure.published),
+            "",
+        ]
+        for figure in reproduction.figures
+        if (figure.convention, figure.metric) == (rules.name, metric)
     ]
     rows = [row for row in table.rows if row.convention == rules.name]
     measured: list[list[Content]] = [

@@ -1,4 +1,4 @@
-"""What is shown of a run made elsewhere: its means, over which queries, and its empty lists."""
+"""Tables of a run made elsewhere: its means, over which queries, and its empty lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a submission: how it decides to return nothing, and how it scores."""
+"""Tables of a submission: how it decides to return nothing, and how it scores."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _lines(submission: Submission) -> Table:
 def _decisions(submission: Submission) -> Table:
     with_dev = submission.choices[0].dev_map is not None
     trec = metric_label(f"AP@{submission.k} (trec)")
-    reported = [one.n for one in submission.scores if one.queries == submission.reported]
+    reported = [score.n for score in submission.scores if score.queries == submission.reported]
     on = submission.reported.removesuffix("queries") + "query"
     threshold, report = submission.decision.threshold, submission.report
     rule = f"has no threshold: {submission.decision.reason}."
@@ -99,21 +99,21 @@ def _chosen(report: ThresholdReport) -> list[str]:
 def _scores(submission: Submission) -> Table:
     changed, scores = submission.counts.below_threshold > 0, submission.scores
     rows: list[list[Content]] = []
-    for one in scores:
-        competition = one.convention == "scienceqa"
-        metric = CRITERION if competition else f"{metric_label(one.metric)} (trec)"
-        cells = [quality(one.submitted)]
+    for score in scores:
+        competition = score.convention == "scienceqa"
+        metric = CRITERION if competition else f"{metric_label(score.metric)} (trec)"
+        cells = [quality(score.submitted)]
         if changed:
-            gain = difference(one.submitted - one.as_found)
-            cells = [quality(one.as_found), *cells, gain]
-        rows.append([f"{metric}, {_GROUPS[one.queries]}", *cells, count(one.n)])
+            gain = difference(score.submitted - score.as_found)
+            cells = [quality(score.as_found), *cells, gain]
+        rows.append([f"{metric}, {_GROUPS[score.queries]}", *cells, count(score.n)])
     notes = [
         "scienceqa: over all queries.",
         "trec: over the answerable queries, where an empty list can only lose.",
     ]
     if changed:
         notes.append("As found: without the threshold.")
-    if HELD_OUT in {one.queries for one in scores}:
+    if HELD_OUT in {score.queries for score in scores}:
         notes.append(
             "all: with the dev queries, on which the threshold was chosen: what a leaderboard over "
             "these queries would show, and too good."

@@ -1,4 +1,4 @@
-"""What a cold start shows: the steps until the first answer, then what follows it."""
+"""Tables of a cold start: the steps until the first answer, then what follows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a retriever under load."""
+"""Tables of a retriever under load."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def load_tables(load: LoadResult, *, full: bool = False) -> list[Table]:
         columns.append(metric_label(metric))
     rows = [_row("one at a time", load.unloaded, metric)]
     levels = list(load.levels) if full else _nearest(load)
-    rows += [_row(one.result.name, one, metric) for one in levels]
+    rows += [_row(level.result.name, level, metric) for level in levels]
     main = Table(
         f"{load.retriever} {on_dataset(load.dataset)} under load: {_answer(load)}",
         columns,
@@ -65,14 +65,18 @@ def load_tables(load: LoadResult, *, full: bool = False) -> list[Table]:
 
 def _nearest(load: LoadResult) -> list[Loaded]:
     """The levels to show in short, by rising rate: of a search those around the limit."""
-    levels = sorted(load.levels, key=lambda one: (one.result.clients or 0, one.result.rate or 0.0))
-    ends = load.capacity and [one for one in (load.capacity.keeps, load.capacity.breaks) if one]
+    levels = sorted(
+        load.levels, key=lambda level: (level.result.clients or 0, level.result.rate or 0.0)
+    )
+    ends = load.capacity and [
+        level for level in (load.capacity.keeps, load.capacity.breaks) if level
+    ]
     if not ends or len(levels) <= _SHOWN:
         return levels
     middle = math.log(math.prod(ends)) / len(ends)
-    far = {id(one): abs(math.log(one.result.rate or 1e-9) - middle) for one in levels}
-    near = sorted(levels, key=lambda one: far[id(one)])[:_SHOWN]
-    return [one for one in levels if one in near]
+    far = {id(level): abs(math.log(level.result.rate or 1e-9) - middle) for level in levels}
+    near = sorted(levels, key=lambda level: far[id(level)])[:_SHOWN]
+    return [level for level in levels if level in near]
 
 
 def _rate(rate: float) -> str:
@@ -83,24 +87,24 @@ def _answer(load: LoadResult) -> str:
     """The highest load that it stood, and how."""
     if load.capacity is not None:
         return _capacity_words(load.capacity)
-    open_ = [one.result for one in load.levels if one.result.clients is None]
-    kept = [one for one in open_ if one.state is State.MEASURED]
-    broken = [one for one in open_ if one.state is State.OVERLOADED]
+    open_ = [level.result for level in load.levels if level.result.clients is None]
+    kept = [level for level in open_ if level.state is State.MEASURED]
+    broken = [level for level in open_ if level.state is State.OVERLOADED]
     if kept:
-        best = max(kept, key=lambda one: one.rate or 0.0)
+        best = max(kept, key=lambda level: level.rate or 0.0)
         words = f"at {_rate(best.rate or 0.0)} queries a second {_tail_words(best)}"
-        above = [one for one in broken if (one.rate or 0.0) > (best.rate or 0.0)]
+        above = [level for level in broken if (level.rate or 0.0) > (best.rate or 0.0)]
         if above:
-            least = min(above, key=lambda one: one.rate or 0.0)
+            least = min(above, key=lambda level: level.rate or 0.0)
             words += f"; overloaded at {_rate(least.rate or 0.0)}"
         return words
     if broken:
-        least = min(broken, key=lambda one: one.rate or 0.0)
+        least = min(broken, key=lambda level: level.rate or 0.0)
         return f"overloaded at {_rate(least.rate or 0.0)} queries a second"
-    closed = [one.result for one in load.levels if one.result.state is State.MEASURED]
+    closed = [level.result for level in load.levels if level.result.state is State.MEASURED]
     if not closed:
         return "not measured"
-    best = max(closed, key=lambda one: one.answered_rate)
+    best = max(closed, key=lambda level: level.answered_rate)
     clients = counted(best.clients or 0, "client")
     return f"{_rate(best.answered_rate)} answers a second with {clients}, {_tail_words(best)}"
 
@@ -121,9 +125,9 @@ def _capacity_words(capacity: Capacity) -> str:
 
 
 def _tail_words(level: LevelResult) -> str:
-    for one in reversed(level.latency):
-        if one.ms is not None or one.above_ms is not None:
-            return f"p{one.level:g} is {_ms(one)}"
+    for percentile in reversed(level.latency):
+        if percentile.ms is not None or percentile.above_ms is not None:
+            return f"p{percentile.level:g} is {_ms(percentile)}"
     return "its percentiles are not known well enough"
 
 
@@ -135,8 +139,8 @@ def _ms(tail: Tail) -> str:
     return f"{short_ms(tail.ms)}{ends} ms"
 
 
-def _row(name: str, one: Loaded, metric: str | None) -> list[Content]:
-    level = one.result
+def _row(name: str, loaded: Loaded, metric: str | None) -> list[Content]:
+    level = loaded.result
     if level.state is State.MEASURED:
         times = [_cell(tail) for tail in level.latency]
         service = _cell(level.service[-1])
@@ -146,7 +150,7 @@ def _row(name: str, one: Loaded, metric: str | None) -> list[Content]:
     failed = count(level.failed) if level.failed else Cell("0")
     row: list[Content] = [name, Cell(level.answered_rate, RATE), *times, service, failed]
     if metric:
-        row.append(Cell(one.quality.mean if one.quality else None, SHORT_QUALITY))
+        row.append(Cell(loaded.quality.mean if loaded.quality else None, SHORT_QUALITY))
     return row
 
 
@@ -157,22 +161,22 @@ def _cell(tail: Tail) -> Cell:
 
 
 def _quality(load: LoadResult) -> list[AnyNote]:
-    """Whether the answers under load are those without, in a sentence."""
-    sure = [one for one in load.levels if one.quality is not None]
-    changed = [one for one in sure if one.quality and one.quality.changed]
-    failed = [one for one in sure if one.result.failed]
+    """Return whether the answers under load are those without, in a sentence."""
+    sure = [level for level in load.levels if level.quality is not None]
+    changed = [level for level in sure if level.quality and level.quality.changed]
+    failed = [level for level in sure if level.result.failed]
     if not sure:
         return []
     if not changed and not failed:
-        compared = sum(one.quality.compared for one in sure if one.quality)
-        rest = sum(one.result.answered for one in sure) - compared
+        compared = sum(level.quality.compared for level in sure if level.quality)
+        rest = sum(level.result.answered for level in sure) - compared
         text = "Every answer under load is one that the query also gets without load"
         if rest:
             text += f" ({compared:,} answers; {rest:,} more are to queries not asked without load)"
         return [result(f"{text}.")]
     notes: list[AnyNote] = []
-    for one in [*changed, *(one for one in failed if one not in changed)]:
-        quality, level = one.quality, one.result
+    for measured in [*changed, *(item for item in failed if item not in changed)]:
+        quality, level = measured.quality, measured.result
         if quality is None:
             continue
         parts = []
@@ -191,13 +195,15 @@ def _quality(load: LoadResult) -> list[AnyNote]:
 
 
 def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
-    told = [one.result for one in (load.levels if full else _nearest(load)) if one.result.reasons]
-    notes: list[AnyNote] = [
-        warning(f"{one.name} {one.state}: {'; '.join(one.reasons)}.")
-        for one in (told if full else told[:_TOLD])
+    results = [
+        level.result for level in (load.levels if full else _nearest(load)) if level.result.reasons
     ]
-    if len(told) > _TOLD and not full:
-        notes.append(warning(f"{len(told) - _TOLD} more levels were no better: -v says why."))
+    notes: list[AnyNote] = [
+        warning(f"{level.name} {level.state}: {'; '.join(level.reasons)}.")
+        for level in (results if full else results[:_TOLD])
+    ]
+    if len(results) > _TOLD and not full:
+        notes.append(warning(f"{len(results) - _TOLD} more levels were no better: -v says why."))
     hidden = len(load.levels) - len(_nearest(load))
     if hidden and not full:
         text = f"more: {counted(hidden, 'level')} farther from the limit: -v"
@@ -205,7 +211,7 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
     notes += _fewer_queries(load)
     if load.capacity is not None and load.capacity.reason:
         notes.append(warning(f"The limit: {load.capacity.reason}."))
-    bound = [one.result.name for one in load.levels if one.result.interpreter_bound]
+    bound = [level.result.name for level in load.levels if level.result.interpreter_bound]
     if bound:
         notes.append(
             warning(
@@ -214,9 +220,9 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
             )
         )
     missing = [
-        f"{one.result.name} p{tail.level:g}: {tail.reason}"
-        for one in load.levels
-        for tail in one.result.latency
+        f"{level.result.name} p{tail.level:g}: {tail.reason}"
+        for level in load.levels
+        for tail in level.result.latency
         if tail.reason
     ]
     if missing:
@@ -235,44 +241,44 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
 def _fewer_queries(load: LoadResult) -> list[AnyNote]:
     """Whose quality is that of other queries than stand above it."""
     alone = load.unloaded.quality
-    told = [
-        f"{one.result.name} {counted(one.quality.queries, 'query')}, "
-        f"{quality_text(one.quality.unloaded)} without load"
-        for one in load.levels
-        if alone and one.quality and one.quality.queries != alone.queries
+    messages = [
+        f"{level.result.name} {counted(level.quality.queries, 'query')}, "
+        f"{quality_text(level.quality.unloaded)} without load"
+        for level in load.levels
+        if alone and level.quality and level.quality.queries != alone.queries
     ]
-    if not told or alone is None or not alone.metric:
+    if not messages or alone is None or not alone.metric:
         return []
-    more = f" (and {len(told) - 1:,} more)" if told[1:] else ""
+    more = f" (and {len(messages) - 1:,} more)" if messages[1:] else ""
     asked = f"queries that were asked with and without load, here {counted(alone.queries, 'query')}"
-    return [f"{metric_label(alone.metric)} is that of the {asked}; {told[0]}{more}."]
+    return [f"{metric_label(alone.metric)} is that of the {asked}; {messages[0]}{more}."]
 
 
 def _asked(load: LoadResult) -> str:
     processes = counted(load.processes, "process")
     if load.external:
-        most = max([load.slots, *(one.result.clients or 0 for one in load.levels)])
+        most = max([load.slots, *(level.result.clients or 0 for level in load.levels)])
         return f"Up to {counted(most, 'connection')} from {processes}."
     how = counted(load.slots, "thread") if load.shared else "one call at a time"
     own = f"The retriever runs in the generator's own processes ({processes}, {how} each"
-    apart = any(one.result.clients for one in load.levels) and not load.shared
+    apart = any(level.result.clients for level in load.levels) and not load.shared
     return f"{own}; of clients in turn, one each)." if apart else f"{own})."
 
 
 def _details(load: LoadResult) -> Table:
     columns = ("load", "", "p50 ms", "p95 ms", "p99 ms", "calls that count")
     rows: list[Sequence[Content]] = []
-    for one in [load.unloaded, *load.levels]:
-        name = one.result.name
+    for level in [load.unloaded, *load.levels]:
+        name = level.result.name
         kinds = (
-            ("latency", one.result.latency),
-            ("service", one.result.service),
-            ("lag", one.result.lag),
+            ("latency", level.result.latency),
+            ("service", level.result.service),
+            ("lag", level.result.lag),
         )
-        for kind, found in kinds:
-            if found:
-                cells = [Cell(one.ms, SHORT_MS, _ends(one)) for one in found]
-                rows.append([name, kind, *cells, count(min(t.effective_calls for t in found))])
+        for kind, names in kinds:
+            if names:
+                cells = [Cell(item.ms, SHORT_MS, _ends(item)) for item in names]
+                rows.append([name, kind, *cells, count(min(t.effective_calls for t in names))])
     return Table("How well the times are known", columns, rows, words=(0, 1))
 
 

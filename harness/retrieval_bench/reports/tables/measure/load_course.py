@@ -1,4 +1,4 @@
-"""What is shown of a level over time."""
+"""Tables of a level over time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _GROWS = 1.0
 
 def course_tables(load: LoadResult) -> list[Table]:
     """A table for each level that was watched."""
-    return [_table(one, one.course) for one in load.levels if one.course is not None]
+    return [_table(level, level.course) for level in load.levels if level.course is not None]
 
 
 def _table(level: Loaded, course: Course) -> Table:
-    served = any(one.server_mb is not None for one in course.parts)
+    served = any(part.server_mb is not None for part in course.parts)
     columns = ["until s", "calls", "failed", "p50 ms", "p99 ms", "memory MB"]
-    rows = [_row(one, served=served) for one in course.parts]
+    rows = [_row(part, served=served) for part in course.parts]
     if served:
         columns.append("server MB")
     title = f"{level.result.name} over {course.parts[-1].until_s:,.0f} s"
@@ -56,11 +56,11 @@ def _lead(level: Loaded, course: Course) -> list[AnyNote]:
     else:
         change = signed(100 * (course.drift - 1), 0, " %")
         notes.append(warning(f"p50 drifts: {change} from the first part to the last."))
-    for one in course.outages:
+    for outage in course.outages:
         after = "no call was answered after that"
-        if one.seconds is not None:
-            after = f"answered again {one.seconds:,.1f} s later"
-        lost = f"{counted(one.calls, 'call')} had no answer from second {one.begin_s:,.1f} on"
+        if outage.seconds is not None:
+            after = f"answered again {outage.seconds:,.1f} s later"
+        lost = f"{counted(outage.calls, 'call')} had no answer from second {outage.begin_s:,.1f} on"
         notes.append(warning(f"Outage: {lost}; {after}."))
     if not level.result.failed:
         notes.append(result(f"Nothing was lost: all {level.result.calls:,} calls were answered."))

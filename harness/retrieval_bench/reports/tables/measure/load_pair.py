@@ -1,4 +1,4 @@
-"""What is shown of two loads side by side."""
+"""Tables of two loads side by side."""
 
 from __future__ import annotations
 
@@ -26,40 +26,43 @@ _LEGEND = (
 )
 
 
-def load_pair_tables(found: ComparedLoads) -> list[Table]:
+def load_pair_tables(compared_loads: ComparedLoads) -> list[Table]:
     """A row for each figure of each level that both have."""
-    a, b = found.loads
+    a, b = compared_loads.loads
     rows: list[list[Content]] = []
     rules = []
-    for pair in found.levels:
+    for pair in compared_loads.levels:
         rules.append(len(rows))
         rows += _rows(pair, metric_label(a.metric) if a.metric else "")
     notes = []
-    if found.alone:
-        notes.append(f"Only one has: {', '.join(found.alone)}.")
-    if found.notes:
-        notes.append(f"Not the same: {'; '.join(found.notes)}.")
+    if compared_loads.alone:
+        notes.append(f"Only one has: {', '.join(compared_loads.alone)}.")
+    if compared_loads.notes:
+        notes.append(f"Not the same: {'; '.join(compared_loads.notes)}.")
     notes += [
-        f"a = {a.retriever}, {found.a}; b = {b.retriever}, {found.b}; {a.dataset}, k = {a.k}.",
+        (
+            f"a = {a.retriever}, {compared_loads.a}; b = {b.retriever}, {compared_loads.b}; "
+            f"{a.dataset}, k = {a.k}."
+        ),
         _LEGEND,
     ]
     columns = ("load", "", "a", "b", "b against a", "")
-    return [Table(_answer(found), columns, rows, rules[1:], notes, words=(0, 1, 5))]
+    return [Table(_answer(compared_loads), columns, rows, rules[1:], notes, words=(0, 1, 5))]
 
 
-def _answer(found: ComparedLoads) -> str:
-    levels = [pair for pair in found.levels if pair.percentiles or pair.verdict]
+def _answer(compared_loads: ComparedLoads) -> str:
+    levels = [pair for pair in compared_loads.levels if pair.percentiles or pair.verdict]
     words = []
     for verdict in ("slower", "faster"):
         shown = [
             pair.level
             for pair in levels
-            if verdict in (pair.verdict, *(one.verdict for one in pair.percentiles))
+            if verdict in (pair.verdict, *(percentile.verdict for percentile in pair.percentiles))
         ]
         if shown:
             words.append(f"{verdict} at {', '.join(shown)}")
-    if found.capacity in ("higher", "lower"):
-        words.append(f"the rate that keeps the limit is {found.capacity}")
+    if compared_loads.capacity in ("higher", "lower"):
+        words.append(f"the rate that keeps the limit is {compared_loads.capacity}")
     if not levels:
         return "No level was measured in both loads"
     return "b is " + ("; ".join(words) if words else "neither shown to be slower nor faster than a")
@@ -72,15 +75,15 @@ def _rows(pair: LevelPair, metric: str) -> Iterator[list[Content]]:
     yield [pair.level, "answers/s", *rates, "", ""]
     if not pair.percentiles:
         yield ["", "state", str(a.state), str(b.state), "", state]
-    for at, one in enumerate(pair.percentiles):
-        if at == _P95 or (one.a is None and one.b is None):
+    for at, percentile in enumerate(pair.percentiles):
+        if at == _P95 or (percentile.a is None and percentile.b is None):
             continue
-        low, high = one.interval or (None, None)
+        low, high = percentile.interval or (None, None)
         ends = None if low is None or high is None else (low - 1, high - 1)
-        change = Cell(None if one.ratio is None else one.ratio - 1, CHANGE, ends)
-        times = (Cell(one.a, SHORT_MS), Cell(one.b, SHORT_MS))
-        yield ["", f"p{one.level:g} ms", *times, change, one.verdict]
+        change = Cell(None if percentile.ratio is None else percentile.ratio - 1, CHANGE, ends)
+        times = (Cell(percentile.a, SHORT_MS), Cell(percentile.b, SHORT_MS))
+        yield ["", f"p{percentile.level:g} ms", *times, change, percentile.verdict]
     if pair.difference is not None and State.NOT_MEASURED not in (a.state, b.state):
-        means = [one.quality.mean if one.quality else None for one in (pair.a, pair.b)]
+        means = [item.quality.mean if item.quality else None for item in (pair.a, pair.b)]
         cells = [Cell(mean, SHORT_QUALITY) for mean in means]
         yield ["", metric, *cells, Cell(pair.difference, SHORT_DIFFERENCE, pair.ci95), ""]

@@ -1,4 +1,4 @@
-"""What ``bench --probe`` shows: each query with the texts of its hits."""
+"""Tables of ``bench --probe``: each query with the texts of its hits."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from retrieval_bench.reports.render.text import clean, cut
 _TEXT, _ID = 52, 24
 
 
-def probe_tables(found: Probe) -> list[Table]:
+def probe_tables(probe: Probe) -> list[Table]:
     """One table for each query, what to know below the last."""
-    tables = [_table(found, query) for query in found.queries]
+    tables = [_table(probe, query) for query in probe.queries]
     notes: list[AnyNote] = [
         "A grade stands only where there is a judgement. Nothing was warmed up, measured or saved.",
-        *map(warning, found.warnings),
+        *map(warning, probe.warnings),
         next_step("next:  leave --probe out to measure"),
     ]
     tables[-1] = tables[-1].with_notes(notes)
     return tables
 
 
-def _table(found: Probe, asked: ProbedQuery) -> Table:
+def _table(probe: Probe, asked: ProbedQuery) -> Table:
     query = asked.query
-    told: list[str] = [f"{query.id}: {visible(clean(query.text))}"]
+    messages: list[str] = [f"{query.id}: {visible(clean(query.text))}"]
     if query.filter is not None:
-        told.append(f"filter: {dict(query.filter.source)}")
+        messages.append(f"filter: {dict(query.filter.source)}")
     if asked.status != OK:
-        return Table(told[0], (), (), notes=[*told[1:], warning(f"FAILED: {asked.status}")])
+        return Table(messages[0], (), (), notes=[*messages[1:], warning(f"FAILED: {asked.status}")])
     leaks = any(hit.fits is False for hit in asked.hits)
     head = ("", "document", "score", "grade", "text")
     rows = [_row(rank, hit) for rank, hit in enumerate(asked.hits, start=1)]
-    notes: list[AnyNote] = [*told[1:], f"{found.retriever} answered in {asked.ms:,.3g} ms."]
+    notes: list[AnyNote] = [*messages[1:], f"{probe.retriever} answered in {asked.ms:,.3g} ms."]
     if not asked.hits:
         notes.append(warning("no hits"))
     if leaks:
         notes.append(warning("a hit marked with ! lies outside of the filter"))
-    return Table(told[0], head, rows, notes=notes, words=(1, 4))
+    return Table(messages[0], head, rows, notes=notes, words=(1, 4))
 
 
 def _row(rank: int, hit: ProbedHit) -> list[Content]:

@@ -1,4 +1,4 @@
-"""What is shown of one run, in short and in full, and of a plan to measure."""
+"""Tables of one run, in short and in full, and of a plan to measure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from retrieval_bench.runs.timing_facts import LatencyFacts, PercentileFacts
 
 
 def beside_leg(run: Run, leg: Delta) -> AnyNote:
-    """How the best leg of a hybrid, b, does beside it, a."""
+    """Return how the best leg of a hybrid, b, does beside it, a."""
     if leg.difference is None or leg.ci95 is None:
         why = leg.reason or "it is not known"
         return result(f"{leg.b}, its best leg, cannot be compared with it: {why}.")
@@ -79,7 +79,11 @@ def run_tables(run: Run, leg: Delta | None = None, ledger: Ledger | None = None)
     ]
     time_rows = _percentile_rows(latency.levels, "", counted(latency.n, "call"))
     time_rows.append(["mean ms", milliseconds(latency.mean), _spread(latency)])
-    supported = {level: one for level, one in latency.mix.levels.items() if one.value is not None}
+    supported = {
+        level: percentile
+        for level, percentile in latency.mix.levels.items()
+        if percentile.value is not None
+    }
     each = f"{counted(latency.mix.n, 'query')}, each its median"
     time_rows += _percentile_rows(supported, "per-query ", each)
     index_rows = _index_rows(summary)
@@ -116,14 +120,14 @@ def _spread(latency: LatencyFacts) -> str:
 
 
 def without_selves(summary: Summary) -> list[str]:
-    """How many hits on the query itself were dropped, where they are."""
+    """Return how many hits on the query itself were dropped, where they are."""
     if not summary.n_self_hits:
         return []
     return [f"{dropped(summary.n_self_hits)} Such queries are asked for one hit more."]
 
 
 def needless(summary: Summary) -> list[str]:
-    """Whether unanswerable queries returned results."""
+    """Return whether unanswerable queries returned results."""
     n, with_hits = summary.unanswerable.n, summary.unanswerable.returned_hits
     if not n:
         return []
@@ -205,7 +209,7 @@ def _trial(trial: Trial) -> str:
 
 
 def plan_table(plan: PlannedRun) -> Table:
-    """What ``--dry-run`` says: how many calls a run would make."""
+    """Return what ``--dry-run`` says: how many calls a run would make."""
     rows: Sequence[tuple[str, int | None]] = (
         ("queries", plan.queries),
         ("measured rounds", plan.rounds),

@@ -1,4 +1,4 @@
-"""What is shown of the stages of a call, and of a hybrid's legs."""
+"""Tables of the stages of a call, and of a hybrid's legs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _MS = Form(lambda value: f"{value:.3f}" if value < 100 else f"{value:,.0f}")
 
 
 def stage_tables(name: str, report: StageReport) -> list[Table]:
-    """Where the time of a call of the retriever ``name`` goes; for a hybrid also its legs one after
-    the other against side by side. Nothing for a retriever that reports no stages."""
+    """Return where the time of a call of the retriever ``name`` goes; for a hybrid also its legs
+    one after the other against side by side. Nothing for a retriever that reports no stages."""
     if report.call is None:
         return []
     tables = [_stages(name, report, report.call)]
@@ -33,8 +33,9 @@ def stage_tables(name: str, report: StageReport) -> list[Table]:
 
 
 def stage_sentences(report: StageReport) -> list[str]:
-    """What to take from the stages, in plain words: what takes most of a call, and for a hybrid
-    which order of the legs was measured, what the other would take, and which leg decides."""
+    """Return what to take from the stages, in plain words: what takes most of a call, and for a
+    hybrid which order of the legs was measured, what the other would take, and which leg
+    decides."""
     if report.call is None:
         return []
     direct = {name: stage.share for name, stage in report.stages.items() if stage.direct}

@@ -23,38 +23,38 @@ _SHOWN = 10
 """Values of one level that are shown in short: those around the chosen one."""
 
 
-def sweep_tables(found: Sweep, *, full: bool = False) -> list[Table]:
-    """Of one level its values, of several a row each.
+def sweep_tables(sweep: Sweep, *, full: bool = False) -> list[Table]:
+    """Show of one level its values, of several a row each.
 
     Args:
         full: also the values of each level.
     """
-    first = found.levels[0]
-    if len(found.levels) == 1:
-        return [_values(found, first, f"{_head(found)}: {_answer(found, first)}", full=full)]
+    first = sweep.levels[0]
+    if len(sweep.levels) == 1:
+        return [_values(sweep, first, f"{_head(sweep)}: {_answer(sweep, first)}", full=full)]
     main = Table(
-        f"{_head(found)}: {_answer(found, first)}",
-        ["filter", "fits", found.parameter, _column(found), "p50 ms", "exact ms", "leaked hits"],
-        [_level_row(level) for level in found.levels],
-        notes=_notes(found),
-        lead=_lead(found),
+        f"{_head(sweep)}: {_answer(sweep, first)}",
+        ["filter", "fits", sweep.parameter, _column(sweep), "p50 ms", "exact ms", "leaked hits"],
+        [_level_row(level) for level in sweep.levels],
+        notes=_notes(sweep),
+        lead=_lead(sweep),
     )
-    rest = [_values(found, level, f"Under {level.name}", full=True) for level in found.levels]
+    rest = [_values(sweep, level, f"Under {level.name}", full=True) for level in sweep.levels]
     return [main, *(rest if full else [])]
 
 
-def _head(found: Sweep) -> str:
-    return f"{found.retriever} {on_dataset(found.dataset)}"
+def _head(sweep: Sweep) -> str:
+    return f"{sweep.retriever} {on_dataset(sweep.dataset)}"
 
 
-def _column(found: Sweep) -> str:
-    return f"exact top {found.k} found"
+def _column(sweep: Sweep) -> str:
+    return f"exact top {sweep.k} found"
 
 
-def _answer(found: Sweep, level: SweptLevel) -> str:
-    top, chosen = f"{found.wanted:g} of the exact top {found.k}", level.chosen
+def _answer(sweep: Sweep, level: SweptLevel) -> str:
+    top, chosen = f"{sweep.wanted:g} of the exact top {sweep.k}", level.chosen
     if chosen is not None:
-        name = f"{found.parameter} {chosen.value:g}"
+        name = f"{sweep.parameter} {chosen.value:g}"
         return f"{name} is the cheapest that finds {top}: {_found(chosen)}, {_price(chosen)}"
     best = max(level.values, key=lambda one: one.recall or 0.0)
     words = {
@@ -62,24 +62,24 @@ def _answer(found: Sweep, level: SweptLevel) -> str:
         Reach.OPEN: f"no value is shown to find {top}",
         Reach.REACHED: f"what finds {top} has no p50",
     }
-    return f"{words[best.reach]}; {found.parameter} {best.value:g} finds {_found(best)}"
+    return f"{words[best.reach]}; {sweep.parameter} {best.value:g} finds {_found(best)}"
 
 
-def _found(one: SweptValue) -> str:
-    if one.recall is None:
+def _found(value: SweptValue) -> str:
+    if value.recall is None:
         return "nothing that can be judged"
-    ends = "" if one.ci95 is None else " [{}, {}]".format(*(end_text(e)[1:] for e in one.ci95))
-    return f"{one.recall:.3f}{ends}"
+    ends = "" if value.ci95 is None else " [{}, {}]".format(*(end_text(e)[1:] for e in value.ci95))
+    return f"{value.recall:.3f}{ends}"
 
 
-def _price(one: SweptValue) -> str:
-    bare = "" if one.search_ms is None else " without encoding"
-    return f"p50 {short_ms(one.ms or 0.0)} ms{bare}"
+def _price(value: SweptValue) -> str:
+    bare = "" if value.search_ms is None else " without encoding"
+    return f"p50 {short_ms(value.ms or 0.0)} ms{bare}"
 
 
-def _lead(found: Sweep) -> list[AnyNote]:
+def _lead(sweep: Sweep) -> list[AnyNote]:
     told: list[AnyNote] = []
-    first, name = found.levels[0], found.parameter
+    first, name = sweep.levels[0], sweep.parameter
     chosen = first.chosen
     if chosen is not None and chosen.ms and first.exact_ms:
         took = f"An exhaustive search takes {short_ms(first.exact_ms)} ms"
@@ -88,48 +88,48 @@ def _lead(found: Sweep) -> list[AnyNote]:
     if first.may_do:
         values = ", ".join(f"{value:g}" for value in first.may_do)
         told.append(warning(f"{name} {values} may do, too: more queries would tell."))
-    leaked = sum(one.leaked or 0 for level in found.levels for one in level.values)
+    leaked = sum(one.leaked or 0 for level in sweep.levels for one in level.values)
     if leaked:
         text = f"{counted(leaked, 'hit')} leaked: the filter of their query does not allow them."
         told.append(warning(text))
-    if found.status == "partial":
+    if sweep.status == "partial":
         told.append(warning("It was stopped: figures are of the calls that were made."))
-    return [*told, *map(warning, found.warnings)]
+    return [*told, *map(warning, sweep.warnings)]
 
 
-def _values(found: Sweep, level: SweptLevel, title: str, *, full: bool) -> Table:
+def _values(sweep: Sweep, level: SweptLevel, title: str, *, full: bool) -> Table:
     bare = any(one.search_ms is not None for one in level.values)
-    columns = [found.parameter, _column(found), f"{found.wanted:g}", "p50 ms"]
+    columns = [sweep.parameter, _column(sweep), f"{sweep.wanted:g}", "p50 ms"]
     columns += ["without encoding"] * bare
     shown = list(level.values) if full else _nearest(level)
     rows = [_value_row(one, level, bare=bare) for one in shown]
     exact: list[Content] = ["exhaustive", Cell("1"), "", Cell(level.exact_p50_ms, SHORT_MS)]
     rows.append([*exact, *([Cell(level.exact_search_ms, SHORT_MS)] * bare)])
-    single = len(found.levels) == 1
-    notes = _notes(found) if single else []
+    single = len(sweep.levels) == 1
+    notes = _notes(sweep) if single else []
     if hidden := len(level.values) - len(shown):
         notes = [f"{counted(hidden, 'more value')}: -v", *notes]
-    lead = _lead(found) if single else [result(_answer(found, level))]
+    lead = _lead(sweep) if single else [result(_answer(sweep, level))]
     return Table(title, columns, rows, (len(rows) - 1,), notes, words=(0, 2), lead=lead)
 
 
 def _nearest(level: SweptLevel) -> list[SweptValue]:
     values = list(level.values)
-    at = next((i for i, one in enumerate(values) if one.value == level.cheapest), 0)
+    at = next((i for i, value in enumerate(values) if value.value == level.cheapest), 0)
     start = max(0, min(at - _SHOWN // 2, len(values) - _SHOWN))
     return values[start : start + _SHOWN]
 
 
-def _value_row(one: SweptValue, level: SweptLevel, *, bare: bool) -> list[Content]:
-    chosen = one.value == level.cheapest
-    word = "cheapest" if chosen else str(one.reach)
+def _value_row(value: SweptValue, level: SweptLevel, *, bare: bool) -> list[Content]:
+    chosen = value.value == level.cheapest
+    word = "cheapest" if chosen else str(value.reach)
     row: list[Content] = [
-        f"{one.value:g}",
-        Cell(one.recall, SHORT_QUALITY, one.ci95, strong=chosen),
+        f"{value.value:g}",
+        Cell(value.recall, SHORT_QUALITY, value.ci95, strong=chosen),
         word,
-        Cell(one.p50_ms, SHORT_MS),
+        Cell(value.p50_ms, SHORT_MS),
     ]
-    return [*row, *([Cell(one.search_ms, SHORT_MS)] * bare)]
+    return [*row, *([Cell(value.search_ms, SHORT_MS)] * bare)]
 
 
 def _level_row(level: SweptLevel) -> Sequence[Content]:
@@ -148,13 +148,13 @@ def _level_row(level: SweptLevel) -> Sequence[Content]:
     ]
 
 
-def _notes(found: Sweep) -> list[AnyNote]:
-    first = found.levels[0]
+def _notes(sweep: Sweep) -> list[AnyNote]:
+    first = sweep.levels[0]
     bare = any(one.search_ms is not None for one in first.values)
     notes: list[AnyNote] = [
         (
             f"{counted(first.queries, 'query')}; what ties with the last of the exact top "
-            f"{found.k} counts as found. It says nothing of relevance: `bench` does."
+            f"{sweep.k} counts as found. It says nothing of relevance: `bench` does."
         ),
         (
             f'"Finds" goes by the lower end of the 95 % interval, "cheapest" by p50'
@@ -162,6 +162,6 @@ def _notes(found: Sweep) -> list[AnyNote]:
             "call, the exhaustive search before them."
         ),
     ]
-    if found.folder is not None:
-        notes.append(next_step(f"saved: {relative_folder(found)}"))
+    if sweep.folder is not None:
+        notes.append(next_step(f"saved: {relative_folder(sweep)}"))
     return notes

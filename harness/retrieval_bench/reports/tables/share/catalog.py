@@ -74,7 +74,7 @@ class ConventionEntry(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Catalog(Documented):
-    """What can be named.
+    """Names that can be given.
 
     Attributes:
         retrievers: configs that come with the package, or lie here.
@@ -110,7 +110,7 @@ def entries() -> Catalog:
 
 
 def _metrics() -> list[MetricEntry]:
-    found: list[MetricEntry] = [
+    metric_entries: list[MetricEntry] = [
         {
             "name": name,
             "cut": definition.cut,
@@ -119,8 +119,8 @@ def _metrics() -> list[MetricEntry]:
         }
         for name, definition in DEFINITIONS.items()
     ]
-    found += [{"name": e.name, "what": e.target} for e in plugins.listing("metric")]
-    return found
+    metric_entries += [{"name": e.name, "what": e.target} for e in plugins.listing("metric")]
+    return metric_entries
 
 
 def catalog_tables(listing: Catalog) -> list[Table]:

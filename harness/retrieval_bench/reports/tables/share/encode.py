@@ -10,7 +10,7 @@ _MB = 1e6
 
 
 def encode_tables(made: EncodedCorpus) -> list[Table]:
-    """How many blocks are there, and who opens them."""
+    """Return how many blocks are there, and who opens them."""
     there = made.blocks - made.missing
     lead = [
         result(

@@ -27,6 +27,6 @@ def export_tables(made: Exported) -> list[Table]:
 
 
 def run_table(run: Run, path: Path) -> Table:
-    """Which run was written where."""
-    told = f"{run.name} {on_dataset(run.summary.dataset.name)}, with its metadata: {path}"
-    return Table("", (), (), lead=[result(told)])
+    """Return which run was written where."""
+    message = f"{run.name} {on_dataset(run.summary.dataset.name)}, with its metadata: {path}"
+    return Table("", (), (), lead=[result(message)])

@@ -1,4 +1,4 @@
-"""What is shown of a dataset that can be fetched: size, licence, source."""
+"""Tables of a dataset that can be fetched: size, licence, source."""
 
 from __future__ import annotations
 

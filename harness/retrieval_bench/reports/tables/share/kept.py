@@ -1,4 +1,4 @@
-"""What was saved to be used again."""
+"""Tables of what was saved to be used again."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def index_tables(made: KeptIndex) -> list[Table]:
     return [Table("", (), (), lead=lead, notes=[*notes, step])]
 
 
-def cache_tables(found: Kept) -> list[Table]:
+def cache_tables(kept: Kept) -> list[Table]:
     """All that is kept, the largest first."""
-    size = sum(one.bytes for one in found.folders if not one.removed)
-    removed = [one for one in found.folders if one.removed]
-    lead = [result(f"{size / _MB:,.3g} MB are kept in {found.folder}.")]
+    size = sum(folder.bytes for folder in kept.folders if not folder.removed)
+    removed = [folder for folder in kept.folders if folder.removed]
+    lead = [result(f"{size / _MB:,.3g} MB are kept in {kept.folder}.")]
     if removed:
-        freed = sum(one.bytes for one in removed) / _MB
+        freed = sum(item.bytes for item in removed) / _MB
         lead.append(result(f"{counted(len(removed), 'folder')} removed, {freed:,.3g} MB."))
     rows = [
-        (one.kind, one.name, f"{one.bytes / _MB:,.3g}", f"{one.days:.0f}")
-        for one in found.folders
-        if not one.removed
+        (folder.kind, folder.name, f"{folder.bytes / _MB:,.3g}", f"{folder.days:.0f}")
+        for folder in kept.folders
+        if not folder.removed
     ]
     notes = [next_step("next:  retrieval-bench data cache --prune 30")] if rows else []
     return [Table("", ("kind", "name", "MB", "days unused"), rows, lead=lead, notes=notes)]

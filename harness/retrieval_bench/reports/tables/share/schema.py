@@ -25,12 +25,15 @@ class NamedDocument(Documented):
 
 
 def schema_tables(documents: Sequence[NamedDocument]) -> list[Table]:
-    """What can be named, and what prints it."""
+    """Return what can be named, and what prints it."""
     return [
         Table(
             "JSON documents",
             ("name", "printed by", "schema_version"),
-            [(one.name, f"{one.command} --format json", str(one.version)) for one in documents],
+            [
+                (document.name, f"{document.command} --format json", str(document.version))
+                for document in documents
+            ],
             words=(0, 1),
             notes=["`retrieval-bench data schema NAME` prints the schema of one."],
         )

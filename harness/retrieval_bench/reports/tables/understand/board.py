@@ -41,7 +41,7 @@ def board_tables(comparison: Comparison) -> list[Table]:
 
 
 def _hashes(comparison: Comparison, name: str) -> set[str]:
-    """Of the parameters of what is called ``name`` on the datasets."""
+    """Return the hashes of the parameters of what is called ``name`` on the datasets."""
     return {
         str(run.manifest["retriever"]["hash"])
         for group in comparison.groups

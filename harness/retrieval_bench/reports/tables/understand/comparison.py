@@ -1,4 +1,4 @@
-"""What is shown of a comparison: systems side by side, paired differences with verdicts, times, and
+"""Tables of a comparison: systems side by side, paired differences with verdicts, times, and
 the answer. Every format and the page show these tables."""
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ def quality_table(
 
 
 def kinds_tables(group: DatasetComparison) -> list[Table]:
-    """What each system is: the retriever that its config names, and the settings given to it; none
-    where no run says it."""
+    """Return what each system is: the retriever that its config names, and the settings given to
+    it; none where no run says it."""
     rows: list[list[Content]] = [
         [
             name,
@@ -219,8 +219,8 @@ def cost_table(group: DatasetComparison) -> Table:
 
 
 def _unanswerable(run: Run) -> str:
-    found = run.summary.unanswerable
-    return f"{found.returned_hits} of {found.n}" if found.n else ""
+    unanswerable = run.summary.unanswerable
+    return f"{unanswerable.returned_hits} of {unanswerable.n}" if unanswerable.n else ""
 
 
 def _number(n: int) -> str:
@@ -293,10 +293,10 @@ def most_telling(
     """
     if len(deltas) <= most:
         return list(deltas)
-    one = best_first[0] if baseline is None else baseline
+    system = best_first[0] if baseline is None else baseline
     place = {name: at for at, name in enumerate(best_first)}
-    own = [delta for delta in deltas if one in (delta.a, delta.b)]
-    return sorted(own, key=lambda delta: place[delta.a if delta.b == one else delta.b])
+    own = [delta for delta in deltas if system in (delta.a, delta.b)]
+    return sorted(own, key=lambda delta: place[delta.a if delta.b == system else delta.b])
 
 
 def difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[Content]]:
@@ -335,7 +335,7 @@ def gap_of(delta: Delta, sign: int = 1, *, short: bool = False) -> Cell:
         sign: -1 for a minus b.
     """
     if delta.ratio is not None:
-        ratio, *of_ratio = [one**sign for one in delta.ratio]
+        ratio, *of_ratio = [item**sign for item in delta.ratio]
         return Cell(ratio, TIMES, sorted(of_ratio))
     gap = None if delta.difference is None else sign * delta.difference
     ends = None if delta.ci95 is None else sorted(sign * end for end in delta.ci95)
@@ -356,7 +356,7 @@ def _answered_row(answered: Answered, tests: int) -> list[Content]:
 def _test_notes(
     comparison: Comparison, group: DatasetComparison, deltas: Sequence[Delta], tests: Sequence[str]
 ) -> list[str]:
-    """How the pairs of one metric were tested, and what their verdicts mean."""
+    """Return how the pairs of one metric were tested, and what their verdicts mean."""
     tested = [delta for delta in deltas if delta.p is not None]
     notes = []
     if group.meaning:
@@ -388,7 +388,7 @@ def _test_notes(
 
 
 def patterns(group: DatasetComparison) -> str:
-    """How many sign patterns the test looks at."""
+    """Return how many sign patterns the test looks at."""
     tested = [delta.n for delta in group.deltas if delta.p is not None]
     if tested and max(tested) <= EXACT_ROWS:
         return "all sign patterns"
@@ -399,7 +399,7 @@ def patterns(group: DatasetComparison) -> str:
 
 
 def how_measured(group: DatasetComparison) -> list[AnyNote]:
-    """What was measured on what, what is missing and why, and what the runs warn of."""
+    """Return what was measured on what, what is missing and why, and what the runs warn of."""
     runs, pairs = group.runs, list(zip(group.names, group.runs, strict=True))
     data = {
         (facts.fingerprint, facts.split): f"{facts.name} ({facts.split})"
@@ -419,7 +419,7 @@ def how_measured(group: DatasetComparison) -> list[AnyNote]:
 
 
 def how_timed(runs: Sequence[Run]) -> AnyNote:
-    """Whether the times of ``runs`` can be held against each other."""
+    """Return whether the times of ``runs`` can be held against each other."""
     if any(run.asked is not None for run in runs):
         return "Times are not judged: each query was asked once, without warm-up."
     different = timed_differently(runs)
@@ -439,7 +439,8 @@ def how_timed(runs: Sequence[Run]) -> AnyNote:
 def said(
     sentences_of: Callable[[Run], Sequence[AnyNote]], pairs: Sequence[tuple[str, Run]]
 ) -> list[AnyNote]:
-    """What runs say, each sentence once, behind the names of those that say it, if not all do."""
+    """Return what runs say, each sentence once, behind the names of those that say it, if not all
+    do."""
     spoken = [(name, note) for name, run in pairs for note in sentences_of(run)]
     kinds = {text_of(note): kind_of(note) for _, note in reversed(spoken)}
     speakers: dict[str, list[str]] = {}
@@ -454,5 +455,5 @@ def said(
 
 
 def queries_of(group: DatasetComparison) -> str:
-    """How many queries the means are over, and where these come from."""
+    """Return how many queries the means are over, and where these come from."""
     return f"{group.extent}{origin_of(group.runs[0].summary.dataset)}"

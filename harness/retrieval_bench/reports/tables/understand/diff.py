@@ -1,4 +1,4 @@
-"""What ``diff`` shows: the means with the oracle ceiling, the groups, and queries as blocks.
+"""Tables of ``explain``: the means with the oracle ceiling, the groups, and queries as blocks.
 
 What comes from data is made harmless by the renderers; long texts are cut with an ellipsis. The
 JSON document has all of it in full.
@@ -66,7 +66,7 @@ def diff_tables(
     """
     tables = [Table(answer(explanation), (), ()), _means(explanation, ceilings, warnings)]
     tables += [_groups(explanation, partition) for partition in explanation.partitions]
-    blocks = [_block(explanation, one, texts=texts) for one in details]
+    blocks = [_block(explanation, detail, texts=texts) for detail in details]
     if blocks:
         legend = "Rank in each list; -: not in it. A grade stands only where there is a judgement."
         blocks[-1] = blocks[-1].with_notes([legend])
@@ -74,7 +74,7 @@ def diff_tables(
 
 
 def answer(explanation: Explanation) -> str:
-    """What the explanation comes to, in a sentence."""
+    """Return what the explanation comes to, in a sentence."""
     n, metric = counted(len(explanation.query_ids), "query"), metric_label(explanation.metric)
     gap = explanation.gap
     size = f"{abs(gap.difference):.3f}"
@@ -111,15 +111,15 @@ def _means(
     rows += _oracle_rows({of: each[0] for of, each in ceilings.items()}, explanation.made_by)
     hybrid = any(each[0].fused is not None for each in ceilings.values())
     by, lists = explanation.made_by, [] if explanation.made_by == RERANKING else ["legs"]
-    one = ("leg" if lists else "list") if hybrid else "system"
+    kind = ("leg" if lists else "list") if hybrid else "system"
     every = f"all that the {'legs returned' if lists else 'lists hold'}"
     notes = [
-        f"perfect choice: on each query the {one} that is best there.",
+        f"perfect choice: on each query the {kind} that is best there.",
         f"perfect {by}: {every if hybrid else f'both first {k}'}, best grades first, cut at {k}.",
     ]
     if hybrid:
         notes.append(
-            f"gained: how much of the way from the best {one} up to the perfect one {by} goes."
+            f"gained: how much of the way from the best {kind} up to the perfect one {by} goes."
         )
     names = [system.name for system in systems[:n_runs]]
     what = f"{names[0]} and its {'legs' if lists else 'steps'}"
@@ -153,7 +153,8 @@ def _oracle_rows(ceilings: Mapping[str, Ceiling], by: str) -> list[list[Content]
 
 
 def _gained(ceiling: Ceiling, oracle: Mean, by: str) -> str:
-    """As a percentage; below the best leg a number would say little, the distance may be tiny."""
+    """Return it as a percentage; below the best leg a number would say little, the distance may be
+    tiny."""
     part = ceiling.realised(oracle)
     if part is None:
         return ""
@@ -187,12 +188,13 @@ def _groups(explanation: Explanation, partition: Partition) -> Table:
 
 
 def _subtracted(explanation: Explanation) -> str:
-    """What the column of differences is; of a hybrid, beside what the answer goes by."""
-    one, other = explanation.subtracted
+    """Return what the column of differences is; of a hybrid, beside what the answer goes by."""
+    first, other = explanation.subtracted
     if len(explanation.runs) == 2 or explanation.made_by == RERANKING:
-        return f"Difference: {one} minus {other}."
+        return f"Difference: {first} minus {other}."
     return (
-        f"Difference: {one} minus the leg that is best on that query. What fusion hurt and helped, "
+        f"Difference: {first} minus the leg that is best on that query. What fusion hurt and "
+        "helped, "
         f"above, is beside {explanation.gap.other} on every query."
     )
 
@@ -206,13 +208,13 @@ def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Tab
     shown = _shown(detail, n_runs)
     values = [Cell(value, SHORT_QUALITY) for value in detail.values]
     rows: list[list[Content]] = [[metric_label(explanation.metric), "", "", *values]]
-    for one in shown:
-        fate = "" if fused is None else one.fates.get(fused, "")
+    for placed in shown:
+        fate = "" if fused is None else placed.fates.get(fused, "")
         if fate == NO_LEG and explanation.made_by == RERANKING:
             fate = "not found"
-        grade = "" if one.grade is None else str(one.grade)
-        ranks = [count(rank or None) for rank in one.ranks]
-        rows.append([_document(one), _FATES.get(fate, fate), grade, *ranks])
+        grade = "" if placed.grade is None else str(placed.grade)
+        ranks = [count(rank or None) for rank in placed.ranks]
+        rows.append([_document(placed), _FATES.get(fate, fate), grade, *ranks])
     heads = ["document", explanation.made_by, "grade", *_heads(explanation.systems)]
     kept = [at for at in range(len(heads)) if fused is not None or at != 1]
     text = f": {cut(detail.query.text, _QUERY)}" if texts else ""
@@ -231,21 +233,21 @@ def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Tab
 
 
 def _rewritten(explanation: Explanation, detail: QueryDetail) -> list[AnyNote]:
-    """What was searched for in place of the query, where steps made other texts of it."""
-    found: list[AnyNote] = []
+    """Return what was searched for in place of the query, where steps made other texts of it."""
+    notes: list[AnyNote] = []
     for run, system in zip(explanation.runs, explanation.systems, strict=False):
         of = f" of {system.name}" if len(explanation.runs) > 1 else ""
         for step, made in texts_of(run, detail.query.id).items():
             if list(made) != [detail.query.text]:
                 shown = " | ".join(cut(text, _QUERY) for text in made)
-                found.append(result(f"{step}{of}: {shown}"))
-    return found
+                notes.append(result(f"{step}{of}: {shown}"))
+    return notes
 
 
-def _document(one: Placed) -> str:
-    if not one.title:
-        return _ends(one.doc_id, _DOCUMENT)
-    return cut(f"{_ends(one.doc_id, _DOCUMENT // 2)}: {one.title}", _DOCUMENT)
+def _document(placed: Placed) -> str:
+    if not placed.title:
+        return _ends(placed.doc_id, _DOCUMENT)
+    return cut(f"{_ends(placed.doc_id, _DOCUMENT // 2)}: {placed.title}", _DOCUMENT)
 
 
 def _ends(text: str, cells: int) -> str:
@@ -262,11 +264,15 @@ _FATES = {LOST: "lost", LEFT_BELOW: "left below", NO_LEG: "no leg"}
 def _shown(detail: QueryDetail, n_runs: int) -> list[Placed]:
     """The first documents of each run and the relevant ones, in the order of ``detail``."""
     top = [
-        one for one in detail.documents if any(0 < r <= DOCUMENTS_SHOWN for r in one.ranks[:n_runs])
+        document
+        for document in detail.documents
+        if any(0 < r <= DOCUMENTS_SHOWN for r in document.ranks[:n_runs])
     ]
-    relevant = [one for one in detail.documents if one.relevant and one not in top]
-    kept = {one.doc_id for one in (*top, *relevant[:DOCUMENTS_SHOWN])}
-    return [one for one in detail.documents if one.doc_id in kept]
+    relevant = [
+        document for document in detail.documents if document.relevant and document not in top
+    ]
+    kept = {placed.doc_id for placed in (*top, *relevant[:DOCUMENTS_SHOWN])}
+    return [document for document in detail.documents if document.doc_id in kept]
 
 
 def _heads(systems: Sequence[System]) -> list[str]:
@@ -286,7 +292,9 @@ def _block_notes(
         for system, status in zip(explanation.systems, detail.status, strict=False)
         if status != OK
     ]
-    left_out = sum(one.relevant for one in detail.documents) - sum(one.relevant for one in shown)
+    left_out = sum(placed.relevant for placed in detail.documents) - sum(
+        placed.relevant for placed in shown
+    )
     if left_out:
         notes.append(warning(f"{counted(left_out, 'more relevant document')}: --format json."))
     return notes

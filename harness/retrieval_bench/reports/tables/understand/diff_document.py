@@ -39,7 +39,7 @@ class DiffSystem(TypedDict):
 
 
 class DiffCeilings(TypedDict):
-    """How far a fusion could come.
+    """Ceilings of fusion.
 
     Attributes:
         of: the hybrid; "both" for two runs without legs.
@@ -132,7 +132,7 @@ class ShownQuery(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class DiffDocument(Documented):
-    """What ``explain --format json`` prints.
+    """Document of ``explain --format json``.
 
     Attributes:
         metric, k, dataset: by what, how deep and on what.
@@ -190,12 +190,12 @@ def diff_document(
             for system, mean in zip(explanation.systems, explanation.means, strict=True)
         ],
         ceilings=[
-            {"of": of, "metrics": {str(each.metric): each for each in found}}
-            for of, found in ceilings.items()
+            {"of": of, "metrics": {str(each.metric): each for each in ceiling}}
+            for of, ceiling in ceilings.items()
         ],
-        partitions=[_partition(explanation, one) for one in explanation.partitions],
+        partitions=[_partition(explanation, partition) for partition in explanation.partitions],
         values=_values(explanation, names),
-        queries=[_query(one, names, texts=texts) for one in details],
+        queries=[_query(detail, names, texts=texts) for detail in details],
         warnings=list(warnings),
     )
 
@@ -247,20 +247,20 @@ def _query(detail: QueryDetail, names: Sequence[str], *, texts: bool) -> ShownQu
         "difference": detail.difference,
         "groups": list(detail.groups),
         "status": dict(zip(names, detail.status, strict=False)),
-        "documents": [_document(one, names, texts=texts) for one in detail.documents],
+        "documents": [_document(document, names, texts=texts) for document in detail.documents],
     }
     if not texts:
         del shown["text"]
     return shown
 
 
-def _document(one: Placed, names: Sequence[str], *, texts: bool) -> ShownDocument:
+def _document(placed: Placed, names: Sequence[str], *, texts: bool) -> ShownDocument:
     shown: ShownDocument = {
-        "id": one.doc_id,
-        "title": one.title,
-        "grade": one.grade,
-        "ranks": {name: rank or None for name, rank in zip(names, one.ranks, strict=True)},
-        "fusion": dict(one.fates),
+        "id": placed.doc_id,
+        "title": placed.title,
+        "grade": placed.grade,
+        "ranks": {name: rank or None for name, rank in zip(names, placed.ranks, strict=True)},
+        "fusion": dict(placed.fates),
     }
     if not texts:
         del shown["title"]

@@ -1,4 +1,4 @@
-"""What ``doctor`` shows: each thing that was looked at, and what to run next."""
+"""Tables of ``doctor``: each thing that was looked at, and what to run next."""
 
 from __future__ import annotations
 

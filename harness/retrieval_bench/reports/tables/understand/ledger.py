@@ -1,4 +1,4 @@
-"""What is shown of the ledger: which parts are dead or harmful first, then what each part buys and
+"""Tables of the ledger: which parts are dead or harmful first, then what each part buys and
 takes."""
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:
 
 
 def answer(ledger: Ledger) -> list[AnyNote]:
-    """Which parts should go, and what the others are worth."""
+    """Return which parts should go, and what the others are worth."""
     told = [*loud(ledger)]
     if ledger.failed:
         queries = counted(ledger.failed, "query")
@@ -119,7 +119,7 @@ def loud(ledger: Ledger, *, but: Sequence[str] = ()) -> list[AnyNote]:
         but: kinds of harmful parts that are told elsewhere.
     """
     metric = metric_label(ledger.metric)
-    told: list[AnyNote] = [
+    notes: list[AnyNote] = [
         warning(f"Dead: {row.name}{_takes(row)}. {_reason(ledger, row)}.")
         for row in ledger.dead
         if row.name != FILTERS
@@ -129,8 +129,8 @@ def loud(ledger: Ledger, *, but: Sequence[str] = ()) -> list[AnyNote]:
         if row.kind not in but and row.name != FILTERS:
             without = f"With {row.instead} in its place" if row.instead else "Without it"
             higher = f"{metric} is {abs(row.gain or 0.0):.3f} higher"
-            told.append(warning(f"Harmful: {row.name}{_takes(row)}. {without} {higher}."))
-    return told
+            notes.append(warning(f"Harmful: {row.name}{_takes(row)}. {without} {higher}."))
+    return notes
 
 
 def _reason(ledger: Ledger, row: Row) -> str:
@@ -144,13 +144,13 @@ def _reason(ledger: Ledger, row: Row) -> str:
 
 
 def _takes(row: Row) -> str:
-    """What it takes, in brackets."""
-    found = []
+    """Return what it takes, in brackets."""
+    costs = []
     if row.cost.p50_ms is not None:
-        found.append(f"{short_ms(row.cost.p50_ms)} ms of a call")
+        costs.append(f"{short_ms(row.cost.p50_ms)} ms of a call")
     if row.cost.money_per_1000_queries:
-        found.append(f"{three_digits(row.cost.money_per_1000_queries)} for 1,000 queries")
-    return f" ({', '.join(found)})" if found else ""
+        costs.append(f"{three_digits(row.cost.money_per_1000_queries)} for 1,000 queries")
+    return f" ({', '.join(costs)})" if costs else ""
 
 
 def _title(ledger: Ledger) -> str:
@@ -242,5 +242,5 @@ def _from_here(path: Path) -> str:
 
 def _tokens(row: Row) -> float | None:
     used = row.cost.usage or {}
-    found = [used[name] for name in ("tokens_in", "tokens_out") if used.get(name)]
-    return sum(one or 0.0 for one in found) if found else None
+    counts = [used[name] for name in ("tokens_in", "tokens_out") if used.get(name)]
+    return sum(item or 0.0 for item in counts) if counts else None

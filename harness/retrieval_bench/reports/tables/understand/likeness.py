@@ -1,4 +1,4 @@
-"""What is shown of systems on a dataset where nothing is judged: how much they find, how alike they
+"""Tables of systems on a dataset where nothing is judged: how much they find, how alike they
 answer, and the queries on which they differ most. No figure of quality stands anywhere."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NOTHING_JUDGED = (
 
 
 def hits_text(run: Run) -> str:
-    """How many hits the queries got."""
+    """Return how many hits the queries got."""
     mean, rest = hits_cells(run)
     return f"{mean.text} {rest}" if _hits(run).n else rest
 
@@ -68,7 +68,7 @@ def _hits(run: Run) -> HitFacts:
 
 
 def nothing_judged(run: Run) -> list[Note]:
-    """What must be known to read the figures of ``run``, where nothing is judged."""
+    """Return what must be known to read the figures of ``run``, where nothing is judged."""
     return [] if run.judged else [result(NOTHING_JUDGED)]
 
 
@@ -119,19 +119,20 @@ def systems_table(
     )
 
 
-def likeness_table(found: Likeness, dataset: str, most: int | None = None) -> Table:
+def likeness_table(likeness: Likeness, dataset: str, most: int | None = None) -> Table:
     """Pairs in rows, the least alike first: what they have in common.
 
     Args:
         most: rows; then the definitions are short, too. None = all.
     """
-    pairs = sorted(found.pairs, key=lambda pair: (pair.n == 0, pair.rbo.mean if pair.n else 0.0))
+    pairs = sorted(likeness.pairs, key=lambda pair: (pair.n == 0, pair.rbo.mean if pair.n else 0.0))
     shown = pairs[:most]
     notes: list[AnyNote] = [
         "Share of documents in common; RBO: the same, where first ranks count most. 1 is equality."
         if most is not None
         else (
-            f"overlap@{found.k}: documents in both lists cut at {found.k}, over the length of the "
+            f"overlap@{likeness.k}: documents in both lists cut at {likeness.k}, over the length "
+            "of the "
             f"longer one. RBO: rank-biased overlap, p = {PERSISTENCE}: the first ranks count most, "
             "and 1 is the same order as far as both lists go. The same: queries with equal lists. "
             "Brackets: 95 % intervals (Gaffke's bound)."
@@ -142,7 +143,7 @@ def likeness_table(found: Likeness, dataset: str, most: int | None = None) -> Ta
         notes.append(Note(f"{more}: -v shows all.", NoteKind.MORE))
     return Table(
         f"How alike the systems {on_dataset(dataset)} answer",
-        ["", f"overlap@{found.k}", "RBO", "queries", "the same"],
+        ["", f"overlap@{likeness.k}", "RBO", "queries", "the same"],
         [_pair(pair) for pair in shown],
         notes=notes,
     )
@@ -158,50 +159,50 @@ def _pair(pair: PairLikeness) -> list[Content]:
     ]
 
 
-def differing_brief(found: Likeness) -> list[Table]:
+def differing_brief(likeness: Likeness) -> list[Table]:
     """The few queries on which the systems differ most, a line for each system and query."""
-    shown = found.differing[:SHORT]
+    shown = likeness.differing[:SHORT]
     rows: list[list[Content]] = []
-    for one in shown:
-        query = cut(clean(_asked(one)), _QUERY)
-        for name, ids in one.first.items():
-            first = [cut(clean(one.titles.get(doc) or doc), _TITLE) for doc in ids[:1]]
+    for differing in shown:
+        query = cut(clean(_asked(differing)), _QUERY)
+        for name, ids in differing.first.items():
+            first = [cut(clean(differing.titles.get(doc) or doc), _TITLE) for doc in ids[:1]]
             rows.append([query, name, *(first or ["no hits"])])
             query = ""
     title = "Where they differ most, and what each finds first"
     columns = ["query", "system", "first hit"]
-    notes = [f"Ids only: {found.without_texts}."] if found.without_texts else []
+    notes = [f"Ids only: {likeness.without_texts}."] if likeness.without_texts else []
     return [Table(title, columns, rows, notes=notes, words=(0, 1, 2))] if rows else []
 
 
-def differing_tables(found: Likeness, most: int) -> list[Table]:
+def differing_tables(likeness: Likeness, most: int) -> list[Table]:
     """The queries on which the systems differ most, each with what the systems find first; none
     where they differ on none."""
-    shown = found.differing[:most]
+    shown = likeness.differing[:most]
     if not shown:
         return []
     rows: list[list[Content]] = []
     rules: list[int] = []
-    for one in shown:
+    for differing in shown:
         rules.append(len(rows))
-        rows += _differing(one)
+        rows += _differing(differing)
     which = f"The {len(shown)} queries" if len(shown) > 1 else "The query"
-    notes = [f"Ids only: {found.without_texts}."] if found.without_texts else []
-    columns = ["query", f"overlap@{found.k}", "RBO", "system", "1st", "2nd", "3rd"]
+    notes = [f"Ids only: {likeness.without_texts}."] if likeness.without_texts else []
+    columns = ["query", f"overlap@{likeness.k}", "RBO", "system", "1st", "2nd", "3rd"]
     title = f"{which} on which the systems differ most, and what they find first"
     return [Table(title, columns, rows, rules[1:], notes, words=(0, *range(3, len(columns))))]
 
 
-def _asked(one: Differing) -> str:
-    return f"{one.query_id}: {one.text}" if one.text else one.query_id
+def _asked(differing: Differing) -> str:
+    return f"{differing.query_id}: {differing.text}" if differing.text else differing.query_id
 
 
-def _differing(one: Differing) -> list[list[Content]]:
-    start: list[Content] = [cut(clean(_asked(one)), _TEXT), Cell(one.overlap, _SHARE)]
-    start.append(Cell(one.rbo, _SHARE))
+def _differing(differing: Differing) -> list[list[Content]]:
+    start: list[Content] = [cut(clean(_asked(differing)), _TEXT), Cell(differing.overlap, _SHARE)]
+    start.append(Cell(differing.rbo, _SHARE))
     rows: list[list[Content]] = []
-    for name, ids in one.first.items():
-        told = [cut(clean(one.titles.get(doc) or doc), _TITLE) for doc in ids] or ["no hits"]
+    for name, ids in differing.first.items():
+        told = [cut(clean(differing.titles.get(doc) or doc), _TITLE) for doc in ids] or ["no hits"]
         rows.append([*start, name, *told, *[""] * (DOCUMENTS - len(told))])
         start = ["", "", ""]
     return rows

@@ -1,4 +1,4 @@
-"""What is shown of losses: what is served beside an exact search, then step by step."""
+"""Tables of losses: what is served beside an exact search, then step by step."""
 
 from __future__ import annotations
 
@@ -22,63 +22,63 @@ from retrieval_bench.reports.render.words import metric_label, on_dataset
 MEGABYTES = Form(lambda n: short_ms(n / 1e6))
 
 
-def losses_table(found: Losses) -> Table:
+def losses_table(losses: Losses) -> Table:
     """The answer, and a row for each step that differs or that nobody can tell apart."""
-    lead, *others = map(metric_label, found.metrics)
-    rows = [_row(step, found) for step in found.steps if step.state is not Seen.SAME]
+    lead, *others = map(metric_label, losses.metrics)
+    rows = [_row(step, losses) for step in losses.steps if step.state is not Seen.SAME]
     rules: tuple[int, ...] = ()
-    if found.whole:
+    if losses.whole:
         rules = (len(rows),)
-        served = replace(found.measured[-1], name="all of it", what="", differences=found.whole)
-        rows.append(_row(served, found))
-    where = f"{found.retriever} {on_dataset(found.dataset)}: {counted(found.n, 'query')}"
+        served = replace(losses.measured[-1], name="all of it", what="", differences=losses.whole)
+        rows.append(_row(served, losses))
+    where = f"{losses.retriever} {on_dataset(losses.dataset)}: {counted(losses.n, 'query')}"
     return Table(
-        f"{where}, k = {found.k}; from an exact search to what is served",
+        f"{where}, k = {losses.k}; from an exact search to what is served",
         ["step", lead, "effect", *(f"effect on {name}" for name in others), "p50 ms", "MB"],
         rows,
         rules=rules,
-        notes=_notes(found),
-        lead=answer(found),
+        notes=_notes(losses),
+        lead=answer(losses),
     )
 
 
-def answer(found: Losses) -> list[AnyNote]:
-    """What is lost, where, and what for."""
-    name, metric = found.retriever, metric_label(found.metrics[0])
-    if not found.whole:
+def answer(losses: Losses) -> list[AnyNote]:
+    """Return what is lost, where, and what for."""
+    name, metric = losses.retriever, metric_label(losses.metrics[0])
+    if not losses.whole:
         return [result(f"{name} is exact: no step of it that can be told apart differs from that.")]
-    whole, first, last = found.whole[0], found.measured[0], found.measured[-1]
-    exact, served = (f"{step.means[str(found.metrics[0])] or 0:.3f}" for step in (first, last))
+    whole, first, last = losses.whole[0], losses.measured[0], losses.measured[-1]
+    exact, served = (f"{step.means[str(losses.metrics[0])] or 0:.3f}" for step in (first, last))
     beside = f"an exact search: {metric} {served} and {exact}"
     size = f"{abs(whole.difference or 0):.3f}"
     reached, search = f"{name} reaches {metric} {served}", f"an exact search ({exact})"
     said = {
         Verdict.WORSE: f"{reached}, {size} below {search}.",
         Verdict.BETTER: f"{reached}, {size} above {search}.",
-        Verdict.EQUIVALENT: f"{name} is as good as {beside} differ by less than {found.margin:g}.",
+        Verdict.EQUIVALENT: f"{name} is as good as {beside} differ by less than {losses.margin:g}.",
     }
     open_ = f"These queries can't tell {name} from {beside}."
-    told: list[AnyNote] = [result(said.get(whole.verdict, open_)), result(_by_step(found))]
+    notes: list[AnyNote] = [result(said.get(whole.verdict, open_)), result(_by_step(losses))]
     if first.index_bytes and last.index_bytes and first.p50_ms and last.p50_ms:
         bytes_ = [MEGABYTES.text(step.index_bytes or 0) for step in (last, first)]
-        told.append(
+        notes.append(
             result(
                 f"The index takes {bytes_[0]} in place of {bytes_[1]} MB, a call "
                 f"{short_ms(last.p50_ms)} in place of {short_ms(first.p50_ms)} ms (p50)."
             )
         )
-    return told
+    return notes
 
 
-def _by_step(found: Losses) -> str:
-    """Which steps lose, gain, cost nothing, or cannot be judged."""
+def _by_step(losses: Losses) -> str:
+    """Return which steps lose, gain, cost nothing, or cannot be judged."""
     groups: dict[str, list[str]] = {}
-    for step in found.measured[1:]:
+    for step in losses.measured[1:]:
         delta = step.differences[0]
         words = {
             Verdict.WORSE: "Lost by",
             Verdict.BETTER: "Gained by",
-            Verdict.EQUIVALENT: f"Shown to cost less than {found.margin:g}:",
+            Verdict.EQUIVALENT: f"Shown to cost less than {losses.margin:g}:",
         }.get(delta.verdict, "These queries can't tell of")
         sized = f"{step.name} ({signed(delta.difference, 3)})"
         if not step.changed:
@@ -88,30 +88,30 @@ def _by_step(found: Losses) -> str:
     return " ".join(f"{words} {', '.join(groups[words])}." for words in order)
 
 
-def _row(step: LossStep, found: Losses) -> list[Content]:
+def _row(step: LossStep, losses: Losses) -> list[Content]:
     name = f"{step.name}: {step.what}" if step.what and step.state is Seen.MEASURED else step.name
-    deltas = step.differences or [None] * len(found.metrics)
+    deltas = step.differences or [None] * len(losses.metrics)
     return [
         "exact" if step.name == "exact" else name,
-        Cell(step.means.get(str(found.metrics[0])), SHORT_QUALITY),
+        Cell(step.means.get(str(losses.metrics[0])), SHORT_QUALITY),
         *(Cell(d.difference, SHORT_DIFFERENCE, d.ci95) if d else Cell(None) for d in deltas),
         Cell(step.p50_ms, SHORT_MS),
         Cell(step.index_bytes, MEGABYTES),
     ]
 
 
-def _notes(found: Losses) -> list[AnyNote]:
-    notes: list[AnyNote] = [*map(warning, found.warnings)]
-    told = [
-        f"{one.name}: cannot be told apart: {one.what}"
-        for one in found.steps
-        if one.state is Seen.UNKNOWN
+def _notes(losses: Losses) -> list[AnyNote]:
+    notes: list[AnyNote] = [*map(warning, losses.warnings)]
+    messages = [
+        f"{step.name}: cannot be told apart: {step.what}"
+        for step in losses.steps
+        if step.state is Seen.UNKNOWN
     ]
-    same = [step.name for step in found.steps if step.state is Seen.SAME]
-    told += [f"as in an exact search: {', '.join(same)}"] if same else []
+    same = [step.name for step in losses.steps if step.state is Seen.SAME]
+    messages += [f"as in an exact search: {', '.join(same)}"] if same else []
     return [
         *notes,
-        "; ".join([f"exact: {found.steps[0].what}", *told]) + ".",
+        "; ".join([f"exact: {losses.steps[0].what}", *messages]) + ".",
         (
             "Effect: with this step and all above it, minus without it; effects add up to the last "
             "row. Brackets: paired randomisation test inverted, 95 % or more (Holm)."

@@ -1,4 +1,4 @@
-"""What is shown of slices: systems beside each other, group by group, and their differences."""
+"""Tables of slices: systems beside each other, group by group, and their differences."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def tables_of(slicing: Slicing) -> list[Table]:
     by = f"by {slicing.what} {on_dataset(slicing.dataset)}"
     # The one that the others are compared with stands first, where a small screen shows it.
     order = sorted(slicing.systems, key=lambda name: name != slicing.baseline)
-    tables = [_table(f"{metric} {by}", slicing, order, quality, lambda one: one.means)]
+    tables = [_table(f"{metric} {by}", slicing, order, quality, lambda slice_: slice_.means)]
     others = [name for name in slicing.systems if name in slicing.whole.differences]
     if others and slicing.slices:
         title = f"Difference in {metric} from {slicing.baseline}, {by}"
-        tables.append(_table(title, slicing, others, difference, lambda one: one.differences))
+        tables.append(_table(title, slicing, others, difference, lambda slice_: slice_.differences))
     return [*tables[:-1], tables[-1].with_notes(_notes(slicing))]
 
 
@@ -46,13 +46,15 @@ def _table(
     means_of: Callable[[Slice], Mapping[str, tuple[Mean, ...]]],
 ) -> Table:
     rows: list[list[Content]] = []
-    for one in (slicing.whole, *slicing.slices) if slicing.slices else ():
-        means = [means_of(one)[name][0] for name in systems]
+    for slice_ in (slicing.whole, *slicing.slices) if slicing.slices else ():
+        means = [means_of(slice_)[name][0] for name in systems]
         rows.append(
             [
-                one.label if len(one.label) <= LABEL_SHOWN else f"{one.label[: LABEL_SHOWN - 1]}…",
-                count(one.n, "*" if one.n < FEW else ""),
-                *(form(mean.mean if one.n else None, mean.ci95) for mean in means),
+                slice_.label
+                if len(slice_.label) <= LABEL_SHOWN
+                else f"{slice_.label[: LABEL_SHOWN - 1]}…",
+                count(slice_.n, "*" if slice_.n < FEW else ""),
+                *(form(mean.mean if slice_.n else None, mean.ci95) for mean in means),
             ]
         )
     return Table(title, ["", "n", *systems], rows, [1])
@@ -63,7 +65,7 @@ def _notes(slicing: Slicing) -> list[str]:
     notes: list[str] = list(slicing.warnings)
     if not slicing.slices:
         return notes
-    if any(one.n < FEW for one in every):
-        none = f", no interval below {FEWEST}" if any(one.n < FEWEST for one in every) else ""
+    if any(slice_.n < FEW for slice_ in every):
+        none = f", no interval below {FEWEST}" if any(slice_.n < FEWEST for slice_ in every) else ""
         notes.append(f"*: fewer than {FEW} queries, n is small{none}.")
     return [*notes, _HOW]

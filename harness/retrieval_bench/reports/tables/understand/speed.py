@@ -1,4 +1,4 @@
-"""What is shown of times held against each other: pairs of systems with ratios and verdicts."""
+"""Tables of times held against each other: pairs of systems with ratios and verdicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SLOWER = Form(lambda times: f"{times_text(times)} slower", lambda times: times_
 
 
 def ratio_cell(delta: LatencyDelta) -> Cell:
-    """How many times b is faster or slower than a, with its interval."""
+    """Return how many times b is faster or slower than a, with its interval."""
     ratio, ends = delta.ratio, delta.ci98
     if ratio is None:
         return Cell(None)
@@ -31,7 +31,7 @@ def ratio_cell(delta: LatencyDelta) -> Cell:
 
 
 def speed_tables(group: DatasetComparison) -> list[Table]:
-    """Which system is faster, typical times above tails; nothing without pairs.
+    """Return which system is faster, typical times above tails; nothing without pairs.
 
     A percentile that no pair has a verdict on is told in a note and fills no rows.
     """
@@ -59,7 +59,8 @@ def speed_tables(group: DatasetComparison) -> list[Table]:
 
 
 def _verdict(delta: LatencyDelta) -> Cell:
-    """With how large a difference one process can show, where that is why nothing is shown."""
+    """Return it with how large a difference one process can show, where that is why nothing is
+    shown."""
     few = delta.launches < FEWEST_LAUNCHES and delta.beyond is not None
     hidden = delta.verdict is Verdict.UNDECIDED and few
     remark = f"(below {100 * (delta.beyond or 0):.0f} %)" if hidden else ""
@@ -78,7 +79,7 @@ def _how(
     typical: Sequence[LatencyDelta],
     tails: Sequence[LatencyDelta],
 ) -> list[str]:
-    """What the figures are, and when a difference is told."""
+    """Return what the figures are, and when a difference is told."""
     judged = [delta for delta in (*typical, *tails) if delta.beyond is not None]
     if not judged:
         return []

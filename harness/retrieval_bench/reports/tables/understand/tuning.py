@@ -1,4 +1,4 @@
-"""What is shown of tuning: the answer, the gap, the best settings, and each parameter by itself."""
+"""Tables of tuning: the answer, the gap, the best settings, and each parameter by itself."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _notes(tuning: Tuning) -> list[AnyNote]:
 
 
 def _choice(tuning: Tuning) -> str:
-    """What is recommended: the winner only where it is shown to be worth it."""
+    """Return what is recommended: the winner only where it is shown to be worth it."""
     winner = _named(tuning.winner)
     if tuning.winner.as_is or tuning.delta.verdict is Verdict.BETTER:
         return f"Recommended: {winner}."
@@ -87,7 +87,7 @@ def _choice(tuning: Tuning) -> str:
 
 
 def _price(price: Price) -> str:
-    """What the best setting takes beside the default."""
+    """Return what the best setting takes beside the default."""
     return (
         f"Its price: p50 {short_ms(price.tuned)} ms, the default {short_ms(price.default)} ms; "
         f"{price.ratio:.2f} times the default over {price.n:,} paired calls."
