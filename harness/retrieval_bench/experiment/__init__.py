@@ -1,2 +1,1 @@
-"""The way from words to a run: every part built and checked, measured here or in fresh
-processes."""
+"""From words to a run: every part built and checked, measured here or in fresh processes."""
