@@ -50,6 +50,7 @@ def test_the_document_says_recall_of_each_query_and_value(run: Command) -> None:
         (f"{OWN} --sweep width=1,2", "unknown key 'width'"),
         (f"{OWN} --sweep eighths=1 --recall 1.2", "above 0 and below 1"),
         (f"{OWN} --sweep eighths=1 --filters half", "percentages above 0 up to 100"),
+        (f"{OWN} --sweep eighths=1 --max-minutes 1", "--max-minutes with --sweep"),
         (f"{OWN} --recall .9", "--recall without --sweep"),
         (f"{OWN} --filters 10", "--filters without --sweep"),
         (f"{OWN} --sweep eighths=1 --cold 2", "--cold with --sweep"),

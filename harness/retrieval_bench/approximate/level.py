@@ -18,7 +18,7 @@ from retrieval_bench.approximate.swept import (
     reach_of,
 )
 from retrieval_bench.approximate.truth import DEEPER, Truth, truth_of
-from retrieval_bench.core.errors import ContractError
+from retrieval_bench.core.errors import ContractError, counted
 from retrieval_bench.core.foreign import foreign_code, innermost, message_of
 from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Task
@@ -91,6 +91,10 @@ def measured_level(
     disturbed = disturbances(found[0].noise, machine(), protocol.threads)
     told: list[str] = [*coded(disturbed, Code.BUSY)]
     told += [text for one in found for text in unsteady(experiment.candidates[0], one)]
+    told += [text for one in [true, *found] for text in one.warnings]
+    if lost := true.rankings.count(None):
+        queries = counted(lost, "query")
+        told.append(f"The exhaustive search failed for {queries}, which are left out.")
     return level, told
 
 

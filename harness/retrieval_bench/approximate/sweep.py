@@ -158,8 +158,10 @@ def _levels(
                 levels.append(level)
             if level is None or level.partial:
                 break
-        facts = ask(replace(base, retriever=systems[0].retriever), "describe", told, {})
-    return levels, [*_exhaustive(facts), *told]
+        first = replace(base, retriever=systems[0].retriever)
+        facts = ask(first, "describe", told, {})
+        health = ask(first, "health", told, (), experiment.queries)
+    return levels, [*_exhaustive(facts), *health, *told]
 
 
 def _check(recall: float, protocol: Protocol) -> None:
@@ -169,6 +171,13 @@ def _check(recall: float, protocol: Protocol) -> None:
             accepted="a share above 0 and below 1: that all is found, no sample shows",
             fix="such as --recall 0.95",
         )
+    for name, limit in (("--max-minutes", protocol.max_s), ("--max-cost", protocol.max_cost)):
+        if limit is not None:
+            raise ConfigError(
+                f"{name} with --sweep",
+                accepted="a sweep to its end; Ctrl-C keeps the filters that were measured",
+                fix=f"leave {name} out, or choose fewer values, filters or calls (--rounds)",
+            )
     if protocol.launches:
         raise ConfigError(
             f"{counted(protocol.launches, 'launch')} with --sweep",
@@ -192,10 +201,15 @@ def _check_filtering(experiment: Experiment) -> None:
 
 
 def _exhaustive(facts: Mapping[str, Any]) -> list[str]:
-    """Where the index is none, since there are too few vectors."""
+    """Where no index answers, since there are too few vectors or it was asked so."""
     index = facts.get("index")
     used = str(index.get("used", "")) if isinstance(index, Mapping) else ""
-    return [f"The index is {used}: every value searches exhaustively."] * used.startswith("flat")
+    why = {
+        f"The index is {used}": used.startswith("flat"),
+        "The engine has built no graph": facts.get("indexed_vectors") == 0,
+        "The engine's planner reads the whole table": facts.get("planner") == "whole table",
+    }
+    return [f"{what}: every value searches exhaustively." for what, so in why.items() if so][:1]
 
 
 def _failed(levels: Sequence[SweptLevel]) -> list[str]:

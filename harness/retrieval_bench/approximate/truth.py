@@ -20,19 +20,24 @@ class Truth:
     """What is right for one query.
 
     Attributes:
-        best: documents among the first k of the exhaustive search, and those that tie with the last
-            of them: which of these come first is chance.
+        best: documents of the exhaustive search above those in ``tied``: each of them is right.
+        tied: those that tie with its last hit among the first k: which of them come first is
+            chance, and as many are right as the first k have room for.
         wanted: hits that there are, k at most.
     """
 
     best: frozenset[str]
+    tied: frozenset[str]
     wanted: int
 
     def recall(self, found: Ranking | None) -> float:
         """The share of the ``wanted`` hits that is right among ``found``, at most k; of a query
         that failed 0."""
-        right = 0 if found is None else len(self.best.intersection(found.doc_ids))
-        return min(right, self.wanted) / self.wanted
+        if found is None:
+            return 0.0
+        tied = len(self.tied.intersection(found.doc_ids))
+        right = len(self.best.intersection(found.doc_ids))
+        return (right + min(tied, self.wanted - len(self.best))) / self.wanted
 
 
 def truth_of(
@@ -41,7 +46,7 @@ def truth_of(
     """What is right, or None where nothing is to be found.
 
     Args:
-        exact: the ranking of an exhaustive search for ``k`` + :data:`DEEPER` hits.
+        exact: the ranking of an exhaustive search for ``k`` + :data:`DEEPER` hits, best first.
         tolerance: relative difference below which two scores are the same.
         ask: the same search for another number of hits: where all of ``exact`` tie with the last of
             the first ``k``, twice as many are asked for.
@@ -49,11 +54,15 @@ def truth_of(
     depth = k + DEEPER
     while len(exact) > k and exact.scores is not None:
         scores = np.asarray(exact.scores, dtype=np.float64)
-        tied = scores >= scores[k - 1] - tolerance * abs(scores[k - 1])
-        if len(exact) < depth or not tied.all():
-            best = [exact.doc_ids[at] for at in np.flatnonzero(tied).tolist()]
-            return Truth(frozenset(best), k)
+        last, apart = scores[k - 1], tolerance * abs(scores[k - 1])
+        above, tied = scores > last + apart, np.abs(scores - last) <= apart
+        if len(exact) < depth or scores[-1] < last - apart:
+            best, equal = (
+                frozenset(exact.doc_ids[at] for at in np.flatnonzero(mask).tolist())
+                for mask in (above, tied)
+            )
+            return Truth(best, equal, k)
         depth *= 2
         exact = ask(depth)
     wanted = min(k, len(exact))
-    return Truth(frozenset(exact.doc_ids[:k]), wanted) if wanted else None
+    return Truth(frozenset(exact.doc_ids[:k]), frozenset(), wanted) if wanted else None

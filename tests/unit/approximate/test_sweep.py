@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -44,6 +45,22 @@ def found_by(retriever: Retriever, query: Query, k: int) -> set[str]:
     ranking = retriever.search(query, k)
     assert isinstance(ranking, Ranking)
     return {*ranking.doc_ids}
+
+
+class Told(Probing):
+    """It says of itself what an engine does that has built no graph, and stands in for another."""
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "indexed_vectors": 0}
+
+    def health(self, queries: Sequence[Query]) -> list[str]:
+        return ["a stand-in of another: its times are not those of a server"]
+
+
+def test_what_an_engine_says_of_itself_is_told() -> None:
+    warnings = swept(Told(), [1, 64]).warnings
+    assert "a stand-in of another: its times are not those of a server" in warnings
+    assert "The engine has built no graph: every value searches exhaustively." in warnings
 
 
 class TestRecall:

@@ -14,7 +14,7 @@ FROZEN = ("tests/golden/frozen",)
 MOST: Mapping[str, int] = {
     "retrieval_bench": 80,
     "retrieval_bench/api": 1_100,
-    "retrieval_bench/approximate": 960,
+    "retrieval_bench/approximate": 990,
     "retrieval_bench/cli": 5_330,
     "retrieval_bench/comparison": 6_010,
     "retrieval_bench/core": 5_030,
@@ -47,8 +47,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_730,
     "retrieval_bench_retrievers/text": 750,
-    "product": 100_540,
-    "tests": 82_500,
+    "product": 100_570,
+    "tests": 82_520,
     "frozen data": 11_480,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,

@@ -78,7 +78,7 @@ def report_page(
         parts.append(Part("datasets", "All datasets", joined(map(whole, boards))))
     for page in groups:
         parts += page.parts(several=several)
-    parts += load_parts(loads)
+    parts += load_parts(loads, with_text=with_text)
     parts.append(Part("rules", "What the figures rest on", _rules(comparison)))
     parts.append(Part("runs", "Runs and manifests", _runs(comparison)))
     page_text = _page(name, comparison, parts, source)

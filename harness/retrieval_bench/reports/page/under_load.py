@@ -19,12 +19,16 @@ from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.runs.run import relative_folder
 
 
-def load_parts(loads: Sequence[LoadResult]) -> Iterator[Part]:
-    """A section for each load: its picture, its levels, how well their times are known."""
+def load_parts(loads: Sequence[LoadResult], *, with_text: bool) -> Iterator[Part]:
+    """A section for each load: its picture, its levels, how well their times are known.
+
+    Args:
+        with_text: False leaves out warnings, which may quote a query.
+    """
     for at, saved in enumerate(loads, start=1):
         load = replace(
             saved,
-            warnings=without_folders(saved.warnings),
+            warnings=without_folders(saved.warnings) if with_text else (),
             folder=saved.folder and Path(without_folders(relative_folder(saved))),
         )
         content = [_picture(load), *map(whole, load_tables(load, full=True))]
