@@ -216,7 +216,15 @@ class Engine(LoadedByURI, Retriever):
                 where=f"{self._where}, uri {shown}",
                 fix=f"retrieval-bench data load DATASET --into {shown} --table {self._table}{add}",
             )
-        if self._vectors and loaded["encoder"] and self._encoder is None:
+        if self._vectors and not loaded["encoder"]:
+            words = " or ".join(one for one in self.store.modes if one in ("bm25", "text"))
+            raise ConfigError(
+                f"{self._table} holds no vectors: it was filled without an encoder",
+                where=f"{self._where}, mode {self._mode}, uri {shown}",
+                accepted=f"mode {words}, or a table that was loaded with --encoder",
+                fix=f"write mode: {words}, or load the documents into another table with --encoder",
+            )
+        if self._vectors and self._encoder is None:
             self._encoder = Encoder(loaded["encoder"]["model"])
         if self._encoder is not None:
             self._encoder.load()

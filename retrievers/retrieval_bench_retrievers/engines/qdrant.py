@@ -4,6 +4,7 @@ index."""
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 from importlib.metadata import version
@@ -50,9 +51,22 @@ class _Edge(QdrantWords, FolderStore):
     def made(self) -> bool:
         return (self._place / "edge_config.json").is_file()
 
+    def known(self) -> dict[str, Any] | None:
+        """{} also where a folder of that name is not one that a load of ours began."""
+        place = self._place
+        if self.made() or self._half_made() or not os.path.lexists(place):
+            return super().known()
+        return None if place.is_dir() and not any(place.iterdir()) else {}
+
+    def _half_made(self) -> bool:
+        """Whether a load began here, and its process ended before there was a collection."""
+        told = self._note
+        return told.is_file() and not json.loads(told.read_bytes()).get("finished", True)
+
     def create(self) -> None:
         words, plan = self.words, self.plan
-        shutil.rmtree(self._place, ignore_errors=True)  # made in part by a process that ended
+        # What :meth:`known` let through is empty, or made in part by a process that ended.
+        shutil.rmtree(self._place, ignore_errors=True)
         self._place.mkdir()
         config: dict[str, Any] = {"sparse_vectors": {"none": words.EdgeSparseVectorParams()}}
         if plan.dimension is not None:

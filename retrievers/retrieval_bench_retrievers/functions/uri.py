@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from retrieval_bench.core.errors import ConfigError
 
 EMBEDDED = "embedded"
 """In place of a URI: an engine of the harness's own."""
+_SECRET = re.compile("(?i)pass|secret|token|key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Address:
         try:
             parts = urlsplit(uri)
             fit = parts.scheme in schemes and bool(parts.netloc or parts.path.strip("/"))
-            fit = fit and (parts.port or 1) > 0
+            fit = fit and (parts.port or 1) > 0 and not _may_hide_a_secret(uri, parts)
         except ValueError:  # no number for a port, a bracket that is not closed
             fit = False
         if not fit:
@@ -72,11 +74,38 @@ class Address:
                 where=where,
                 accepted=f"{EMBEDDED}, {named}HOST:PORT, or {schemes[0]}:///FOLDER for an engine "
                 "in this process",
-                fix="correct the address; special characters of a password are written as %XX",
+                fix="correct the address: a key stands as :KEY@ before the host, and special "
+                "characters of a password or a folder are written as %XX",
             )
-        shown = uri
-        if parts.password:
-            shown = uri.replace(f":{parts.password}@", ":***@")
+        shown = _shown(uri, parts)
+        if shown != uri:
             secrets.mask(uri, shown)
+        if parts.password:
             secrets.mask(unquote(parts.password), "***")
         return cls(uri, shown, parts)
+
+
+def _may_hide_a_secret(uri: str, parts: SplitResult) -> bool:
+    """Whether a key may stand where nobody looks for one: it would be shown, or taken for a folder.
+
+    Only PostgreSQL has users without a password, no host, and a query.
+    """
+    if "#" in uri or (parts.netloc and "@" in f"{parts.path}?{parts.query}"):
+        return True
+    if parts.scheme.startswith("postgres"):
+        return False
+    no_host = bool(parts.netloc) and not parts.hostname
+    return "?" in uri or no_host or (parts.username is not None and not parts.password)
+
+
+def _shown(uri: str, parts: SplitResult) -> str:
+    """The address with ``***`` for its password, and for those in its query."""
+    query = "&".join(
+        f"{name}=***" if _SECRET.search(unquote(name)) else f"{name}{sign}{value}"
+        for name, sign, value in (one.partition("=") for one in parts.query.split("&"))
+    )
+    user, at, host = parts.netloc.rpartition("@")
+    user = f"{user.partition(':')[0]}:***" if parts.password else user
+    if (user, query) == (parts.netloc.rpartition("@")[0], parts.query):
+        return uri
+    return f"{parts.scheme}://{user}{at}{host}{parts.path}{'?' * bool(query)}{query}"

@@ -233,7 +233,7 @@ def test_a_uri_without_the_collection_or_with_another_is_told(name: str, place: 
         load_of(name, place)
     with (
         closing(made(name, uri=place)) as engine,
-        pytest.raises(ConfigError, match="was filled by the encoder None"),
+        pytest.raises(ConfigError, match="documents holds no vectors"),
     ):
         engine.use_k(3)
     with pytest.raises(ConfigError, match="was filled with another content"):

@@ -1,0 +1,146 @@
+"""What engines by URI refuse, and how they say it, as far as that takes no engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Document
+from retrieval_bench_retrievers.engines.engine import Engine
+from retrieval_bench_retrievers.engines.engine_store import Asked, EngineStore, Hits, Plan, Row
+from retrieval_bench_retrievers.engines.folder_store import FolderStore
+from retrieval_bench_retrievers.engines.qdrant import Qdrant
+from retrieval_bench_retrievers.functions.uri import Address
+from retrieval_bench_retrievers.sql.params import LoadSettings
+
+LOADED = {"encoder": None, "documents": 1, "language": "simple", "index": "exact"}
+"""A collection that was filled without an encoder."""
+
+
+class _Nothing(EngineStore):
+    """A store that was filled before, and finds nothing."""
+
+    kind, extra, schemes = "Nothing", "nothing", ("nothing",)
+    modes, usual_ef = ("dense", "bm25"), 10
+
+    @classmethod
+    def packages(cls, address: Address | None) -> tuple[str, ...]:
+        return ()
+
+    def open(self) -> None:
+        pass
+
+    def known(self) -> dict[str, Any] | None:
+        return dict(LOADED)
+
+    def search(self, asked: Asked) -> Hits:
+        return []
+
+    def close(self) -> None:
+        pass
+
+    def remember(self, loaded: Any) -> None:
+        raise NotImplementedError
+
+    def create(self) -> None:
+        raise NotImplementedError
+
+    def missing(self, ids: Sequence[str]) -> set[str]:
+        raise NotImplementedError
+
+    def send(self, rows: Sequence[Row]) -> None:
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        raise NotImplementedError
+
+
+class _NothingByURI(Engine):
+    store = _Nothing
+
+
+def edge_at(folder: Path) -> FolderStore:
+    address = Address.parse(f"qdrant://{folder}", Qdrant.store.schemes, "--into")
+    store = Qdrant.store.at(address, "documents")
+    assert isinstance(store, FolderStore)
+    store.plan = Plan(None, "simple", (), LoadSettings())
+    return store
+
+
+def test_a_load_never_removes_a_folder_that_is_not_its_own(tmp_path: Path) -> None:
+    kept = tmp_path / "documents" / "letter"
+    kept.parent.mkdir()
+    kept.write_text("dear", encoding="utf-8")
+    for note in ({}, {"finished": True}):
+        if note:  # that of a collection which somebody removed since
+            edge_at(tmp_path).remember(note)
+        with pytest.raises(ConfigError, match="is there, and this command did not make it"):
+            edge_at(tmp_path).fill([Document("1", "a")], None)
+        assert kept.read_text(encoding="utf-8") == "dear"
+
+
+def test_a_folder_that_a_load_began_is_made_anew(tmp_path: Path) -> None:
+    store = edge_at(tmp_path)
+    assert store.known() is None
+    (tmp_path / "documents").mkdir()
+    assert store.known() is None
+    (tmp_path / "documents" / "part").touch()
+    assert store.known() == {}
+    store.remember({"finished": False})
+    assert store.known() is None
+
+
+def test_vectors_are_asked_of_a_collection_without_any() -> None:
+    with pytest.raises(ConfigError, match="documents holds no vectors") as raised:
+        _NothingByURI(uri="nothing://host").use_k(3)
+    assert "mode: bm25" in str(raised.value)
+    assert "--encoder" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "qdrant+https://geheim@host",
+        "qdrant://geheim:@host",
+        "qdrant://host?token=geheim",
+        "qdrant://:12/34geheim@host",
+        "qdrant://:#geheim@host",
+        "qdrant://:/geheim",
+        "qdrant:///folder#geheim",
+        "postgresql://me:12/34geheim@host/base",
+        "postgresql://me:12?geheim@host/base",
+        "postgresql://me:#geheim@host/base",
+    ],
+)
+def test_a_secret_in_a_wrong_place_is_refused_and_never_shown(uri: str) -> None:
+    with pytest.raises(ConfigError, match="no address of the engine") as raised:
+        Address.parse(uri, ("qdrant", "qdrant+https", "postgresql"), "test")
+    assert "geheim" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("qdrant+https://:geheim@host:1", "qdrant+https://:***@host:1"),
+        ("milvus://me:geheim@host/base", "milvus://me:***@host/base"),
+        ("qdrant:///home/me@work", "qdrant:///home/me@work"),
+        ("postgresql://me@host/base?sslmode=require", None),
+        ("postgresql://me:@/base?host=/run", None),
+        (
+            "postgresql://me:geheim@host/base?sslmode=require&sslp%61ssword=geheim",
+            "postgresql://me:***@host/base?sslmode=require&sslp%61ssword=***",
+        ),
+    ],
+)
+def test_an_address_is_shown_without_its_secrets(uri: str, shown: str | None) -> None:
+    schemes = ("qdrant", "qdrant+https", "milvus", "postgresql")
+    address = Address.parse(uri, schemes, "test")
+    assert address.shown == (shown or uri)
+    assert uri == address.uri
+    assert json.loads(json.dumps(secrets.redact(f"at {uri}"))) == f"at {shown or uri}"
