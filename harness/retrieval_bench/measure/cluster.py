@@ -65,9 +65,9 @@ def connected(address: str, folder: Path) -> Iterator[Cluster]:
         MissingDependencyError: the extra ``cluster`` is not installed.
     """
     where = f"--on {address}"
-    require("distributed", "cluster", where)
     if not _ADDRESS.fullmatch(address):
         raise ConfigError(f"--on {address}", accepted=_ACCEPTED, fix=_START)
+    require("distributed", "cluster", where)
     try:
         client = dask().Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as problem:
