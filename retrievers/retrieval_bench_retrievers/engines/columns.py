@@ -16,6 +16,9 @@ KINDS = ("t", "n", "b")
 ENDS = {"gt": ("high", ">"), "gte": ("high", ">="), "lt": ("low", "<"), "lte": ("low", "<=")}
 """A list has a value beyond a bound where its highest, or its lowest, is."""
 
+_LARGEST = 1 << 53
+"""From here on not every whole number is a double."""
+
 
 def cells(row: Row, fields: Sequence[str]) -> dict[str, Any]:
     """Column -> value of one document; ends of nothing are None."""
@@ -64,8 +67,18 @@ def unfit(kind: str, one: Condition, accepted: str) -> ContractError:
     )
 
 
-def by_kind(one: Condition) -> dict[str, list[Any]]:
+def require_exact(kind: str, one: Condition) -> None:
+    """Refuse equality of numbers so large that an engine, which holds doubles, finds their
+    neighbours, too."""
+    values = one.value if isinstance(one.value, tuple) else (one.value,)
+    numbers = [value for value in values if isinstance(value, int | float)]
+    if one.operator in ("eq", "in") and any(abs(value) >= _LARGEST for value in numbers):
+        raise unfit(kind, one, "numbers below 2^53; ids that are larger as texts")
+
+
+def by_kind(one: Condition, kind_of_engine: str) -> dict[str, list[Any]]:
     """The values of a condition that is no range, by kind."""
+    require_exact(kind_of_engine, one)
     found: dict[str, list[Any]] = {}
     for value in one.value if isinstance(one.value, tuple) else (one.value,):
         kind, plain = literal(value)

@@ -148,7 +148,7 @@ class _Lance(FolderStore):
             return f"coalesce({found}, false)"
         tests = [
             f"array_has_any({name}{kind}, [{', '.join(map(_literal, values))}])"
-            for kind, values in columns.by_kind(one).items()
+            for kind, values in columns.by_kind(one, self.kind).items()
         ]
         return f"coalesce({' OR '.join(tests)}, false)"
 

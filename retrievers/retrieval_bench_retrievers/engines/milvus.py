@@ -8,6 +8,7 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, ContractError
@@ -20,6 +21,7 @@ from retrieval_bench_retrievers.engines.folder_store import FolderStore
 from retrieval_bench_retrievers.functions.uri import Address
 from retrieval_bench_retrievers.sql.failures import text_of
 
+_literal = partial(json.dumps, ensure_ascii=False)
 _NOTE = "retrieval_bench"
 _LONGEST = 65_535
 """Bytes of a text."""
@@ -118,7 +120,7 @@ class _Milvus(FolderStore):
         self._client.create_collection(self.table, schema=schema, index_params=indexes, **how_kept)
 
     def missing(self, ids: Sequence[str]) -> set[str]:
-        found = self._client.get(self.table, ids=list(ids), output_fields=["id"])
+        found = self._client.query(self.table, f"id in {_literal(list(ids))}", ["id"])
         return set(ids) - {one["id"] for one in found}
 
     def send(self, rows: Sequence[base.Row]) -> None:
@@ -188,12 +190,11 @@ class _Milvus(FolderStore):
             kind, value = columns.literal(one.value)
             if kind == "b":
                 return "(1 == 2)"
-            return (
-                f"({name}{kind}{end} {sign} {json.dumps(value)} and array_length({name}{kind}) > 0)"
-            )
+            held = f"{name}{kind}"
+            return f"({held}{end} {sign} {_literal(value)} and array_length({held}) > 0)"
         tests = [
-            f"array_contains_any({name}{kind}, {json.dumps(values, ensure_ascii=False)})"
-            for kind, values in columns.by_kind(one).items()
+            f"array_contains_any({name}{kind}, {_literal(values)})"
+            for kind, values in columns.by_kind(one, self.kind).items()
         ]
         return f"({' or '.join(tests)})"
 

@@ -171,8 +171,7 @@ def _where(wanted: Filter | None, values: dict[str, Any]) -> str:
         values[name] = plain
         if "." not in one.field:
             return f"metadata @? %({name})s::jsonpath"
-        nested = ".".join(json.dumps(part) for part in one.field.split("."))
-        values[f"{name}k"], values[f"{name}n"] = one.field, f"$.{nested} ? ({tests})"
+        values[f"{name}k"], values[f"{name}n"] = one.field, f"{_nested(one.field)} ? ({tests})"
         path = f"CASE WHEN metadata ? %({name}k)s THEN %({name})s ELSE %({name}n)s END"
         return f"metadata @? CAST({path} AS jsonpath)"
 
@@ -182,6 +181,14 @@ def _where(wanted: Filter | None, values: dict[str, Any]) -> str:
         return "(" + f" {operator.upper()} ".join(parts) + ")"
 
     return "true" if wanted is None else wanted.translated(condition, group)
+
+
+def _nested(field: str) -> str:
+    """The path of a field with dots, through mappings only: a path goes into lists by itself."""
+    keys = [json.dumps(part) for part in field.split(".")]
+    outer = (".".join(keys[:end]) for end in range(1, len(keys)))
+    mappings = " && ".join(f'@.{path}.type() == "object"' for path in outer)
+    return f"$ ? ({mappings}).{'.'.join(keys)}"
 
 
 class Postgres(Engine):

@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from retrieval_bench.core.filters import MISSING, Condition, Filter, value_at
 from retrieval_bench_retrievers.engines import engine_store as base
-from retrieval_bench_retrievers.engines.columns import unfit
+from retrieval_bench_retrievers.engines.columns import require_exact, unfit
 from retrieval_bench_retrievers.functions.uri import Address
 
 
@@ -50,10 +50,10 @@ class QdrantWords(base.EngineStore):
             values = (value_at(row.metadata, name) for row in rows)
             firsts = (one[0] if isinstance(one, list) and one else one for one in values)
             known = next((one for one in firsts if one is not MISSING and one is not None), None)
-            if known is not None:
+            if known is not None and '"' not in name:
                 kinds = {int: "Float", float: "Float"}
                 schema = _member(words.PayloadSchemaType, kinds.get(type(known), "Keyword"))
-                self._index_field(f"metadata.{name}", schema)
+                self._index_field(f"metadata.{_path(name)}", schema)
         for start in range(0, len(rows), 256):
             self._upsert(
                 [
@@ -63,7 +63,7 @@ class QdrantWords(base.EngineStore):
                         payload={
                             "id": row.id,
                             "text": row.contents,
-                            "metadata": _marked(row.metadata),
+                            "metadata": _unambiguous(_marked(row.metadata)),
                         },
                     )
                     for row in rows[start : start + 256]
@@ -98,13 +98,14 @@ class QdrantWords(base.EngineStore):
         fits = []
         for value in one.value if isinstance(one.value, tuple) else (one.value,):
             if isinstance(value, int | float) and not isinstance(value, bool):
+                require_exact(self.kind, one)
                 bounds = ("gte", "lte") if equal else (one.operator,)
                 how = {"range": self._range(**dict.fromkeys(bounds, value))}
             elif equal:
                 how = {"match": words.MatchValue(value=_marked(value))}
             else:
                 raise unfit(self.kind, one, "ranges of numbers; texts by eq and in")
-            paths = dict.fromkeys((f'"{one.field}"', one.field))
+            paths = dict.fromkeys((f'"{one.field}"', _path(one.field)))
             fits += [words.FieldCondition(key=f"metadata.{path}", **how) for path in paths]
         return words.Filter(should=fits)
 
@@ -143,6 +144,23 @@ class QdrantWords(base.EngineStore):
 
 def _point_id(doc_id: str) -> str:
     return str(uuid5(NAMESPACE_URL, doc_id))
+
+
+def _path(field: str) -> str:
+    """Each part in quotation marks, since a plain one has neither spaces nor slashes."""
+    return ".".join(f'"{part}"' for part in field.split("."))
+
+
+def _unambiguous(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Without values that a key with dots hides, as :func:`.value_at` has it: both are asked."""
+    for field in metadata:
+        *outer, last = field.split(".")
+        inside: Any = metadata
+        for part in outer:
+            inside = inside.get(part) if isinstance(inside, dict) else None
+        if outer and isinstance(inside, dict) and not isinstance(inside.get(last), dict):
+            inside.pop(last, None)
+    return metadata
 
 
 def _marked(value: Any) -> Any:

@@ -106,7 +106,8 @@ class Table:
                 sent += len(new)
                 if progress is not None:
                     progress(sent + there, total)
-            self._index()
+            if not finished:
+                self._index()
         except psycopg.errors.UniqueViolation as problem:
             raise ContractError(
                 f"two documents have one id: {problem.diag.message_detail}",
@@ -171,12 +172,14 @@ class Table:
             "language": (known["language"], self._language),
             "encoder": (known["encoder"], identity_of(self._encoder)),
         }
+        if known["finished"] and self._encoder is not None:
+            found["index"] = (known["index"], self._settings.index)
         for what, (there, asked) in found.items():
             if there != asked:
                 raise ConfigError(
                     f"table {name} was filled with another {what}: {there}, not {asked}",
                     where=f"table {name}, as {LOADS} says",
-                    accepted="the same documents, language and encoder as before",
+                    accepted="the same documents, language, encoder and index as before",
                     fix=f"choose another --table; or remove it: DROP TABLE {name}; "
                     f"DELETE FROM {LOADS} WHERE name = '{name}'",
                 )

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.errors import ConfigError, ContractError
+from retrieval_bench.core.filters import Condition, parse_filter
 from retrieval_bench.core.types import Document
+from retrieval_bench_retrievers.engines import columns
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.engine_store import Asked, EngineStore, Hits, Plan, Row
 from retrieval_bench_retrievers.engines.folder_store import FolderStore
 from retrieval_bench_retrievers.engines.qdrant import Qdrant
+from retrieval_bench_retrievers.engines.qdrant_words import _unambiguous
 from retrieval_bench_retrievers.functions.uri import Address
 from retrieval_bench_retrievers.sql.params import LoadSettings
 
@@ -144,3 +148,28 @@ def test_an_address_is_shown_without_its_secrets(uri: str, shown: str | None) ->
     assert address.shown == (shown or uri)
     assert uri == address.uri
     assert json.loads(json.dumps(secrets.redact(f"at {uri}"))) == f"at {shown or uri}"
+
+
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        ({"big": 2**53 - 1}, False),
+        ({"big": {"in": ["a", True, 1.5]}}, False),
+        ({"big": {"gte": 2**60}}, False),
+        ({"big": 2**53}, True),
+        ({"big": {"in": [1, -(2**53) - 1]}}, True),
+        ({"big": 2.0**60}, True),
+    ],
+)
+def test_a_number_that_is_one_double_with_its_neighbours_is_refused(
+    given: dict[str, Any], refused: bool
+) -> None:
+    condition = parse_filter(given).condition
+    assert isinstance(condition, Condition)
+    with pytest.raises(ContractError, match="below 2") if refused else nullcontext():
+        columns.by_kind(condition, "an engine")
+
+
+def test_values_that_a_key_with_dots_hides_are_not_sent() -> None:
+    given = {"a.b": 2, "a": {"b": 1, "c": {"d": 3}}, "a.c": 4, "x.y": 5, "z": 6}
+    assert _unambiguous(given) == {**given, "a": {"c": {"d": 3}}}

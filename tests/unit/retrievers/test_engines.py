@@ -197,6 +197,51 @@ def test_a_filter_lets_all_through_that_fit_and_nothing_else(name: str) -> None:
 
 
 @each()
+def test_a_filter_finds_the_odd_as_the_harness_does(name: str) -> None:
+    """Lists of mappings, keys with dots, spaces and slashes; ids with an apostrophe."""
+    found: tuple[dict[str, Any], ...] = (
+        {"a": [{"b": 1}]},
+        {"a": {"b": 1}},
+        {"a": {"b": [3, 1]}},
+        {"a": {"b": 1}, "a.b": 2},
+        {"x y": "한"},
+        {"p/q": 1},
+        {"big": 2**53 + 1},
+    )
+    corpus = [Document(f"it's {at}", "cell", metadata=one) for at, one in enumerate(found)]
+    engine = made(name, ENGINES[name].words, language="simple")
+    engine.use_filters(("a.b", "x y", "p/q", "big"))
+    engine.index(corpus)
+    assert engine._store is not None
+    if name != "postgres":
+        assert engine._store.missing(["it's 1", "it's not"]) == {"it's not"}
+    for filter in ({"a.b": 1}, {"a.b": 2}, {"x y": "한"}, {"p/q": 1}, {"not": {"a.b": 1}}):
+        fit = {one.id for one in corpus if parse_filter(filter).matches(one.metadata)}
+        assert set(ids(engine, "cell", 9, **filter)) == fit, filter
+    large = {"big": {"in": [2**53]}}
+    if name == "postgres":
+        assert ids(engine, "cell", 9, **large) == []
+    else:
+        with pytest.raises(ContractError, match="has no filter for big"):
+            ids(engine, "cell", 9, **large)
+    if name != "qdrant":
+        assert ids(engine, "cell", 9, **{"x y": {"gte": "한"}}) == ["it's 4"]
+    engine.close()
+
+
+@each("postgres")
+def test_a_finished_table_keeps_its_index(name: str, place: str) -> None:
+    model = MODELS["tiny"]["model"]
+    load_of(name, place, encoder=model, index="hnsw")
+    assert load_of(name, place, encoder=model, index="hnsw").n_there == 200
+    with pytest.raises(ConfigError, match="was filled with another index: hnsw, not exact"):
+        load_of(name, place, encoder=model, index="exact")
+    with closing(made(name, uri=place)) as engine:
+        engine.use_k(3)
+        assert engine.describe()["loaded"]["index"] == "hnsw"
+
+
+@each()
 def test_what_data_load_filled_is_searched_by_its_uri(name: str, place: str) -> None:
     model = MODELS["tiny"]["model"]
     told: list[tuple[int, int]] = []
