@@ -127,15 +127,7 @@ class BlockFolder:
         np.save(file, np.ascontiguousarray(vectors, "<f4"), allow_pickle=False)
         file.write(json.dumps(said, ensure_ascii=True, sort_keys=True).encode())
         content = file.getvalue()
-        path = self.path(number)
-        aside = path.with_name(f".{path.name}.{os.getpid()}.{token_hex(4)}")
-        try:
-            aside.write_bytes(content + hashlib.sha256(content).hexdigest().encode())
-            aside.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                aside.unlink()
-            raise
+        write_whole(self.path(number), content + hashlib.sha256(content).hexdigest().encode())
 
     def look(self, number: int, texts: str) -> State:
         """Whether a block is there and as it was written.
@@ -178,6 +170,18 @@ class BlockFolder:
         for path in self.folder.glob(".*.npy.*"):
             with suppress(OSError):
                 path.unlink()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that nobody sees a part of it, or leave nothing of it."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.{token_hex(4)}")
+    try:
+        aside.write_bytes(content)
+        aside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink()
+        raise
 
 
 def facts_of(encoder: DocumentEncoder) -> Mapping[str, Any] | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from retrieval_bench.shards.blocks import (
     State,
     Vectors,
     facts_of,
+    write_whole,
 )
 from retrieval_bench.shards.exact import Search
 
@@ -332,11 +334,7 @@ class Job:
         search = Search(self.place, self.source.files, encoder.compared, encoder.normalized, k)
         with self.reporter.phase(Phase(Step.SEARCHING, "exact products")) as tell:
             lists = search.lists(asked, self.corpus, pool, 2 * workers, tell)
-        run, qrels = (self.place.folder / f"exact-{k}.{kind}" for kind in ("run", "qrels"))
-        write_run(run, lists, "exact")
-        lines = (f"{query} 0 {hit} 1\n" for query, hits in lists.items() for hit, _ in hits)
-        qrels.write_text("".join(lines), encoding="utf-8")
-        return run
+        return _write_lists(self.place.folder / f"exact-{k}.run", lists)
 
 
 _here: list[tuple[Source, Opened]] = []
@@ -365,6 +363,19 @@ def make_block(source: Source, place: BlockFolder, number: int) -> None:
         cluster.check_same(place.facts, here.facts)
         texts = here.reader.texts(number)
         place.write(number, texts, here.vectors(texts))
+
+
+def _write_lists(run: Path, lists: Mapping[str, Sequence[tuple[str, float]]]) -> Path:
+    """A run and judgements; beside what is there under this name, where that holds other lists."""
+    text = StringIO()
+    write_run(text, lists, "exact")
+    content = text.getvalue().encode()
+    if run.exists() and run.read_bytes() != content:
+        run = run.with_stem(f"{run.stem}-{hashlib.sha256(content).hexdigest()[:8]}")
+    lines = (f"{query} 0 {hit} 1\n" for query, hits in lists.items() for hit, _ in hits)
+    write_whole(run.with_suffix(".qrels"), "".join(lines).encode())
+    write_whole(run, content)
+    return run
 
 
 def _parsed(shard: str | None) -> tuple[int, int]:

@@ -63,7 +63,10 @@ class DenseEncoder:
 
     def keep(self, texts: Sequence[str], vectors: Vectors) -> None:
         """Put them into the cache."""
-        self.kept.put([readable(text) for text in texts], vectors)
+        row_of: dict[str, int] = {}
+        for row, text in enumerate(texts):
+            row_of.setdefault(readable(text), row)
+        self.kept.put([*row_of], vectors[[*row_of.values()]])
 
     @property
     def _size(self) -> int:

@@ -100,7 +100,7 @@ class EmbeddingCache:
         """Keep one vector for each key, all in one file.
 
         Args:
-            first: they are taken in place of those that were kept without it.
+            first: they are taken in place of those that were kept without it, or before with it.
         """
         if not keys or not self._writable:
             return
@@ -122,7 +122,7 @@ class EmbeddingCache:
     def _files(self) -> list[Path]:
         try:
             found = [path for path in self.folder.iterdir() if path.suffix == _SUFFIX]
-            return sorted(found, key=lambda path: (not path.name.startswith(_FIRST), path.name))
+            return sorted(found, key=_turn)
         except FileNotFoundError:
             return []
         except OSError as problem:
@@ -135,14 +135,14 @@ class EmbeddingCache:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             keys, of_vectors = self._read_keys(file, size)
-            places = [place for place, key in enumerate(keys) if key in missing]
-            if not places:
+            place_of = {key: place for place, key in enumerate(keys) if key in missing}
+            if not place_of:
                 return
             block = file.read()
         if hashlib.sha256(block).digest() != of_vectors:
             raise _DamagedError
         stored = np.frombuffer(block, dtype="<f4").reshape(len(keys), self._dimension)
-        vectors[[missing.pop(keys[place]) for place in places]] = stored[places]
+        vectors[[missing.pop(key) for key in place_of]] = stored[[*place_of.values()]]
         self.bytes_used += size
 
     def _read_keys(self, file: BinaryIO, size: int) -> tuple[list[bytes], bytes]:
@@ -174,6 +174,15 @@ def default_root() -> Path | None:
 def text_key(text: str) -> bytes:
     """The key of a text: the sha256 of its UTF-8 bytes."""
     return hashlib.sha256(text.encode()).digest()
+
+
+def _turn(path: Path) -> tuple[int, str]:
+    """Files of vectors that come first are read before others, what was written last before all."""
+    written = 0
+    if path.name.startswith(_FIRST):
+        with suppress(OSError):
+            written = path.stat().st_mtime_ns
+    return -written, path.name
 
 
 def _checksum(n: int, dimension: int, key_block: bytes) -> bytes:

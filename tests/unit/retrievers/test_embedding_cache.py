@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -75,6 +76,28 @@ def test_the_order_of_the_identity_does_not_matter(tmp_path: Path) -> None:
 def test_the_same_vectors_stored_twice_are_one_file(tmp_path: Path) -> None:
     first = only_file(filled(tmp_path))
     assert only_file(filled(tmp_path)) == first
+
+
+def test_of_vectors_that_come_first_those_that_were_written_last_are_taken(tmp_path: Path) -> None:
+    cache = opened(tmp_path)
+    for turn in range(6):
+        cache.store(KEYS, made(start=turn), first=True)
+        (new,) = set(cache.folder.iterdir()) - set(cache.folder.glob("*.seen"))
+        os.utime(new, ns=(turn, turn))
+        new.rename(new.with_suffix(".seen"))
+    for path in cache.folder.iterdir():
+        path.rename(path.with_suffix(".vectors"))
+    cache.store(KEYS[:2], made(2, start=50))
+    vectors = empty()
+    assert opened(tmp_path).fill(KEYS, vectors) == []
+    np.testing.assert_array_equal(vectors, made(start=5))
+
+
+def test_a_key_that_a_file_holds_twice_is_read(tmp_path: Path) -> None:
+    opened(tmp_path).store([*KEYS, KEYS[0]], np.concatenate([made(), made(1)]))
+    vectors = empty()
+    assert opened(tmp_path).fill(KEYS, vectors) == []
+    np.testing.assert_array_equal(vectors, made())
 
 
 def test_nothing_to_store_writes_nothing(tmp_path: Path) -> None:

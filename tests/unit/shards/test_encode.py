@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import signal
 import threading
 import time
@@ -21,7 +22,7 @@ from retrieval_bench.core.errors import ConfigError, ContractError, Interrupted,
 from retrieval_bench.core.progress import Phase, Task
 from retrieval_bench.measure import cluster as clusters
 from retrieval_bench.shards.encode import EncodedCorpus, encode_corpus
-from tests.builders.fake_encoder import Hashed, many
+from tests.builders.fake_encoder import Hashed, _full, many
 from tests.builders.files import json_lines, save_all
 from tests.builders.reporters import Remembering
 
@@ -321,3 +322,24 @@ def test_exact_lists_are_those_of_a_naive_search_with_ties_by_id(
     qrels = [line.split() for line in whole["exact-10.qrels"].decode().splitlines()]
     assert [[line[0], line[2]] for line in qrels] == [[line[0], line[2]] for line in lines]
     assert ties > 5, "equal texts are among the best"
+
+
+def test_lists_of_other_queries_do_not_replace_those_that_are_there(
+    here: Path, whole: dict[str, bytes]
+) -> None:
+    queries = here / "data" / "queries.jsonl"
+    queries.write_text(json_lines([{"_id": "q0", "text": "another text"}]), encoding="utf-8")
+    run = encoded(here, "one", exact=10).exact_run
+    assert run is not None
+    assert re.fullmatch(r"exact-10-[0-9a-f]{8}\.run", run.name)
+    assert run.with_suffix(".qrels").read_text("utf-8").count("\n") == 10
+    assert {name: files(here / "one")[name] for name in whole} == whole
+
+
+def test_lists_are_written_whole_or_not_at_all(
+    here: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "write_bytes", _full)
+    with pytest.raises(RecordError, match="No space left"):
+        encoded(here, "one", on="local:1", exact=7)
+    assert files(here / "one") == whole
