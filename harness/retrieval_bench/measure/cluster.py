@@ -124,13 +124,13 @@ def _proof(token: str) -> tuple[Mapping[str, str], str | None, float]:
 
 
 def _check_alike(client: Any, workers: Sequence[str], folder: Path) -> None:
-    secret, token = token_hex(8), folder / ".shared"
+    secret, token = token_hex(8), folder / f".shared-{token_hex(4)}"
     token.write_text(secret, encoding="utf-8")
     before = time.time()
     try:
         proofs = client.run(_proof, str(token), workers=list(workers), on_error="return")
     finally:
-        token.unlink()
+        token.unlink(missing_ok=True)
     after = time.time()
     for worker, proof in proofs.items():
         if isinstance(proof, BaseException):

@@ -10,8 +10,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import platform
+import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,6 +41,7 @@ SIZE = 1024
 FOLDER = "blocks"
 _FORMAT = 1
 _CHECKSUM = 64
+_ABANDONED_S = 24 * 3600
 _KERNELS = ("sse", "ssse", "avx", "amx", "fma", "f16c", "neon", "asimd", "sve", "bf16", "i8mm")
 """How flags of processors begin for which libraries have kernels of their own."""
 
@@ -136,7 +140,7 @@ class BlockFolder:
             texts: their digest.
 
         Raises:
-            ConfigError: the file is sound, and holds something else.
+            ConfigError: the file is sound, and holds something else; or it is none of ours.
         """
         path = self.path(number)
         try:
@@ -145,6 +149,13 @@ class BlockFolder:
             return State.MISSING
         body, checksum = content[:-_CHECKSUM], content[-_CHECKSUM:]
         if hashlib.sha256(body).hexdigest().encode() != checksum:
+            if _bare_array(content):
+                raise ConfigError(
+                    f"{path.name} is an array of numpy that does not say what made it",
+                    where=str(self.folder),
+                    accepted="a folder of blocks, or an empty one",
+                    fix="take it away, or name another folder with --out",
+                )
             return State.DAMAGED
         said = _said(body)
         other = difference(said["facts"], self.facts)
@@ -166,10 +177,15 @@ class BlockFolder:
         return mapped
 
     def clear(self) -> None:
-        """Take away what processes that were killed have left."""
-        for path in self.folder.glob(".*.npy.*"):
+        """Take away what processes that were killed have left, and no other may still write."""
+        for path in [*self.folder.glob(".*.npy.*"), *self.folder.glob(".exact-*")]:
             with suppress(OSError):
-                path.unlink()
+                if path.stat().st_mtime > time.time() - _ABANDONED_S:
+                    continue
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -210,6 +226,17 @@ def digest_of(texts: Iterable[str]) -> str:
 
 def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _bare_array(content: bytes) -> bool:
+    """Whether it is a whole array, with nothing behind it: a file of somebody else."""
+    file = io.BytesIO(content)
+    try:
+        np.lib.format.read_magic(file)
+        shape, _, kind = np.lib.format.read_array_header_1_0(file)
+    except Exception:  # the head of a damaged file fails in many ways
+        return False
+    return file.tell() + math.prod(shape) * kind.itemsize == len(content)
 
 
 def _said(body: bytes) -> dict[str, Any]:

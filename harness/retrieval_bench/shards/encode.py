@@ -234,7 +234,9 @@ def encode_corpus(
             shard is None,
             on,
             seconds,
-            sum(path.stat().st_size for path in job.place.folder.glob("[0-9]*.npy")),
+            sum(
+                path.stat().st_size for at in range(job.n) if (path := job.place.path(at)).exists()
+            ),
             job.place.folder,
             found,
         )

@@ -39,12 +39,12 @@ class DenseEncoder:
         self.encoder.close()
 
     def identity(self) -> Mapping[str, Any] | None:
-        """That of the cache, and what only moves the last bits: the batch and the code."""
+        """That of the cache, and what only moves the last bits: the batch, the code, the device."""
         model = self.encoder.identity()
         if model is None:
             return None
         code = code_hash(encoders.__file__, onnx_model.__file__, texts.__file__)
-        return {**model, "batch": self._size, "code": code}
+        return {**model, "batch": self._size, "code": code, **self.encoder.arithmetic()}
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """One row for each text; what encodes each alone is given each alone, so that it takes one

@@ -206,6 +206,22 @@ class Encoder:
             "versions": self._versions(),
         } | ({} if self.backend == "torch" else {"backend": self.backend})
 
+    def arithmetic(self) -> dict[str, str]:
+        """What moves the last bits of a vector where torch computes: the kind of device, the build
+        of torch, and the type of the weights. Call :meth:`load` first."""
+        if self.engine is not SENTENCE_TRANSFORMERS:
+            return {}
+        import torch
+
+        device = torch.device(self._facts["device"])
+        of_gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+        types = sorted({str(weights.dtype) for weights in self._model.parameters()})
+        return {
+            "device": f"{device.type} {of_gpu}".strip(),
+            "torch": str(torch.__version__),
+            "weights": " ".join(types),
+        }
+
     def languages(self) -> list[str]:
         """Languages that the model's card names, as ISO 639-1 codes; empty when it names none."""
         if self._packaged is not None:

@@ -21,6 +21,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, ContractError, Interrupted, RecordError
 from retrieval_bench.core.progress import Phase, Task
 from retrieval_bench.measure import cluster as clusters
+from retrieval_bench.shards.blocks import BlockFolder
 from retrieval_bench.shards.encode import EncodedCorpus, encode_corpus
 from tests.builders.fake_encoder import Hashed, _full, many
 from tests.builders.files import json_lines, save_all
@@ -343,3 +344,26 @@ def test_lists_are_written_whole_or_not_at_all(
     with pytest.raises(RecordError, match="No space left"):
         encoded(here, "one", on="local:1", exact=7)
     assert files(here / "one") == whole
+
+
+def test_an_array_that_is_no_block_is_refused_and_left_alone(here: Path) -> None:
+    (here / "blocks").mkdir()
+    theirs = here / "blocks" / "000000.npy"
+    np.save(theirs, np.arange(12.0))
+    before = theirs.read_bytes()
+    with pytest.raises(ConfigError, match=r"000000\.npy is an array of numpy that does not say"):
+        encoded(here)
+    assert theirs.read_bytes() == before
+
+
+def test_only_what_was_left_long_ago_is_taken_away(tmp_path: Path) -> None:
+    names = (".000000.npy.7.ab", ".exact-old", ".000001.npy.8.cd", ".exact-new")
+    left, left_folder, written, used = (tmp_path / name for name in names)
+    for folder in (left_folder, used):
+        folder.mkdir()
+    for file in (left, written):
+        file.touch()
+    for old in (left, left_folder):
+        os.utime(old, (1, 1))
+    BlockFolder(tmp_path, {}, 3).clear()
+    assert set(tmp_path.iterdir()) == {written, used}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from retrieval_bench import Document
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.data import load_dataset
 from retrieval_bench.shards.encode import encode_corpus
@@ -79,3 +80,28 @@ def test_without_a_cache_there_is_no_place_to_put_them(params: dict[str, Any], h
     with pytest.raises(ConfigError, match="cache: false"):
         encode_corpus(dense, "data", on="local:1", out=here)
     assert np.load(here / "000001.npy").shape == (77, 32)
+
+
+def test_vectors_of_another_device_torch_or_precision_are_not_the_same(
+    params: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    encoder = some(Dense(**params).document_encoder())
+    encoder.load()
+    usual = some(encoder.identity())
+    assert (usual["device"], usual["weights"]) == ("cpu", "torch.float32")
+    monkeypatch.setattr(torch, "__version__", f"{torch.__version__}+other")
+    assert some(encoder.identity())["torch"] == f"{usual['torch']}+other"
+
+
+def test_texts_of_a_block_that_are_one_for_the_tokenizer_are_kept_once(
+    params: dict[str, Any],
+) -> None:
+    encoder = some(Dense(**params).document_encoder())
+    encoder.load()
+    texts = ["\ud83d leaf", "\ude00 leaf", "stone"]
+    encoder.keep(texts, encoder.documents(texts))
+    made = Dense(**params)
+    made.index([Document(f"d{at}", text) for at, text in enumerate(texts)])
+    assert made.describe()["encoded"] == 0
