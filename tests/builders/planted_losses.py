@@ -112,7 +112,7 @@ class MadeUp(Encoder):
     def __init__(self, planted: Planted) -> None:
         self._planted = planted
         self.name, self.backend, self.engine = "made-up", "torch", SENTENCE_TRANSFORMERS
-        self.max_seq_length, self.dimension = 16, _ALL
+        self.max_seq_length, self.dimension, self.content_hash = 16, _ALL, None
 
     @property
     def positions(self) -> int:
