@@ -98,9 +98,10 @@ class Reader:
         """Title and text of each document of a block."""
         if self._next is None or number < self._next:
             self._walk, self._next = iter(self._documents), 0
-        skipped = (number - self._next) * SIZE
+        skipped, self._next = (number - self._next) * SIZE, None
+        texts = [one.contents for one in islice(self._walk, skipped, skipped + SIZE)]
         self._next = number + 1
-        return [one.contents for one in islice(self._walk, skipped, skipped + SIZE)]
+        return texts
 
 
 @dataclass(frozen=True, slots=True)

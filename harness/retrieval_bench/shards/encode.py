@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, chdir, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from retrieval_bench.shards.blocks import (
     Reader,
     State,
     Vectors,
+    digest_of,
     facts_of,
     write_whole,
 )
@@ -93,6 +94,7 @@ class Source:
         retriever: name, YAML file, or an inline mapping of plain values.
         folder: that relative paths start from.
         files: what must be equal where it is opened.
+        corpus: hash of its texts: a process opens anew what has changed since.
     """
 
     retriever: Any
@@ -102,6 +104,7 @@ class Source:
     overrides: Sequence[str]
     folder: str
     files: Mapping[str, str]
+    corpus: str = ""
 
     def opened(self) -> Opened:
         """Both, checked, with the model loaded.
@@ -162,7 +165,24 @@ class Opened:
         """
         with self.candidate.folder.lent(), foreign_code(self.candidate.failed_to_index):
             made = np.ascontiguousarray(self.encoder.documents(texts), np.float32)
-        wanted = (len(texts), self.encoder.dimension)
+        return self._checked(made, (len(texts), self.encoder.dimension))
+
+    def queries(self) -> dict[str, Vectors]:
+        """The vector of each query that has a text, by id, made with one thread.
+
+        Raises:
+            ContractError: the encoder gives something else.
+        """
+        asked = {query.id: query.text for query in self.experiment.queries if query.text.strip()}
+        guarded = foreign_code(self.candidate.failed_to_index)
+        with self.candidate.folder.lent(), search_threads(1), guarded:
+            made = {
+                name: np.ascontiguousarray(self.encoder.query(text), np.float32)
+                for name, text in asked.items()
+            }
+        return {name: self._checked(one, (self.encoder.dimension,)) for name, one in made.items()}
+
+    def _checked(self, made: Vectors, wanted: tuple[int, ...]) -> Vectors:
         if made.shape != wanted or not np.isfinite(made).all():
             raise ContractError(
                 f"the encoder of {self.candidate.name} gave an array of shape {made.shape}",
@@ -210,10 +230,14 @@ def encode_corpus(
     here, files = str(Path.cwd()), cluster.facts()
     source = Source(*given, split, language, tuple(overrides), here, files)
     opened = source.opened()
+    where = out or cache_folder() or Path()
     try:
         if exact and any(query.filter for query in opened.experiment.queries):
             raise ConfigError("--exact of queries with filters", accepted="queries without")
         job = Job.of(opened, source, out, reporter or Silent())
+        where = job.place.folder
+        if shard is None and not merge:
+            job.check_kept()
         wanted = range(*(job.n * at // part[1] for at in (part[0] - 1, part[0])))
         with job.kept(), executor(on, job.place.folder) as (pool, workers):
             begin = time.perf_counter()
@@ -241,7 +265,7 @@ def encode_corpus(
             found,
         )
     except OSError as problem:
-        raise cannot_write(out or Path(), problem, "vectors") from None
+        raise cannot_write(where, problem, "vectors") from None
     finally:
         opened.experiment.close()
 
@@ -267,6 +291,8 @@ class Job:
         corpus = Corpus.of(opened.documents)
         decided = json.dumps([opened.facts, corpus.digests], sort_keys=True).encode()
         usual = (cache_folder() or Path()) / FOLDER / hashlib.sha256(decided).hexdigest()[:32]
+        of_texts = hashlib.sha256("".join(corpus.digests).encode()).hexdigest()
+        source = replace(source, corpus=of_texts)
         folder = (out or usual).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         place = BlockFolder(folder, opened.facts, opened.encoder.dimension)
@@ -290,10 +316,19 @@ class Job:
                 "same command goes on from there"
             ) from None
 
+    def check_kept(self) -> None:
+        """Find out before hours of work that there is no place for the vectors.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        with foreign_code(self.opened.candidate.failed_to_index):
+            self.opened.encoder.keep([], np.empty((0, self.place.dimension), np.float32))
+
     def make(self, wanted: Sequence[int], pool: Executor) -> Sequence[int]:
         """Those of the ``wanted`` blocks that are not there; gives which these were."""
         numbers = [at for at in wanted if self.states[at] is not State.SOUND]
-        tasks = [(self.source, self.place, at) for at in numbers]
+        tasks = [(self.source, self.place, at, self.corpus.digests[at]) for at in numbers]
         with self.reporter.phase(Phase(Step.ENCODING, self.opened.candidate.name)) as tell:
             run_all(pool, make_block, tasks, tell)
         return numbers
@@ -330,9 +365,7 @@ class Job:
     def exact(self, k: int, pool: Executor, workers: int) -> Path:
         """Write the ``k`` documents that are exactly nearest to each query of the dataset, as a run
         and as judgements."""
-        experiment, encoder = self.opened.experiment, self.opened.encoder
-        with foreign_code(self.opened.candidate.failed_to_index):
-            asked = {q.id: encoder.query(q.text) for q in experiment.queries if q.text.strip()}
+        asked, encoder = self.opened.queries(), self.opened.encoder
         search = Search(self.place, self.source.files, encoder.compared, encoder.normalized, k)
         with self.reporter.phase(Phase(Step.SEARCHING, "exact products")) as tell:
             lists = search.lists(asked, self.corpus, pool, 2 * workers, tell)
@@ -355,15 +388,25 @@ def at_work(source: Source) -> Iterator[Opened]:
             yield _here[0][1]
 
 
-def make_block(source: Source, place: BlockFolder, number: int) -> None:
+def make_block(source: Source, place: BlockFolder, number: int, digest: str) -> None:
     """On a worker: write one block.
 
+    Args:
+        digest: of its texts.
+
     Raises:
-        ConfigError: it would be made by something else than the others.
+        ConfigError: it would be made by something else than the others, or of other texts.
     """
     with at_work(source) as here:
         cluster.check_same(place.facts, here.facts)
         texts = here.reader.texts(number)
+        if digest_of(texts) != digest:
+            raise ConfigError(
+                f"block {number} has other texts on the worker than where the work was cut",
+                where=str(source.dataset),
+                accepted="a corpus that is the same for all, and stays as it is",
+                fix="give all workers the same files, and run it again",
+            )
         place.write(number, texts, here.vectors(texts))
 
 

@@ -27,14 +27,14 @@ from retrieval_bench.core.progress import Task
 from retrieval_bench.measure.cluster import check_same
 from retrieval_bench.measure.executors import one_at_a_time, run_all
 from retrieval_bench.measure.threads import search_threads
-from retrieval_bench.shards.blocks import SIZE, BlockFolder, Corpus, Vectors
+from retrieval_bench.shards.blocks import SIZE, BlockFolder, Corpus, Vectors, processor
 
 _GROUP = 1_000
 """Queries at a time: their scores with a block take 4 MB."""
 
 _UNIT = 2.0**-24
-_LEAST = 2.0**-120
-"""More than what is lost of products that are too small for float32."""
+_LEAST = 2.0**-125
+"""More than what is lost of a product and a sum that are too small for float32."""
 
 _LARGEST = 1e37
 _FOUND = np.dtype([("query", "i4"), ("at", "i8"), ("score", "f8")])
@@ -90,7 +90,7 @@ class Search:
         """What is compared of ``vectors``, by inner products."""
         kept = np.array(vectors[:, : self.compared], np.float32, order="C")
         if self.normalized:
-            lengths = np.sqrt(np.einsum("ij,ij->i", kept, kept))
+            lengths = _lengths(kept)
             lengths[lengths == 0] = 1
             kept /= lengths[:, np.newaxis]
         return kept
@@ -120,6 +120,8 @@ class Search:
 def nearest(search: Search, work: str, first: int, stop: int) -> None:
     """On a worker: write what may be among the best of all in some blocks, with exact scores."""
     check_same(search.files)
+    here = processor()
+    check_same({"processor": search.place.facts.get("processor", here)}, {"processor": here})
     queries, twins = np.load(Path(work) / "queries.npy"), np.load(Path(work) / "twins.npy")
     with one_at_a_time, search_threads(1):
         found = [
@@ -181,7 +183,7 @@ class Candidates:
                 accepted="products that float32 can hold",
                 fix="take similarity: cosine, or a model with shorter vectors",
             )
-        error = self._share * self._lengths * longest + _LEAST
+        error = self._share * self._lengths * longest + vectors.shape[1] * _LEAST
         scores = self._queries @ vectors.T
         scores[:, left_out] = -np.inf
         if self._n == 0 and len(vectors) - len(left_out) >= self._k:

@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from retrieval_bench import Document
 from retrieval_bench.core.errors import ConfigError, ContractError, Interrupted, RecordError
 from retrieval_bench.core.progress import Phase, Task
 from retrieval_bench.measure import cluster as clusters
-from retrieval_bench.shards.blocks import BlockFolder
-from retrieval_bench.shards.encode import EncodedCorpus, encode_corpus
+from retrieval_bench.shards.blocks import BlockFolder, Reader
+from retrieval_bench.shards.encode import EncodedCorpus, Job, encode_corpus
+from retrieval_bench.shards.exact import Search, nearest
 from tests.builders.fake_encoder import Hashed, _full, many
 from tests.builders.files import json_lines, save_all
 from tests.builders.reporters import Remembering
@@ -309,7 +311,8 @@ def test_exact_lists_are_those_of_a_naive_search_with_ties_by_id(
 
     def unit(text: str) -> Any:
         vector = encoder.query(text)
-        return vector / np.sqrt(np.einsum("i,i", vector, vector))
+        wide = vector.astype(np.float64)
+        return (vector / np.sqrt(np.einsum("i,i", wide, wide))).astype(np.float32)
 
     units = np.stack([unit(one["text"]) for one in documents]).astype(np.float64)
     ties = 0
@@ -367,3 +370,51 @@ def test_only_what_was_left_long_ago_is_taken_away(tmp_path: Path) -> None:
         os.utime(old, (1, 1))
     BlockFolder(tmp_path, {}, 3).clear()
     assert set(tmp_path.iterdir()) == {written, used}
+
+
+def test_a_corpus_that_changes_meanwhile_makes_no_block(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = Job.make
+
+    def meddled(job: Job, *given: Any) -> Any:
+        corpus(here / "data", N, more='{"_id": "p", "text": "more"}\n')
+        return make(job, *given)
+
+    corpus(here / "data")
+    monkeypatch.setattr(Job, "make", meddled)
+    with pytest.raises(ConfigError, match="block 2 has other texts on the worker"):
+        encoded(here, on="local:1")
+    assert set(files(here / "blocks")) == {"000000.npy", "000001.npy"}
+
+
+def test_a_walk_that_fails_begins_anew() -> None:
+    class Failing(list[Document]):
+        def __iter__(self) -> Iterator[Document]:
+            yield from super().__iter__()
+            raise OSError("gone")
+
+    failing = Failing(Document(f"d{at}", f"text {at}") for at in range(5))
+    reader = Reader(failing)
+    for _ in range(2):
+        with pytest.raises(OSError, match="gone"):
+            reader.texts(0)
+
+
+@pytest.mark.parametrize("trouble", ["shape", "finite"])
+def test_vectors_of_queries_that_are_none_are_refused(
+    here: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    encoded(here)
+    given = np.full(13 if trouble == "shape" else 12, 1 if trouble == "shape" else np.inf)
+    monkeypatch.setattr(Hashed, "query", lambda *_: given)
+    with pytest.raises(ContractError, match="finite numbers of shape"):
+        encoded(here, merge=True, exact=3)
+
+
+def test_a_worker_with_another_processor_finds_no_exact_lists(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Search(BlockFolder(here, {"processor": "made-up"}, 3), clusters.facts(), None, True, 1)
+    with pytest.raises(ConfigError, match="has other processor"):
+        nearest(search, str(here), 0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.shards.blocks import SIZE, Corpus
-from retrieval_bench.shards.exact import Candidates, exact_products
+from retrieval_bench.shards.blocks import SIZE, BlockFolder, Corpus
+from retrieval_bench.shards.exact import Candidates, Search, exact_products
 
 Vectors = NDArray[np.float32]
 
@@ -81,6 +82,13 @@ def test_exact_products_are_sums_of_exact_numbers_whatever_stands_beside_them(
 def test_vectors_whose_products_float32_cannot_hold_are_refused() -> None:
     with pytest.raises(ConfigError, match="vectors of length"):
         candidates(made(2, 3, 1) * 1e20, made(5, 3, 2) * 1e20, 2, 5)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_directions_of_very_short_and_long_vectors_are_compared(scale: float) -> None:
+    search = Search(BlockFolder(Path(), {}, 24), {}, None, True, 1)
+    found = search.comparable(made(5, 24, 1) * np.float32(scale))
+    np.testing.assert_allclose(found, search.comparable(made(5, 24, 1)), rtol=1e-5)
 
 
 def test_fewer_documents_than_k_are_all_candidates() -> None:

@@ -79,6 +79,8 @@ def test_without_a_cache_there_is_no_place_to_put_them(params: dict[str, Any], h
     dense = {"target": "dense", "params": {**params, "cache": False}}
     with pytest.raises(ConfigError, match="cache: false"):
         encode_corpus(dense, "data", on="local:1", out=here)
+    assert not list(here.glob("*.npy")), "it is said before the work"
+    encode_corpus(dense, "data", on="local:1", out=here, shard="1/1")
     assert np.load(here / "000001.npy").shape == (77, 32)
 
 
