@@ -62,7 +62,7 @@ class Engine(LoadedByURI, Retriever):
         self._address = None if uri == EMBEDDED else Address.parse(uri, self.store.schemes, where)
         self.require_packages(self._address, where)
         self._table, self._mode, self._exact = params.check_table(table), mode, exact
-        self._ef, self._ef_told = 0 if ef is None else whole_number(ef, "ef"), 0
+        self._ef, self._ef_told = 0 if ef is None else self._checked(ef), 0
         settings = {"index": "exact" if exact else "hnsw", **(load or {})}
         self._load = validate(params.LoadSettings, settings, where=where, fix=_FIX)
         self._vectors = mode in ("dense", "hybrid")
@@ -148,7 +148,7 @@ class Engine(LoadedByURI, Retriever):
         whole = self.capabilities.exact
         wanted = k + whole
         while True:
-            ef = self._ef_told = max(self._ef or store.usual_ef, wanted)
+            ef = self._ef_told = min(max(self._ef or store.usual_ef, wanted), store.most_ef)
             depth = max(base.DEPTH, wanted)
             how = (self._mode, query.text, vector, wanted, depth, query.filter, self._exact, ef)
             hits = sorted(store.search(base.Asked(*how)), key=lambda hit: (-hit[1], hit[0]))
@@ -161,9 +161,24 @@ class Engine(LoadedByURI, Retriever):
         given, other = dict(changed), copy(self)
         other._exact = bool(given.pop("exact", self._exact))
         if "ef" in given:
-            other._ef = whole_number(given.pop("ef"), "ef")
+            other._ef = self._checked(given.pop("ef"))
+            if not self._vectors:
+                raise ConfigError(
+                    f"ef changes nothing in mode {self._mode}",
+                    where=self._where,
+                    accepted="ef in the modes dense and hybrid",
+                    fix="vary another parameter, or choose another mode",
+                )
         graph = other._exact and self.store.graph_only and self._load.index == "hnsw"
         return None if given or graph else other
+
+    def _checked(self, ef: Any) -> int:
+        found, most = whole_number(ef, "ef"), self.store.most_ef
+        if found > most:
+            raise ConfigError(
+                f"ef = {ef}", where=self._where, accepted=f"at most {most:,}", fix=_FIX
+            )
+        return found
 
     def describe(self) -> Mapping[str, Any]:
         """Kind and version of the engine and whether it is a stand-in, what was loaded, and how it

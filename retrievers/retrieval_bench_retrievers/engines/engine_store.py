@@ -96,7 +96,7 @@ class EngineStore(ABC):
         kind, version: of the engine; the version is known once it is open.
         schemes: of its addresses.
         extra, modes: what must be installed; what it can search in.
-        usual_ef: what the engine takes where nobody says.
+        usual_ef, most_ef: what the engine takes where nobody says; at most.
         graph_only: where there is a graph, nothing searches past it.
         stand_in: it stands in for another engine: its times are not those of that.
         plan: what the collection is made for; set before it is filled or searched.
@@ -107,6 +107,7 @@ class EngineStore(ABC):
     extra: ClassVar[str]
     modes: ClassVar[tuple[str, ...]]
     usual_ef: ClassVar[int]
+    most_ef: ClassVar[int] = 1 << 30
     graph_only: ClassVar[bool] = False
     stand_in: bool = False
     version: str = ""

@@ -20,8 +20,6 @@ from retrieval_bench_retrievers.sql.statement import plain_text
 from retrieval_bench_retrievers.sql.table import Filled, Table, load_of
 
 _COMPARISONS = {"eq": "==", "in": "==", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
-_MOST_EF = 1000
-"""Of pgvector; its iterative scan goes on beyond."""
 
 _TEXT = """
 SELECT id, ts_rank(tsv, words, 1)::float8 AS score FROM {table},
@@ -45,10 +43,10 @@ class _Postgres(base.EngineStore):
     and a plan that the server keeps stays right."""
 
     kind, extra, schemes = "PostgreSQL", "postgres", ("postgresql", "postgres")
-    modes, usual_ef = ("dense", "text", "hybrid"), 40
+    modes, usual_ef, most_ef = ("dense", "text", "hybrid"), 40, 1000
     _connection: Any = None
+    _near: dict[int, Any]
     _rooms: Any = None
-    _ef = 0
 
     @classmethod
     def packages(cls, address: Address | None) -> tuple[str, ...]:
@@ -59,8 +57,8 @@ class _Postgres(base.EngineStore):
         from retrieval_bench_retrievers.sql.embedded_postgres import Rooms
 
         if self.address.uri == EMBEDDED:
-            self._rooms = Rooms(f"retriever {self.extra}")
-        self._connect()
+            self._rooms = Rooms(f"retriever {self.extra}", "uri")
+        self._connection, self._near = self._connect(), {}
         facts = sql_connection.server_facts(self._connection)
         vector = facts["extensions"].get("vector", "none")
         self.version = f"{facts['server'].removeprefix('PostgreSQL ')}, pgvector {vector}"
@@ -73,39 +71,52 @@ class _Postgres(base.EngineStore):
         """See :class:`.sql.table.Table`, which does all of it."""
         plan = self.plan
         table = Table(self._connection, self.table, plan.index, plan.language, plan.encoder)
-        return table.fill(documents, None, progress)
+        filled = table.fill(documents, None, progress)
+        if plan.fields:
+            name = f"{self.table.rpartition('.')[2]}_metadata"
+            made = f"{name} ON {self.table} USING gin (metadata jsonb_path_ops)"
+            self._connection.execute(f"CREATE INDEX IF NOT EXISTS {made}".encode())
+        return filled
 
     def search(self, asked: base.Asked) -> base.Hits:
-        if self._connection.closed:
-            try:
-                self._connect()
-            except ConfigError as problem:
-                raise TransientError(problem.given, Kind.CONNECTION) from None
+        try:
+            connection = self._connected(asked)
+        except ConfigError as problem:
+            raise TransientError(problem.given, Kind.CONNECTION) from None
         values: dict[str, Any] = {"text": plain_text(asked.text), "vector": asked.vector}
         values["language"] = self.plan.language
-        if asked.vector is not None:
-            self._set_ef(asked.ef)
         how = {"table": self.table, "filter": _where(asked.filter, values), "rrf": base.RRF_K}
         k = asked.k if asked.mode != "hybrid" else asked.depth
         text = _TEXT.format(k=k, **how)
         dense = (_EXACT if asked.exact else _NEAR).format(k=k, **how)
         fused = _FUSED.format(k=asked.k, text=text, dense=dense, **how)
         statement = {"text": text, "dense": dense, "hybrid": fused}[asked.mode]
-        return list(self._connection.execute(statement.encode(), values).fetchall())
+        return list(connection.execute(statement.encode(), values).fetchall())
 
-    def _connect(self) -> None:
+    def _connect(self) -> Any:
         address = sql_connection.Address.parse(self._rooms.dsn if self._rooms else self.address.uri)
-        self._connection, self._ef = sql_connection.connect(address), 0
+        return sql_connection.connect(address)
 
-    def _set_ef(self, ef: int) -> None:
-        """pgvector gives no more than ``hnsw.ef_search`` rows, and fewer behind a filter, unless
-        it goes on."""
-        if not self._ef:
-            sql_connection.learn_vectors(self._connection)
-            self._connection.execute("SET hnsw.iterative_scan = strict_order")
-        if min(ef, _MOST_EF) != self._ef:
-            self._ef = min(ef, _MOST_EF)
-            self._connection.execute(f"SET hnsw.ef_search = {self._ef}".encode())
+    def _connected(self, asked: base.Asked) -> Any:
+        """A connection of its own for each ``ef``: ways that take turns would set it at every
+        search, in the time of some and not of others.
+
+        pgvector gives no more than ``hnsw.ef_search`` rows, and fewer behind a filter, unless it
+        goes on.
+        """
+        if asked.vector is None:
+            if self._connection.closed:
+                self._connection = self._connect()
+            return self._connection
+        ef = 0 if asked.exact else asked.ef
+        found = self._near.get(ef)
+        if found is None or found.closed:
+            found = self._near[ef] = self._connect()
+            sql_connection.learn_vectors(found)
+            if ef:
+                found.execute("SET hnsw.iterative_scan = strict_order")
+                found.execute(f"SET hnsw.ef_search = {ef}".encode())
+        return found
 
     def split(self, text: str) -> list[str]:
         asked = "SELECT tsvector_to_array(to_tsvector(%s::regconfig, %s))"
@@ -135,8 +146,8 @@ class _Postgres(base.EngineStore):
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        for one in () if connection is None else (connection, *self._near.values()):
+            one.close()
         rooms, self._rooms = self._rooms, None
         if rooms is not None:
             rooms.close()

