@@ -30,6 +30,7 @@ from retrieval_bench_retrievers.encoders.model_files import (
     in_short,
     locate,
     opened,
+    torch_arithmetic,
 )
 from retrieval_bench_retrievers.encoders.onnx_folder import OnnxFolder
 from retrieval_bench_retrievers.encoders.onnx_model import OnnxModel
@@ -207,20 +208,8 @@ class Encoder:
         } | ({} if self.backend == "torch" else {"backend": self.backend})
 
     def arithmetic(self) -> dict[str, str]:
-        """What moves the last bits of a vector where torch computes: the kind of device, the build
-        of torch, and the type of the weights. Call :meth:`load` first."""
-        if self.engine is not SENTENCE_TRANSFORMERS:
-            return {}
-        import torch
-
-        device = torch.device(self._facts["device"])
-        of_gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
-        types = sorted({str(weights.dtype) for weights in self._model.parameters()})
-        return {
-            "device": f"{device.type} {of_gpu}".strip(),
-            "torch": str(torch.__version__),
-            "weights": " ".join(types),
-        }
+        """What moves the last bits of a vector where torch computes; call :meth:`load` first."""
+        return torch_arithmetic(self._model) if self.engine is SENTENCE_TRANSFORMERS else {}
 
     def languages(self) -> list[str]:
         """Languages that the model's card names, as ISO 639-1 codes; empty when it names none."""

@@ -6,7 +6,7 @@ import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from retrieval_bench.core.errors import ModelError
 from retrieval_bench.core.installation import require
@@ -137,3 +137,16 @@ def _packaged_folder() -> Path:
 def _package_folder(package: str) -> Path:
     spec = importlib.util.find_spec(package.replace("-", "_"))
     return Path(str(spec.origin if spec else "")).parent
+
+
+def torch_arithmetic(model: Any) -> dict[str, str]:
+    """The kind of device that holds a model of torch, the build of torch, the type of weights."""
+    import torch
+
+    device = torch.device(model.device)
+    of_gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+    return {
+        "device": f"{device.type} {of_gpu}".strip(),
+        "torch": str(torch.__version__),
+        "weights": " ".join(sorted({str(weights.dtype) for weights in model.parameters()})),
+    }
