@@ -424,12 +424,12 @@ def _write_lists(run: Path, lists: Mapping[str, Sequence[tuple[str, float]]]) ->
 
 
 def _parsed(shard: str | None) -> tuple[int, int]:
-    found = _SHARD.fullmatch(shard or "1/1")
-    if not found or int(found[1]) > int(found[2]):
+    parts = _SHARD.fullmatch(shard or "1/1")
+    if not parts or int(parts[1]) > int(parts[2]):
         raise ConfigError(
             f"--shard {shard}", accepted="I/N, from 1/N to N/N", fix="such as --shard 3/16"
         )
-    return int(found[1]), int(found[2])
+    return int(parts[1]), int(parts[2])
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -67,20 +67,20 @@ def unfit(kind: str, one: Condition, accepted: str) -> ContractError:
     )
 
 
-def require_exact(kind: str, one: Condition) -> None:
+def require_exact(kind: str, condition: Condition) -> None:
     """Refuse equality of numbers so large that an engine, which holds doubles, finds their
     neighbours, too."""
-    values = one.value if isinstance(one.value, tuple) else (one.value,)
+    values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
     numbers = [value for value in values if isinstance(value, int | float)]
-    if one.operator in ("eq", "in") and any(abs(value) >= _LARGEST for value in numbers):
-        raise unfit(kind, one, "numbers below 2^53; ids that are larger as texts")
+    if condition.operator in ("eq", "in") and any(abs(value) >= _LARGEST for value in numbers):
+        raise unfit(kind, condition, "numbers below 2^53; ids that are larger as texts")
 
 
-def by_kind(one: Condition, kind_of_engine: str) -> dict[str, list[Any]]:
+def by_kind(condition: Condition, kind_of_engine: str) -> dict[str, list[Any]]:
     """The values of a condition that is no range, by kind."""
-    require_exact(kind_of_engine, one)
-    found: dict[str, list[Any]] = {}
-    for value in one.value if isinstance(one.value, tuple) else (one.value,):
+    require_exact(kind_of_engine, condition)
+    values: dict[str, list[Any]] = {}
+    for value in condition.value if isinstance(condition.value, tuple) else (condition.value,):
         kind, plain = literal(value)
-        found.setdefault(kind, []).append(plain)
-    return found
+        values.setdefault(kind, []).append(plain)
+    return values

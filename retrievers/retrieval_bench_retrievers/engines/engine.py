@@ -173,12 +173,12 @@ class Engine(LoadedByURI, Retriever):
         return None if given or graph else other
 
     def _checked(self, ef: Any) -> int:
-        found, most = whole_number(ef, "ef"), self.store.most_ef
-        if found > most:
+        value, most = whole_number(ef, "ef"), self.store.most_ef
+        if value > most:
             raise ConfigError(
                 f"ef = {ef}", where=self._where, accepted=f"at most {most:,}", fix=_FIX
             )
-        return found
+        return value
 
     def describe(self) -> Mapping[str, Any]:
         """Kind and version of the engine and whether it is a stand-in, what was loaded, and how it
@@ -232,7 +232,7 @@ class Engine(LoadedByURI, Retriever):
                 fix=f"retrieval-bench data load DATASET --into {shown} --table {self._table}{add}",
             )
         if self._vectors and not loaded["encoder"]:
-            words = " or ".join(one for one in self.store.modes if one in ("bm25", "text"))
+            words = " or ".join(mode for mode in self.store.modes if mode in ("bm25", "text"))
             raise ConfigError(
                 f"{self._table} holds no vectors: it was filled without an encoder",
                 where=f"{self._where}, mode {self._mode}, uri {shown}",

@@ -120,8 +120,8 @@ class _Milvus(FolderStore):
         self._client.create_collection(self.table, schema=schema, index_params=indexes, **how_kept)
 
     def missing(self, ids: Sequence[str]) -> set[str]:
-        found = self._client.query(self.table, f"id in {_literal(list(ids))}", ["id"])
-        return set(ids) - {one["id"] for one in found}
+        rows = self._client.query(self.table, f"id in {_literal(list(ids))}", ["id"])
+        return set(ids) - {row["id"] for row in rows}
 
     def send(self, rows: Sequence[base.Row]) -> None:
         records = []
@@ -212,14 +212,14 @@ class _Milvus(FolderStore):
             from milvus_lite.analyzer.factory import create_analyzer
 
             return list(create_analyzer(self._analysis()).tokenize(text))
-        found = self._client.run_analyzer([text], analyzer_params=self._analysis())
-        return [str(token) for token in found[0].tokens]
+        terms = self._client.run_analyzer([text], analyzer_params=self._analysis())
+        return [str(token) for token in terms[0].tokens]
 
     def facts(self) -> dict[str, Any]:
         if self.plan.dimension is None:
             return {}
-        found = self._client.describe_index(self.table, "vector")
-        facts = {"indexed_vectors": found.get("indexed_rows"), "index": found.get("index_type")}
+        index = self._client.describe_index(self.table, "vector")
+        facts = {"indexed_vectors": index.get("indexed_rows"), "index": index.get("index_type")}
         return {**facts, "rrf": {"k": base.RRF_K, "first_rank": 1}}
 
     def failed(self, problem: Exception) -> Exception:

@@ -64,8 +64,8 @@ class _Postgres(base.EngineStore):
         self.version = f"{facts['server'].removeprefix('PostgreSQL ')}, pgvector {vector}"
 
     def known(self) -> dict[str, Any] | None:
-        found = self._connection.execute("SELECT to_regclass(%s)", (self.table,)).fetchone()
-        return load_of(self._connection, self.table) if found[0] is not None else None
+        row = self._connection.execute("SELECT to_regclass(%s)", (self.table,)).fetchone()
+        return load_of(self._connection, self.table) if row[0] is not None else None
 
     def fill(self, documents: Iterable[Document], progress: base.Progress | None) -> Filled:
         """See :class:`.sql.table.Table`, which does all of it."""
@@ -109,14 +109,14 @@ class _Postgres(base.EngineStore):
                 self._connection = self._connect()
             return self._connection
         ef = 0 if asked.exact else asked.ef
-        found = self._near.get(ef)
-        if found is None or found.closed:
-            found = self._near[ef] = self._connect()
-            sql_connection.learn_vectors(found)
+        near = self._near.get(ef)
+        if near is None or near.closed:
+            near = self._near[ef] = self._connect()
+            sql_connection.learn_vectors(near)
             if ef:
-                found.execute("SET hnsw.iterative_scan = strict_order")
-                found.execute(f"SET hnsw.ef_search = {ef}".encode())
-        return found
+                near.execute("SET hnsw.iterative_scan = strict_order")
+                near.execute(f"SET hnsw.ef_search = {ef}".encode())
+        return near
 
     def split(self, text: str) -> list[str]:
         asked = "SELECT tsvector_to_array(to_tsvector(%s::regconfig, %s))"
@@ -125,13 +125,13 @@ class _Postgres(base.EngineStore):
 
     def facts(self) -> dict[str, Any]:
         """Whether the planner takes the index of the vectors: small tables are read without."""
-        found = {"rrf": {"k": base.RRF_K, "first_rank": 1}}
+        facts = {"rrf": {"k": base.RRF_K, "first_rank": 1}}
         if self.plan.dimension is None:
-            return found
+            return facts
         zero = f"'[{','.join(['1'] * self.plan.dimension)}]'::vector"
         asked = f"EXPLAIN SELECT id FROM {self.table} ORDER BY embedding <=> {zero} LIMIT 10"
         plan = " ".join(row[0] for row in self._connection.execute(asked.encode()).fetchall())
-        return {**found, "planner": "index" if "Index Scan" in plan else "whole table"}
+        return {**facts, "planner": "index" if "Index Scan" in plan else "whole table"}
 
     def failed(self, problem: Exception) -> Exception:
         return failures.failed(problem)
@@ -146,8 +146,8 @@ class _Postgres(base.EngineStore):
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
-        for one in () if connection is None else (connection, *self._near.values()):
-            one.close()
+        for opened in () if connection is None else (connection, *self._near.values()):
+            opened.close()
         rooms, self._rooms = self._rooms, None
         if rooms is not None:
             rooms.close()

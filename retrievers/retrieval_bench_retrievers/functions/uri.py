@@ -102,7 +102,7 @@ def _shown(uri: str, parts: SplitResult) -> str:
     """The address with ``***`` for its password, and for those in its query."""
     query = "&".join(
         f"{name}=***" if _SECRET.search(unquote(name)) else f"{name}{sign}{value}"
-        for name, sign, value in (one.partition("=") for one in parts.query.split("&"))
+        for name, sign, value in (pair.partition("=") for pair in parts.query.split("&"))
     )
     user, at, host = parts.netloc.rpartition("@")
     user = f"{user.partition(':')[0]}:***" if parts.password else user

@@ -47,7 +47,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_740,
     "retrieval_bench_retrievers/text": 750,
-    "product": 100_810,
+    "product": 100_820,
     "tests": 82_950,
     "frozen data": 11_480,
 }
