@@ -5,14 +5,14 @@ Importing this loads nothing heavy; the names below are loaded when they are fir
 
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.core.version import VERSION
+from retrieval_bench.core.installed.version import VERSION
 
 if TYPE_CHECKING:
     from retrieval_bench.api.measuring import baseline, bench, compare, duet, regress, tune
     from retrieval_bench.api.reading import audit, diff, evaluate, history, reader, report
+    from retrieval_bench.core.calls.usage import report_usage
     from retrieval_bench.core.retriever import Capabilities, Retriever
     from retrieval_bench.core.types import Dataset, Document, Hit, Query, Ranking, Usage
-    from retrieval_bench.core.usage import report_usage
     from retrieval_bench.data import export_dataset, load_dataset
 
 __version__ = VERSION
@@ -48,7 +48,7 @@ _NAMES = {
     "api.reading": ("audit", "diff", "evaluate", "history", "reader", "report"),
     "core.retriever": ("Capabilities", "Retriever"),
     "core.types": ("Dataset", "Document", "Hit", "Query", "Ranking", "Usage"),
-    "core.usage": ("report_usage",),
+    "core.calls.usage": ("report_usage",),
     "data": ("export_dataset", "load_dataset"),
 }
 _HOME = {name: f"retrieval_bench.{module}" for module, names in _NAMES.items() for name in names}

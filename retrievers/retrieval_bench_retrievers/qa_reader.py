@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, ModelError
-from retrieval_bench.core.installation import require
+from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.scoring.answers.answers import Answer, Span

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.git import git_variables
+from retrieval_bench.core.installed.git import git_variables
 from retrieval_bench.duets.revisions.revisions import place_of
 from retrieval_bench.duets.sides import Place
 from tests.builders.files import save_all

@@ -9,7 +9,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from retrieval_bench.cli.documents import DOCUMENTS, schema_of
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 
 
 def name_of(shown: Documented) -> str:

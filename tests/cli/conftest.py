@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.cli import console
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.notices import to_document
 from retrieval_bench.runs.records import to_json
 from tests.builders.json_schemas import faults, name_of

@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 
 from retrieval_bench.cli.commands import parsed
 from retrieval_bench.cli.documents import DOCUMENTS, schema_of
+from retrieval_bench.core.as_json.schemas import schema
 from retrieval_bench.core.notices import to_document
-from retrieval_bench.core.schemas import schema
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.summary import Summary
 from tests.builders.frozen import HERE, MEASURING, READING

@@ -18,8 +18,8 @@ from retrieval_bench.approximate.swept import (
     reach_of,
 )
 from retrieval_bench.approximate.truth import DEEPER, Truth, truth_of
+from retrieval_bench.core.calls.foreign import foreign_code, innermost, message_of
 from retrieval_bench.core.errors import ContractError, counted
-from retrieval_bench.core.foreign import foreign_code, innermost, message_of
 from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Task
 from retrieval_bench.core.ranking import checked_ranking

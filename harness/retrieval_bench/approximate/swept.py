@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 
 
 class Reach(StrEnum):

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from retrieval_bench.core.calls.foreign import foreign_code, innermost, message_of
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
-from retrieval_bench.core.foreign import foreign_code, innermost, message_of
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.experiment.candidate import Candidate, close_all

@@ -53,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
         if hasattr(stream, "reconfigure"):
             # Ids and texts in any script must print, whatever the terminal's encoding is.
             stream.reconfigure(errors="backslashreplace")
+    from retrieval_bench.core.calls.foreign import TerminatedError
     from retrieval_bench.core.errors import HarnessError, Interrupted
-    from retrieval_bench.core.foreign import TerminatedError
 
     try:
         _check_folder()
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         _tell(problem, "this is a bug of retrieval-bench, please report it", traceback=True)
         return BUG
     except BaseException as problem:  # of foreign code: ours raises none of that kind
-        from retrieval_bench.core.foreign import message_of
+        from retrieval_bench.core.calls.foreign import message_of
 
         _tell(problem, f"error: loaded code raised {message_of(problem)}", traceback=options.debug)
         return NOT_MEASURED

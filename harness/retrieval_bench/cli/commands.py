@@ -250,7 +250,7 @@ class _Whole(Parser):
 
 def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """All commands with their options; with ``words``, the options of those that these name."""
-    from retrieval_bench.core.version import VERSION
+    from retrieval_bench.core.installed.version import VERSION
 
     whole = _Whole(prog="retrieval-bench", description=_DESCRIPTION)
     whole.add_argument("--version", action="version", version=f"retrieval-bench {VERSION}")

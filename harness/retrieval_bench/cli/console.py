@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from retrieval_bench.core.document import Documented
+    from retrieval_bench.core.as_json.document import Documented
     from retrieval_bench.reports.render.table import Table
 
 OK, REGRESSION, BAD_INPUT, UNDECIDED, NOT_MEASURED, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
@@ -72,7 +72,7 @@ def show(
 
 def put_document(shown: Documented | Mapping[str, Any]) -> None:
     """Print a document of ``--format json``, with its version."""
-    from retrieval_bench.core.document import plain
+    from retrieval_bench.core.as_json.document import plain
     from retrieval_bench.core.notices import to_document
     from retrieval_bench.runs.records import to_json
 

@@ -16,9 +16,9 @@ from retrieval_bench.comparison.analysis import Compared
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.explain.losses import Losses
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.as_json.schemas import schema
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.core.schemas import schema
 from retrieval_bench.data.export import Exported, ExportedRun
 from retrieval_bench.data.formats.irds import Fetched
 from retrieval_bench.data.saved.folders import Kept

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from retrieval_bench.core.installation import config_folders
-from retrieval_bench.core.modules import find_file
+from retrieval_bench.core.installed.installation import config_folders
+from retrieval_bench.core.installed.modules import find_file
 
 _TARGETS = {"bm25s": "bm25s", "dense": "dense", "http": "http"}
 _ENGINES = ("postgres", "qdrant", "lancedb", "milvus")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 
 
 class Fault(TypedDict):

@@ -20,7 +20,7 @@ from contextlib import ExitStack, suppress
 from types import FrameType
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, say
-from retrieval_bench.core.foreign import end_if_forked, how_ended
+from retrieval_bench.core.calls.foreign import end_if_forked, how_ended
 
 EXIT_S = 10.0
 """Seconds that the child has to end once its work is done; then it is killed."""

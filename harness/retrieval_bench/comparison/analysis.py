@@ -18,7 +18,7 @@ from retrieval_bench.comparison.explain.winners import Ceiling, Partition
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.comparability import not_comparable
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run

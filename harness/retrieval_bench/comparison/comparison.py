@@ -33,7 +33,7 @@ from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.comparison.pairs.judged_gap import judged_gap
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.comparison.pairs.verdicts import Delta, Rules
-from retrieval_bench.core.document import Documented, OnDataset
+from retrieval_bench.core.as_json.document import Documented, OnDataset
 from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.comparison.pairs.verdicts import HOW_BRACKETED, Delta
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset, Verdict
 from retrieval_bench.metrics import Metric

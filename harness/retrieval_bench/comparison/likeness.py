@@ -25,7 +25,7 @@ from typing import ClassVar, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics.judged import NONE

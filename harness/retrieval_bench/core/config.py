@@ -14,13 +14,13 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from retrieval_bench.core import plugins, secrets
+from retrieval_bench.core.calls.failures import Retry
+from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.core.failures import Retry
-from retrieval_bench.core.git import LFS_POINTER
-from retrieval_bench.core.installation import config_folders
-from retrieval_bench.core.modules import find_file
+from retrieval_bench.core.installed.git import LFS_POINTER
+from retrieval_bench.core.installed.installation import config_folders
+from retrieval_bench.core.installed.modules import find_file
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.usage import Price
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -19,9 +19,14 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Literal
 
+from retrieval_bench.core.calls.foreign import foreign_code, innermost, message_of
 from retrieval_bench.core.errors import ConfigError, HarnessError, PluginError, near_names
-from retrieval_bench.core.foreign import foreign_code, innermost, message_of
-from retrieval_bench.core.modules import load_file, load_module, looked_up, refuse_namesake
+from retrieval_bench.core.installed.modules import (
+    load_file,
+    load_module,
+    looked_up,
+    refuse_namesake,
+)
 from retrieval_bench.core.retriever import Retriever
 
 Kind = Literal["retriever", "metric", "dataset", "reader"]

@@ -178,7 +178,7 @@ def _checked_usage(given: Any) -> dict[str, Usage]:
     """Return by stage; usage of the whole call may come as it is."""
     if not given:
         return {}
-    from retrieval_bench.core.usage import FIELDS, usage_of
+    from retrieval_bench.core.calls.usage import FIELDS, usage_of
 
     whole = isinstance(given, Usage) or set(given) <= set(FIELDS)
     by_stage = {}

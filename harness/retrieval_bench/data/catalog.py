@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from retrieval_bench.core import plugins
+from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, message_of
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
-from retrieval_bench.core.foreign import folder_kept, foreign_code, message_of
-from retrieval_bench.core.installation import config_folders
+from retrieval_bench.core.installed.installation import config_folders
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.build import assemble, build_dataset
 from retrieval_bench.data.faults import reporting

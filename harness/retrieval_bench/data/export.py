@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from retrieval_bench.core.errors import MissingDependencyError
-from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.data.files.lines import first_line, kind_of
 from retrieval_bench.data.files.mistaken import mistaken_file
 from retrieval_bench.data.files.rows import first_keys

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from retrieval_bench.core import plugins, secrets
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, near_names
 from retrieval_bench.core.filters import fields_of
 from retrieval_bench.core.types import Dataset, Documents

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.comparison.pairs.call_pairs import Pairs, trimmed_mean
 from retrieval_bench.core import secrets
-from retrieval_bench.core.foreign import how_ended
+from retrieval_bench.core.calls.foreign import how_ended
 from retrieval_bench.duets import worker
 from retrieval_bench.duets.sides import Side
 from retrieval_bench.measure import child

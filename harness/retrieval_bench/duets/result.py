@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypedDict
 import numpy as np
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.launch import Measured
 from retrieval_bench.runs.arrays import TIMINGS

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.controller import DuetProtocol, duet

@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from time import perf_counter_ns
 from typing import Any
 
+from retrieval_bench.core.as_json.document import document
 from retrieval_bench.core.as_judged.wrapped import Wrapped
-from retrieval_bench.core.document import document
+from retrieval_bench.core.calls.failures import Retry
+from retrieval_bench.core.calls.foreign import message_of
+from retrieval_bench.core.calls.usage import Price, total
 from retrieval_bench.core.errors import HarnessError, counted, distinct_names
-from retrieval_bench.core.failures import Retry
-from retrieval_bench.core.foreign import message_of
 from retrieval_bench.core.progress import Task
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, NotKeptError, Remembered
 from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Query, Ranking, Usage
-from retrieval_bench.core.usage import Price, total
 from retrieval_bench.measure.calls import Measurement, System
 from retrieval_bench.measure.deadline import deadline
 from retrieval_bench.measure.protocol import Plan

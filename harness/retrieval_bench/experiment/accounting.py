@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.as_json.document import document
 from retrieval_bench.core.ranking import TIE_RULE
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.selves import KEEP

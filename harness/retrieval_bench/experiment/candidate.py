@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from retrieval_bench.core.calls.failures import Retry
+from retrieval_bench.core.calls.foreign import WorkingFolder, foreign_code, innermost, message_of
+from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.errors import ContractError, HarnessError
-from retrieval_bench.core.failures import Retry
 from retrieval_bench.core.figures import visible
-from retrieval_bench.core.foreign import WorkingFolder, foreign_code, innermost, message_of
 from retrieval_bench.core.notices import Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Ranking
-from retrieval_bench.core.usage import Price
 from retrieval_bench.data.saved.indexes import Indexed
 from retrieval_bench.measure.calls import Timings
 

@@ -12,18 +12,18 @@ from secrets import token_hex
 from typing import Any
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.errors import ContractError, RecordError, distinct_names
-from retrieval_bench.core.foreign import (
+from retrieval_bench.core.calls.foreign import (
     folder_kept,
     foreign_code,
     innermost,
     message_of,
 )
+from retrieval_bench.core.calls.usage import total
+from retrieval_bench.core.errors import ContractError, RecordError, distinct_names
 from retrieval_bench.core.notices import Code, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query
-from retrieval_bench.core.usage import total
 from retrieval_bench.data.saved.indexes import index_documents
 from retrieval_bench.experiment.ablation import (
     Ablation,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.calls.foreign import foreign_code
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.foreign import foreign_code
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.saved.indexes import SavedIndex, documents_to_index

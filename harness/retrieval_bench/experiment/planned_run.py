@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 
 
 @dataclass(frozen=True, slots=True)

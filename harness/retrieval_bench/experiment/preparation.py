@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.as_judged.self_hits import as_judged
+from retrieval_bench.core.calls.foreign import WorkingFolder, foreign_code, innermost, message_of
 from retrieval_bench.core.config import (
     RetrieverConfig,
     config_hash,
@@ -19,7 +20,6 @@ from retrieval_bench.core.config import (
     validate,
 )
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
-from retrieval_bench.core.foreign import WorkingFolder, foreign_code, innermost, message_of
 from retrieval_bench.core.retriever import Retriever, Rung, require_k
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import found_at, given_dataset

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.failures import Kind, Retry, kind_of, retry_after
+from retrieval_bench.core.calls.failures import Kind, Retry, kind_of, retry_after
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query

@@ -11,7 +11,7 @@ from heapq import heapreplace
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import three_digits
 from retrieval_bench.load.clients import KINDS

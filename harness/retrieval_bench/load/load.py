@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.load.generator import Made
 from retrieval_bench.load.stamps import ANSWERED, NEVER, Calls

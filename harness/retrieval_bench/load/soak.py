@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.load.generator import Made
 from retrieval_bench.load.levels import Times
 from retrieval_bench.load.tails import Floats

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.failures import Kind, Retry, kind_of, retry_after
+from retrieval_bench.core.calls.failures import Kind, Retry, kind_of, retry_after
 from retrieval_bench.measure.deadline import QueryTimeoutError
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.failures import Retry
+from retrieval_bench.core.calls.failures import Retry
+from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Ranking, Usage
-from retrieval_bench.core.usage import Price
 from retrieval_bench.measure.attempts import Attempts
 
 Clock = Callable[[], int]

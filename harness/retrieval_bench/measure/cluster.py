@@ -20,7 +20,7 @@ from secrets import token_hex
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.installation import require
+from retrieval_bench.core.installed.installation import require
 from retrieval_bench.measure.environment import packages
 
 _CONNECT_S = 10

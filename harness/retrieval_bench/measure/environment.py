@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.git import changed, run_git
+from retrieval_bench.core.installed.git import changed, run_git
 from retrieval_bench.measure.machine.clock import clock_facts
 from retrieval_bench.measure.machine.kernel import (
     ControlGroup,
@@ -268,7 +268,7 @@ def git_revision(
     folder: Path | None = None, *, besides: Path | None = None
 ) -> Mapping[str, Any] | None:
     """Commit of the repository that the user stands in, and whether files differ from it, as
-    :func:`retrieval_bench.core.git.changed` says; None outside a repository.
+    :func:`retrieval_bench.core.installed.git.changed` says; None outside a repository.
 
     Args:
         besides: a further folder whose files may differ.

@@ -24,8 +24,8 @@ from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.core.calls.foreign import message_of
 from retrieval_bench.core.errors import ConfigError, HarnessError
-from retrieval_bench.core.foreign import message_of
 from retrieval_bench.core.progress import Task
 from retrieval_bench.measure.cluster import connected
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.core.as_json.document import document
 from retrieval_bench.core.config import read_yaml, validate
-from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.stats.resampling import SEED
 

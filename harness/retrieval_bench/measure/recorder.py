@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.calls.foreign import end_if_forked, message_of
+from retrieval_bench.core.calls.usage import FIELDS, collected, total
 from retrieval_bench.core.errors import ContractError, HarnessError
-from retrieval_bench.core.foreign import end_if_forked, message_of
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Query, Ranking, Usage
-from retrieval_bench.core.usage import FIELDS, collected, total
 from retrieval_bench.measure.attempts import AttemptLog
 from retrieval_bench.measure.calls import NOT_RUN, OK, Clock, Measurement, System, Timings
 from retrieval_bench.measure.deadline import Deadline, QueryTimeoutError

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.document import AsText
+from retrieval_bench.core.as_json.document import AsText
+from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
-from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.metrics.definitions import DEFINITIONS, Definition, Kind
 from retrieval_bench.metrics.judged import JudgedRun
 from retrieval_bench.metrics.meant import meant

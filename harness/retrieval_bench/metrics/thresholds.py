@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import DataError, counted
 from retrieval_bench.metrics.abstention import CRITERION, Figures, Outcomes, auroc, figures
 from retrieval_bench.stats.intervals import SHARE, mean_intervals

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NotRequired, TypedDict
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import WORDS, Word
 from retrieval_bench.regression.held_against import RevisionFacts, Subject

@@ -17,7 +17,7 @@ from typing import TypedDict
 import numpy as np
 
 from retrieval_bench.comparison.pairs.call_pairs import Pairs
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.figures import change_text
 from retrieval_bench.core.types import Verdict

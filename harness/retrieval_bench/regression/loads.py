@@ -18,7 +18,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict

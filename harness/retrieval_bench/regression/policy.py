@@ -12,10 +12,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.config import read_yaml, validate
-from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.core.installation import config_folders
+from retrieval_bench.core.installed.installation import config_folders
 from retrieval_bench.duets.decision import GATES, acceptable
 from retrieval_bench.metrics import Metric, parse_metric
 from retrieval_bench.metrics.definitions import DEFINITIONS

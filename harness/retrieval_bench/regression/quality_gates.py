@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.comparison.pairs.brackets import Brackets
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, brackets, corrected
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text
 from retrieval_bench.core.types import Verdict

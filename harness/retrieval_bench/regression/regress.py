@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from retrieval_bench.comparison.pairs.comparability import nothing_is_relevant
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import (
     ConfigError,
     HarnessError,

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, cast
 from retrieval_bench.comparison.pairs.comparability import nothing_is_relevant
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.figures import about
-from retrieval_bench.core.git import why_no_commit
+from retrieval_bench.core.installed.git import why_no_commit
 from retrieval_bench.core.notices import about_times
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.experiment import Experiment

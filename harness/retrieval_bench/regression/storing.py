@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import DataError, HarnessError, RecordError, counted
 from retrieval_bench.regression import files
 from retrieval_bench.regression.baseline import LatencyBaseline, QualityBaseline

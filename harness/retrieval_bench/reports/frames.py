@@ -22,7 +22,7 @@ from retrieval_bench.core.errors import (
     MissingDependencyError,
     near_names,
 )
-from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.dataset import dataset_of
 from retrieval_bench.runs.run import Run

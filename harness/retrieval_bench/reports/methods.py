@@ -15,8 +15,8 @@ from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.modes.until_decided import UntilDecided
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.installed.version import VERSION
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.core.version import VERSION
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.render import latex
 from retrieval_bench.reports.render.words import metric_label

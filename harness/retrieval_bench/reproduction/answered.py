@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Query, Ranking

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypedDict
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Ranking

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from retrieval_bench.core.config import read_yaml, validate
 from retrieval_bench.core.errors import ConfigError, HarnessError, near_names
-from retrieval_bench.core.installation import config_folders
+from retrieval_bench.core.installed.installation import config_folders
 from retrieval_bench.metrics.conventions import DEFAULT, convention
 from retrieval_bench.scoring.answers.outcomes import RATES
 

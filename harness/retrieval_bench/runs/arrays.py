@@ -11,8 +11,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from retrieval_bench.core.calls.usage import FIELDS
 from retrieval_bench.core.figures import visible
-from retrieval_bench.core.usage import FIELDS
 from retrieval_bench.measure.calls import Timings
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Rankings

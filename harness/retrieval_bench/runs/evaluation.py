@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import Documented, plain
+from retrieval_bench.core.as_json.document import Documented, plain
 from retrieval_bench.core.types import EMPTY, Qrels
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import distinct_names
 from retrieval_bench.runs.timing_facts import LegFacts, LegsFacts, StageFacts, TimesFacts
 from retrieval_bench.stats.percentiles import needs

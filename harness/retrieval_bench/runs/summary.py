@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from retrieval_bench.core.document import MISSING, SPREAD
+from retrieval_bench.core.as_json.document import MISSING, SPREAD
 from retrieval_bench.core.notices import from_document, with_text
 from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Usage

@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from retrieval_bench.core.document import LEFT_OUT, MISSING, SPREAD, Spelt, plain
+from retrieval_bench.core.as_json.document import LEFT_OUT, MISSING, SPREAD, Spelt, plain
 
 Text = InstanceOf[str]
 """A name or a sentence as it was given: with its code if it has one, whatever characters it has."""

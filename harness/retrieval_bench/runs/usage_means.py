@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.as_json.document import document
+from retrieval_bench.core.calls.usage import FIELDS
 from retrieval_bench.core.types import Usage
-from retrieval_bench.core.usage import FIELDS
 from retrieval_bench.measure.calls import Timings
 
 PER = 1_000

@@ -16,7 +16,7 @@ from typing import ClassVar, TypeAlias, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, counted, distinct_names
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.metrics import METRICS_VERSION, Judgements, Metric, parse_metric

@@ -17,9 +17,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.errors import ConfigError, HarnessError
-from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 
 Scorer = Callable[[Any, Any], Any]
 Run = dict[str, Any]

@@ -14,7 +14,7 @@ from typing import TypeGuard, cast
 
 import numpy as np
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.notices import Code, Notice, says
 from retrieval_bench.core.retriever import Capabilities

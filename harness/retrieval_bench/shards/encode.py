@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from retrieval_bench.core.cache import cache_folder
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.calls.foreign import foreign_code
 from retrieval_bench.core.errors import ConfigError, ContractError, Interrupted, counted
-from retrieval_bench.core.foreign import foreign_code
+from retrieval_bench.core.installed.cache import cache_folder
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.retriever import DocumentEncoder, require_k
 from retrieval_bench.core.types import Documents

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.stats.intervals import Floats, interval
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
 

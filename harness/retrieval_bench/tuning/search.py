@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_judged.self_hits import as_judged
+from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.config import RetrieverConfig, inline_config, placed
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError, counted
-from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, Remembered

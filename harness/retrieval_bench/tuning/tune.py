@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from retrieval_bench.core.as_json.document import document
 from retrieval_bench.core.config import RetrieverConfig, inline_config, load_retriever_config
-from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.progress import Reporter, Silent
 from retrieval_bench.core.retriever import require_k

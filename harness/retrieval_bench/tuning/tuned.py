@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
 from retrieval_bench.core import secrets
+from retrieval_bench.core.as_json.document import Documented, document
 from retrieval_bench.core.config import RetrieverConfig
-from retrieval_bench.core.document import Documented, document
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError, counted
 from retrieval_bench.metrics import Metric
 from retrieval_bench.stats.defaults import MARGIN

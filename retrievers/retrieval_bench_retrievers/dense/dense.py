@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, counted, near_names
-from retrieval_bench.core.installation import require
+from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.retriever import Capabilities, Rung, require_index
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench_retrievers.dense.document_encoder import DenseEncoder

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.cache import cache_folder
+from retrieval_bench.core.installed.cache import cache_folder
 
 FILE_SIZE = 1024
 """Vectors in one file: what a process that is killed while it encodes has to do again."""

@@ -18,7 +18,7 @@ import yaml
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, ModelError, near_names
-from retrieval_bench.core.installation import require
+from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.notices import Notice
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench_retrievers.encoders import prompts as encoder_prompts

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from retrieval_bench.core.errors import ModelError
-from retrieval_bench.core.installation import require
+from retrieval_bench.core.installed.installation import require
 from retrieval_bench_retrievers.encoders.packaged import (
     ENCODERS,
     SENTENCE_TRANSFORMERS,

@@ -14,7 +14,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from retrieval_bench.core.errors import MissingDependencyError, ModelError
-from retrieval_bench.core.installation import how_to_add, require
+from retrieval_bench.core.installed.installation import how_to_add, require
 
 WHERE = "retriever dense"
 _OURS = Path(__file__).parents[1]

@@ -7,9 +7,9 @@ from copy import copy
 from time import perf_counter_ns
 from typing import Any
 
+from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError, HarnessError, near_names
-from retrieval_bench.core.failures import CallError
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.encoders.encoder import Encoder, whole_number

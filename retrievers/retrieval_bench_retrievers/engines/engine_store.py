@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
-from retrieval_bench.core.failures import CallError
 from retrieval_bench.core.filters import Filter
 from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors

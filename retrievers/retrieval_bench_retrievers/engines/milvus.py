@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
 from retrieval_bench.core.errors import ConfigError, ContractError
-from retrieval_bench.core.failures import CallError, Kind, TransientError
 from retrieval_bench.core.filters import Condition
 from retrieval_bench_retrievers.engines import columns
 from retrieval_bench_retrievers.engines import engine_store as base

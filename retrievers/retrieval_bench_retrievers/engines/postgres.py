@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from retrieval_bench.core.calls.failures import Kind, TransientError
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.failures import Kind, TransientError
 from retrieval_bench.core.filters import Condition, Filter
 from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.engines import engine_store as base

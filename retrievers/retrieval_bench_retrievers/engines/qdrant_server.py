@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.failures import CallError, Kind, TransientError
 from retrieval_bench_retrievers.engines import engine_store as base
 from retrieval_bench_retrievers.engines.qdrant_words import QdrantWords
 from retrieval_bench_retrievers.sql.failures import text_of

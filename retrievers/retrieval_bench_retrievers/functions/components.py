@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core import plugins
+from retrieval_bench.core.calls.foreign import foreign_code, innermost, message_of
+from retrieval_bench.core.calls.usage import report, usage_of
 from retrieval_bench.core.errors import ConfigError, HarnessError
-from retrieval_bench.core.foreign import foreign_code, innermost, message_of
 from retrieval_bench.core.types import EMPTY
-from retrieval_bench.core.usage import report, usage_of
 from retrieval_bench_retrievers.functions.event_loop import EventLoop
 from retrieval_bench_retrievers.functions.user_code import check_call, name_of
 

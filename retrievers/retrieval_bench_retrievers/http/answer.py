@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from retrieval_bench.core.calls.failures import CallError
+from retrieval_bench.core.calls.usage import FIELDS
 from retrieval_bench.core.errors import ConfigError, ContractError
-from retrieval_bench.core.failures import CallError
-from retrieval_bench.core.usage import FIELDS
 
 Path = Callable[[Any], Any]
 """Reads one value out of parsed JSON; None where nothing is there."""

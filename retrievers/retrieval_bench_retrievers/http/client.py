@@ -24,8 +24,8 @@ from urllib.parse import unquote
 from urllib.request import getproxies, proxy_bypass
 
 from retrieval_bench.core import secrets
+from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.failures import CallError, Kind, TransientError
 from retrieval_bench_retrievers.http.answer import shown
 
 if TYPE_CHECKING or find_spec("httpx2") is not None:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from retrieval_bench.core import plugins, secrets
+from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
+from retrieval_bench.core.calls.usage import report, usage_of
 from retrieval_bench.core.errors import ConfigError, ContractError, counted, near_names
-from retrieval_bench.core.failures import CallError, Kind, TransientError
-from retrieval_bench.core.installation import require
+from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
 from retrieval_bench.core.types import Query, Ranking
-from retrieval_bench.core.usage import report, usage_of
 from retrieval_bench_retrievers.functions.user_code import declared_index
 from retrieval_bench_retrievers.http import answer as http_answer
 from retrieval_bench_retrievers.http.partial import partial as partial_answer

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 
+from retrieval_bench.core.calls.usage import total, usage_of
 from retrieval_bench.core.types import Usage
-from retrieval_bench.core.usage import total, usage_of
 
 
 @dataclass(slots=True)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 
+from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.ranking import checked_ranking, top_k
 from retrieval_bench.core.remembered import numbered
 from retrieval_bench.core.retriever import Answers, Retriever
 from retrieval_bench.core.types import Ranking, StepTrace
-from retrieval_bench.core.usage import Price
 from retrieval_bench_retrievers.hybrid.fusion import Pool
 from retrieval_bench_retrievers.hybrid.legs import built_alone, steps_inside
 from retrieval_bench_retrievers.pipeline.rewriting import RememberedRewriter, rewriter_of

@@ -12,6 +12,7 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 
+from retrieval_bench.core.calls.usage import collected, report
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.notices import with_text
 from retrieval_bench.core.retriever import (
@@ -23,7 +24,6 @@ from retrieval_bench.core.retriever import (
     require_k,
 )
 from retrieval_bench.core.types import Document, Documents, Query, Ranking
-from retrieval_bench.core.usage import collected, report
 from retrieval_bench_retrievers.hybrid.legs import raise_together, told_from
 from retrieval_bench_retrievers.pipeline.finding import Retrieving, Rewriting
 from retrieval_bench_retrievers.pipeline.parts import pipeline_parts

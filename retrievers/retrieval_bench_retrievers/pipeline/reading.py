@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from retrieval_bench.core.calls.failures import CallError
+from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.errors import ContractError, counted
-from retrieval_bench.core.failures import CallError
 from retrieval_bench.core.remembered import kept_list
 from retrieval_bench.core.retriever import Answers
 from retrieval_bench.core.types import EMPTY, Document, Ranking, StepTrace
-from retrieval_bench.core.usage import Price
 from retrieval_bench_retrievers.functions.components import Call, component
 from retrieval_bench_retrievers.pipeline.running import Passing, Running
 from retrieval_bench_retrievers.pipeline.steps import FilterStep, RerankStep

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from retrieval_bench.core.calls.usage import report
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.remembered import question_of
 from retrieval_bench.core.retriever import Answers
 from retrieval_bench.core.types import Query, Ranking
-from retrieval_bench.core.usage import report
 from retrieval_bench_retrievers.functions.components import Call, component
 
 

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.retriever import Answers
 from retrieval_bench.core.types import Query, Ranking, StepTrace, Usage
-from retrieval_bench.core.usage import Price
 
 
 @dataclass(slots=True)

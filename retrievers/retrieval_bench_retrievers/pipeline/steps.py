@@ -15,9 +15,9 @@ from pydantic import (
     field_validator,
 )
 
+from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
 from retrieval_bench.core.plugins import describe_faults
-from retrieval_bench.core.usage import Price
 from retrieval_bench_retrievers.hybrid.fusion import RRF, Convex, with_method
 
 _WHERE = "steps of the pipeline"

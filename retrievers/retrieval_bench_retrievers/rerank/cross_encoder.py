@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import ModelError
-from retrieval_bench.core.installation import require
+from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.types import Document
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench_retrievers.encoders.encoder import no_progress_bar, readable, whole_number

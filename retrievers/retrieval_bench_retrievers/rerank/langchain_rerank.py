@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from retrieval_bench.core.calls.usage import report
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import Document
-from retrieval_bench.core.usage import report
 from retrieval_bench_retrievers.libraries.langchain_bridge import to_langchain
 from retrieval_bench_retrievers.libraries.langchain_trace import Trace
 from retrieval_bench_retrievers.rerank.reranking import ListReranker

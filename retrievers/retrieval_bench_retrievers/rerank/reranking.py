@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.errors import ContractError
-from retrieval_bench.core.failures import CallError
 from retrieval_bench.core.remembered import kept_list
 from retrieval_bench.core.retriever import Answers
 from retrieval_bench.core.types import Document, Ranking

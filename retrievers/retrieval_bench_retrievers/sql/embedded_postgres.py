@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.installation import require
+from retrieval_bench.core.installed.installation import require
 
 _DATABASE = "bench"
 _LOCALE = "locale_provider builtin builtin_locale 'C.UTF-8' encoding 'UTF8' template template0"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
-from retrieval_bench.core.failures import CallError, Kind, TransientError
 from retrieval_bench_retrievers.sql.statement import WHERE
 
 _PASSING = ("08", "40", "53", "57", "55P03", "58030")

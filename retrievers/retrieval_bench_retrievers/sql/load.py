@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retrieval_bench.core.installation import require
+from retrieval_bench.core.installed.installation import require
 from retrieval_bench.data.stores import Load, Loaded
 from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.sql.connection import Address, connect, server_facts

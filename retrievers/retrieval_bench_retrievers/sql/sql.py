@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError, ContractError
-from retrieval_bench.core.installation import require
+from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.encoders.encoder import Encoder

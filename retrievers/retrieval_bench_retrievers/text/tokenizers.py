@@ -20,7 +20,7 @@ from itertools import chain
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, MissingDependencyError, near_names
-from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench_retrievers.text.terms import (
     EMOJI,
     Terms,

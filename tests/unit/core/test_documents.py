@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from retrieval_bench import load_dataset
-from retrieval_bench.core.document import (
+from retrieval_bench.core.as_json.document import (
     LEFT_OUT,
     MISSING,
     SPREAD,
@@ -23,8 +23,8 @@ from retrieval_bench.core.document import (
     Spelt,
     plain,
 )
+from retrieval_bench.core.as_json.schemas import fields_of, schema
 from retrieval_bench.core.notices import Code, Notice, to_document
-from retrieval_bench.core.schemas import fields_of, schema
 
 
 class Colour(Enum):

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.core.errors import ConfigError, ContractError
-from retrieval_bench.core.foreign import (
+from retrieval_bench.core.calls.foreign import (
     WorkingFolder,
     folder_kept,
     foreign_code,
@@ -18,6 +17,7 @@ from retrieval_bench.core.foreign import (
     innermost,
     message_of,
 )
+from retrieval_bench.core.errors import ConfigError, ContractError
 from tests.builders.processes import python
 
 
@@ -79,7 +79,7 @@ def test_where_it_was_raised() -> None:
 def test_a_fork_that_returns_ends_and_the_parent_goes_on() -> None:
     code = (
         "import os\n"
-        "from retrieval_bench.core.foreign import foreign_code\n"
+        "from retrieval_bench.core.calls.foreign import foreign_code\n"
         "with foreign_code(lambda problem: RuntimeError()):\n"
         "    if os.fork():\n"
         "        os.wait()\n"

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.core import installation
 from retrieval_bench.core.errors import MissingDependencyError
-from retrieval_bench.core.installation import how_to_add, require
+from retrieval_bench.core.installed import installation
+from retrieval_bench.core.installed.installation import how_to_add, require
 
 ROOT = Path(__file__).parents[3]
 

@@ -13,11 +13,18 @@ import pytest
 from pydantic import ValidationError
 
 from retrieval_bench import bench
+from retrieval_bench.core.calls.usage import (
+    Price,
+    checked,
+    collected,
+    report_usage,
+    total,
+    usage_of,
+)
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Dataset, Document, Query, Ranking, Usage
-from retrieval_bench.core.usage import Price, checked, collected, report_usage, total, usage_of
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.run import Run

@@ -12,7 +12,7 @@ import pytest
 from retrieval_bench import bench
 from retrieval_bench.cli import main
 from retrieval_bench.core.errors import ConfigError, DataError, MissingDependencyError
-from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.formats import irds
 from retrieval_bench.measure.protocol import Protocol

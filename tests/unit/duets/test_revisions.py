@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.git import code_state
+from retrieval_bench.core.installed.git import code_state
 from retrieval_bench.core.progress import Step
 from retrieval_bench.duets.launch import SideProcess
 from retrieval_bench.duets.revisions import kept, trees

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.as_judged.units import UnitRetriever
-from retrieval_bench.core.failures import Retry
+from retrieval_bench.core.calls.failures import Retry
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from retrieval_bench import bench
+from retrieval_bench.core.calls.failures import TransientError
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.failures import TransientError
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset
@@ -81,7 +81,7 @@ def test_means_with_failures_as_zero_and_over_answered_queries() -> None:
 @pytest.mark.slow
 def test_a_config_says_what_is_made_again_and_how_often(tmp_path: Path) -> None:
     Path("busy.py").write_text(
-        "from retrieval_bench.core.failures import Kind, TransientError\n"
+        "from retrieval_bench.core.calls.failures import Kind, TransientError\n"
         "CALLS = []\n"
         "def search(text, k):\n"
         "    CALLS.append(text)\n"

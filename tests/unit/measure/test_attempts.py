@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.core.failures import (
+from retrieval_bench.core.calls.failures import (
     CallError,
     Kind,
     Retry,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrieval_bench.core.git import why_no_commit
+from retrieval_bench.core.installed.git import why_no_commit
 from retrieval_bench.measure.environment import environment, git_revision, packages, peak_rss_bytes
 from retrieval_bench.measure.threads import numpy_blas, search_threads
 from tests.builders import some

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from retrieval_bench import bench
+from retrieval_bench.core.calls.failures import Retry
+from retrieval_bench.core.calls.usage import Price, report_usage
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.failures import Retry
 from retrieval_bench.core.types import Query, Ranking, Usage
-from retrieval_bench.core.usage import Price, report_usage
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.calls import Measurement, System
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol

@@ -10,7 +10,7 @@ import pytest
 
 from retrieval_bench.core.config import config_hash
 from retrieval_bench.core.errors import RecordError
-from retrieval_bench.core.installation import packaged_configs
+from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.regression.history import Subject, subjects

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.installation import packaged_configs
+from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.regression.policy import Rise, Undecided, find_policy, load_policy
 from tests.builders.files import save

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import MissingDependencyError
-from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.reports.pictures import (
     NARROW,
     WIDTH,

@@ -20,7 +20,7 @@ from retrieval_bench.core.errors import (
     ModelError,
 )
 from retrieval_bench.core.filters import parse_filter
-from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever, Rung
 from retrieval_bench.core.types import Document, Query, Ranking

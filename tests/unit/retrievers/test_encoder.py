@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench.core import installation
 from retrieval_bench.core.errors import (
     ConfigError,
     HarnessError,
     MissingDependencyError,
     ModelError,
 )
+from retrieval_bench.core.installed import installation
 from retrieval_bench_retrievers.encoders import model_files
 from retrieval_bench_retrievers.encoders.encoder import Encoder, readable
 from retrieval_bench_retrievers.encoders.model_files import (

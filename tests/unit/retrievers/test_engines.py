@@ -22,8 +22,8 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core import plugins
+from retrieval_bench.core.calls.failures import TransientError
 from retrieval_bench.core.errors import ConfigError, ContractError
-from retrieval_bench.core.failures import TransientError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query

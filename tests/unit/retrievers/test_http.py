@@ -15,15 +15,15 @@ import httpx2 as httpx
 import pytest
 
 from retrieval_bench import bench
-from retrieval_bench.core import installation
+from retrieval_bench.core.calls.failures import CallError, TransientError
+from retrieval_bench.core.calls.usage import collected
 from retrieval_bench.core.config import inline_config
 from retrieval_bench.core.errors import ConfigError, ContractError, MissingDependencyError
-from retrieval_bench.core.failures import CallError, TransientError
 from retrieval_bench.core.filters import parse_filter
+from retrieval_bench.core.installed import installation
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Document, Query, Usage
-from retrieval_bench.core.usage import collected
 from retrieval_bench.measure.deadline import QueryTimeoutError, deadline
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench_retrievers.http.http import HTTP

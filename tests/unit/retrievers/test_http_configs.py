@@ -15,7 +15,7 @@ import pytest
 
 from retrieval_bench.core.config import RetrieverConfig, load_retriever_config
 from retrieval_bench.core.filters import parse_filter
-from retrieval_bench.core.installation import packaged_configs
+from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query

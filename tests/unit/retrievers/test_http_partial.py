@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from retrieval_bench import bench
+from retrieval_bench.core.calls.failures import Kind, TransientError
 from retrieval_bench.core.config import inline_config
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.failures import Kind, TransientError
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.types import Query

@@ -15,7 +15,7 @@ import retrieval_bench.measure.threads
 import retrieval_bench_retrievers.hybrid.hybrid
 from retrieval_bench.core.config import load_retriever_config, read_yaml
 from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
-from retrieval_bench.core.installation import packaged_configs
+from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
 from retrieval_bench.core.types import Document, Query, Ranking

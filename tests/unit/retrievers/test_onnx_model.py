@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ConfigError, MissingDependencyError
-from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench_retrievers.dense.dense import Dense
@@ -181,7 +181,7 @@ def test_without_onnxruntime_the_light_extra_is_named(monkeypatch: pytest.Monkey
     def find(name: str) -> ModuleSpec | None:
         return None if name == "onnxruntime" else ModuleSpec(name, None)
 
-    monkeypatch.setattr("retrieval_bench.core.installation.find_spec", find)
+    monkeypatch.setattr("retrieval_bench.core.installed.installation.find_spec", find)
     with pytest.raises(MissingDependencyError, match="onnxruntime is not installed") as caught:
         Encoder(INT8_MODEL)
     assert caught.value.fix == how_to_add("dense-light")

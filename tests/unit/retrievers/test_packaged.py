@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.core import installation
 from retrieval_bench.core.errors import ConfigError, MissingDependencyError, ModelError
+from retrieval_bench.core.installed import installation
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench_retrievers.dense.dense import Dense
 from retrieval_bench_retrievers.encoders import e5_model, packaged

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core import secrets
+from retrieval_bench.core.calls.failures import CallError, TransientError
 from retrieval_bench.core.config import load_retriever_config
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
-from retrieval_bench.core.failures import CallError, TransientError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.types import Document, Query

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from retrieval_bench.core.calls.failures import CallError, TransientError
 from retrieval_bench.core.config import load_retriever_config
 from retrieval_bench.core.errors import ConfigError, ContractError
-from retrieval_bench.core.failures import CallError, TransientError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval_bench.core.errors import ConfigError, MissingDependencyError
-from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench_retrievers.text import terms
 from retrieval_bench_retrievers.text.terms import stop_words
 from retrieval_bench_retrievers.text.tokenizers import SNOWBALL, make_tokenizer

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.explain.part_costs import Cost, cost_of
 from retrieval_bench.comparison.pairs.brackets import Brackets
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, brackets, corrected
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.remembered import numbered
 from retrieval_bench.core.types import Dataset

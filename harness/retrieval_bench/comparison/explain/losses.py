@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.retriever import Rung
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import PartFacts

@@ -18,7 +18,7 @@ from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.groupings import Grouping, check_names, dimensions, grouped
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.pairs.comparability import not_comparable
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric

@@ -12,7 +12,7 @@ from retrieval_bench.comparison.pairs.anytime import anytime_deltas, until_of
 from retrieval_bench.comparison.pairs.holm import Pair
 from retrieval_bench.comparison.pairs.verdicts import ANYTIME, Delta, Rules
 from retrieval_bench.comparison.recommendation import recommended
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run

@@ -27,7 +27,7 @@ from retrieval_bench.comparison.pairs.call_pairs import (
     whole_clusters,
 )
 from retrieval_bench.comparison.pairs.holm import Pair
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run

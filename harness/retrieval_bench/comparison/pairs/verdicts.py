@@ -23,7 +23,7 @@ from retrieval_bench.comparison.pairs.both_answered import Answered, answered_qu
 from retrieval_bench.comparison.pairs.brackets import Bracket, Brackets, hull
 from retrieval_bench.comparison.pairs.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, Corrected, Pair, stepped, with_rows
-from retrieval_bench.core.document import Documented, Spelt
+from retrieval_bench.core.as_json.document import Documented, Spelt
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric

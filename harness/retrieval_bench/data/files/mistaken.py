@@ -9,7 +9,7 @@ import codecs
 from pathlib import Path
 from typing import NamedTuple
 
-from retrieval_bench.core.git import LFS_POINTER
+from retrieval_bench.core.installed.git import LFS_POINTER
 from retrieval_bench.data.files import packed
 
 LOOKED_AT = 512

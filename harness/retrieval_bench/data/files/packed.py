@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from retrieval_bench.core.errors import MissingDependencyError
-from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.core.installed.installation import how_to_add
 
 UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 """What reading may raise: the file cannot be had, or its packed data are damaged."""

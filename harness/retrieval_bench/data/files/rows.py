@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import MissingDependencyError
-from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files.lines import first_line, json_file, json_lines, kind_of, table
 from retrieval_bench.data.files.mistaken import mistaken_file, other_separator

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.modules import looked_up
+from retrieval_bench.core.installed.modules import looked_up
 from retrieval_bench.data.files.lines import kind_of
 from retrieval_bench.data.files.packed import unpacked_name
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from retrieval_bench.core.cache import cache_folder
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.installed.cache import cache_folder
 from retrieval_bench.data.saved.indexes import CONTENT, FOLDER
 
 _WHAT = {FOLDER: "indexes", "embeddings": "vectors", "blocks": "blocks"}

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.cache import cache_folder
+from retrieval_bench.core.calls.foreign import message_of
 from retrieval_bench.core.errors import ConfigError, HarnessError
-from retrieval_bench.core.foreign import message_of
+from retrieval_bench.core.installed.cache import cache_folder
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Documents
 from retrieval_bench.data.fingerprint import corpus_fingerprint

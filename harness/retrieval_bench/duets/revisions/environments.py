@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.git import git_variables
+from retrieval_bench.core.installed.git import git_variables
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.duets.revisions.dependencies import (
     Needs,

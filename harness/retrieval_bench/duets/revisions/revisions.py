@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.cache import cache_folder
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.git import changed, code_state
+from retrieval_bench.core.installed.cache import cache_folder
+from retrieval_bench.core.installed.git import changed, code_state
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.duets.revisions.dependencies import package_roots, projects_around
 from retrieval_bench.duets.revisions.environments import (
@@ -53,7 +53,7 @@ def place_of(
         revision: what git understands as a commit (branch, tag, hash, ``main~2``), or
             :data:`WORKTREE`.
         folder: where the user stands; the current folder by default.
-        cache: folder for what is kept, :func:`retrieval_bench.core.cache.cache_folder` by default.
+        cache: folder for what is kept, :func:`.cache_folder` by default.
         setup: how environments are made.
 
     Raises:

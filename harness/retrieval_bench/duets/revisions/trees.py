@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, close_names, counted, near_names
-from retrieval_bench.core.git import LFS_POINTER, run_git
+from retrieval_bench.core.installed.git import LFS_POINTER, run_git
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.duets.revisions.kept import Kept
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.notices import Code, coded, is_note
 from retrieval_bench.core.progress import Reporter

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, coded, with_text
 from retrieval_bench.core.selves import KEEP

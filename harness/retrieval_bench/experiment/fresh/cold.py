@@ -15,9 +15,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, cast
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.calls.foreign import how_ended
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
-from retrieval_bench.core.foreign import how_ended
 from retrieval_bench.core.retriever import require_k
 from retrieval_bench.experiment.fresh.cold_document import ColdDataset, ColdDocument, Spread
 from retrieval_bench.measure import child

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.calls.usage import FIELDS
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, Notice, with_text
-from retrieval_bench.core.usage import FIELDS
 from retrieval_bench.experiment.failing import joined_attempts
 from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.measure.protocol import Protocol

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core import secrets
+from retrieval_bench.core.calls.foreign import TerminatedError, how_ended
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
-from retrieval_bench.core.foreign import TerminatedError, how_ended
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step, Task
 from retrieval_bench.experiment.fresh.launch_merge import Launch, Resummarize, hash_seed, merge
 from retrieval_bench.measure import child

@@ -276,8 +276,8 @@ def _peak() -> int | None:
 
 def _described(problem: BaseException, step: str) -> dict[str, Any]:
     """Return what the parent makes an error of, or after the measurement a warning."""
+    from retrieval_bench.core.calls.foreign import innermost, message_of
     from retrieval_bench.core.errors import ContractError, HarnessError
-    from retrieval_bench.core.foreign import innermost, message_of
     from retrieval_bench.measure.child import described
 
     failed = f"{step} failed with {message_of(problem)}"

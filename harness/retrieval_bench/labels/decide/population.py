@@ -24,7 +24,7 @@ from retrieval_bench.comparison.modes.fixed import resamples_for
 from retrieval_bench.comparison.pairs.anytime import deltas_in_order, scale_to_bet_on
 from retrieval_bench.comparison.pairs.comparability import NOTHING_RELEVANT
 from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.decide.completeness import Completeness, completeness
 from retrieval_bench.labels.decide.deciding import Decision, decide

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.export import Exported, export_dataset

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.errors import ConfigError, PluginError
-from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.types import KNOWN_ITEM, Dataset, Document, Query
 from retrieval_bench.data.export import Exported, export_dataset
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown

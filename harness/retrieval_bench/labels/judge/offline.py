@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.data.faults import FileFaults, reporting, shown
 from retrieval_bench.data.files.lines import head, json_file

@@ -26,7 +26,7 @@ from socketserver import TCPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError
 from retrieval_bench.data.files.lines import parse_json
 from retrieval_bench.labels.judge.judging import (

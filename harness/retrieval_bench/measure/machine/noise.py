@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.as_json.document import document
 from retrieval_bench.measure.machine.kernel import (
     ControlGroup,
     as_int,

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.config import flat, load_retriever_config
-from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, RecordError
-from retrieval_bench.core.installation import config_folders
+from retrieval_bench.core.installed.installation import config_folders
 from retrieval_bench.data import found_at
 from retrieval_bench.duets.result import DOCUMENT, read_duet
 from retrieval_bench.duets.result import ROOT as DUETS

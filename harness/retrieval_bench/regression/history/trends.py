@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypedDict
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.duets.decision import GATES
 from retrieval_bench.regression.history.facts import Figure, SavedDuet, SavedRun
 

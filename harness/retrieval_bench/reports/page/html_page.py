@@ -19,7 +19,7 @@ from typing import Any
 from retrieval_bench.comparison.analysis import Analysis
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.version import VERSION
+from retrieval_bench.core.installed.version import VERSION
 from retrieval_bench.load.load import LoadResult
 from retrieval_bench.reports.page.answer import answers_html, headline
 from retrieval_bench.reports.page.provenance import Source, rules_table, runs_table

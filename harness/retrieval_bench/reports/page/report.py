@@ -10,7 +10,7 @@ from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import Recommendation
 from retrieval_bench.comparison.modes.unjudged import Unjudged
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.needs_judgements import unjudged
 from retrieval_bench.load.saved import find_load, read_load

@@ -20,7 +20,7 @@ import numpy as np
 
 from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import RecordError, counted
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.load.saved import read_load

@@ -15,7 +15,7 @@ import re
 from xml.sax.saxutils import escape
 
 from retrieval_bench.core.errors import MissingDependencyError
-from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.reports.pictures.vega import DARK, VERSION, Spec
 
 FONTS = (

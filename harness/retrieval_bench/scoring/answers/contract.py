@@ -21,19 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core import plugins, secrets
+from retrieval_bench.core.calls.foreign import (
+    end_if_forked,
+    folder_kept,
+    foreign_code,
+    innermost,
+    message_of,
+)
 from retrieval_bench.core.errors import (
     ConfigError,
     ContractError,
     HarnessError,
     PluginError,
     near_names,
-)
-from retrieval_bench.core.foreign import (
-    end_if_forked,
-    folder_kept,
-    foreign_code,
-    innermost,
-    message_of,
 )
 from retrieval_bench.core.types import EMPTY, Document, Query
 from retrieval_bench.data.faults import shown

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, TypedDict, cast, get_args
 
 import numpy as np
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data.faults import FileFaults, Place, reporting, shown

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, counted, near_names
 from retrieval_bench.metrics import METRICS_VERSION
 from retrieval_bench.scoring.answers import reader_spans, reader_text

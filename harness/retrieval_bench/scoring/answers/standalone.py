@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from retrieval_bench.core import plugins, secrets
+from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, message_of
 from retrieval_bench.core.errors import (
     ConfigError,
     ContractError,
@@ -19,7 +20,6 @@ from retrieval_bench.core.errors import (
     counted,
     near_names,
 )
-from retrieval_bench.core.foreign import folder_kept, foreign_code, message_of
 from retrieval_bench.core.types import Query
 
 LAST = "last"

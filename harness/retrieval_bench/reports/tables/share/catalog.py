@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 from retrieval_bench.core import plugins
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.config import load_retriever_config, retriever_names
-from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.data import dataset_names
 from retrieval_bench.metrics.conventions import CONVENTIONS

@@ -9,7 +9,7 @@ from typing import NotRequired, TypedDict
 
 from retrieval_bench.comparison.explain.diff import Explanation, Placed, QueryDetail
 from retrieval_bench.comparison.explain.winners import Ceiling, Partition, QueryGroup
-from retrieval_bench.core.document import Documented
+from retrieval_bench.core.as_json.document import Documented
 
 
 class DiffDataset(TypedDict):

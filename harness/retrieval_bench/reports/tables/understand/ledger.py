@@ -11,7 +11,7 @@ from retrieval_bench.comparison.explain.ledger import Ledger, Row, Worth
 from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import LEAST_SHOWN_MS, about, short_ms, signed, three_digits
-from retrieval_bench.core.installation import packaged_configs
+from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.data.needs_judgements import CHOSEN
 from retrieval_bench.reports.render.cells import (
     PERCENT,

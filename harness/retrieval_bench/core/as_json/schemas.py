@@ -19,8 +19,15 @@ from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NotRequired, Union
 
-from retrieval_bench.core.docstrings import attributes_of, documented
-from retrieval_bench.core.document import LEFT_OUT, MISSING, SPREAD, AsText, Spelt, keys_of_class
+from retrieval_bench.core.as_json.docstrings import attributes_of, documented
+from retrieval_bench.core.as_json.document import (
+    LEFT_OUT,
+    MISSING,
+    SPREAD,
+    AsText,
+    Spelt,
+    keys_of_class,
+)
 from retrieval_bench.core.notices import Code, Notice
 
 _PLAIN = {

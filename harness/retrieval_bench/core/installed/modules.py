@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.core.calls.foreign import foreign_code, message_of
 from retrieval_bench.core.errors import ConfigError, PluginError
-from retrieval_bench.core.foreign import foreign_code, message_of
 
 
 def find_file(name: str, base: Path | None) -> tuple[Path | None, list[Path]]:

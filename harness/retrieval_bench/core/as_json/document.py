@@ -1,7 +1,8 @@
 """The way from records to what JSON has.
 
 A record says once what JSON documents have of it, in ``KEYS``: the document, its JSON Schema
-(:mod:`retrieval_bench.core.schemas`) and the guide are made from that and from its annotations.
+(:mod:`retrieval_bench.core.as_json.schemas`) and the guide are made from that and from its
+annotations.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _EXTRA = re.compile(r"""extra\s*==\s*["']([\w.-]+)["']""")
 
 def packaged_configs() -> Path:
     """The folder ``configs`` that came with this project, in a clone as in an installed package."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     installed = package / "_configs"
     return installed if installed.is_dir() else package.parents[1] / "configs"
 

@@ -1,0 +1,1 @@
+"""Records as JSON documents, and the schemas of these."""

@@ -1,0 +1,1 @@
+"""Calls into code that is not ours: how they fail, when they are repeated, what they use up."""
