@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import math
-import os
 import platform
 import shutil
 import time
@@ -21,13 +20,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.installed.cache import write_whole
 from retrieval_bench.core.retriever import DocumentEncoder
 from retrieval_bench.core.types import Document, Documents
 from retrieval_bench.measure.cluster import difference
@@ -187,18 +186,6 @@ class BlockFolder:
                     shutil.rmtree(path)
                 else:
                     path.unlink()
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that nobody sees a part of it, or leave nothing of it."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.{token_hex(4)}")
-    try:
-        aside.write_bytes(content)
-        aside.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            aside.unlink()
-        raise
 
 
 def facts_of(encoder: DocumentEncoder) -> Mapping[str, Any] | None:

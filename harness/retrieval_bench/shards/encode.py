@@ -19,7 +19,7 @@ import numpy as np
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.calls.foreign import foreign_code
 from retrieval_bench.core.errors import ConfigError, ContractError, Interrupted, counted
-from retrieval_bench.core.installed.cache import cache_folder
+from retrieval_bench.core.installed.cache import cache_folder, write_whole
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.retriever import DocumentEncoder, require_k
 from retrieval_bench.core.types import Documents
@@ -41,7 +41,6 @@ from retrieval_bench.shards.blocks import (
     Vectors,
     digest_of,
     facts_of,
-    write_whole,
 )
 from retrieval_bench.shards.exact import Search
 

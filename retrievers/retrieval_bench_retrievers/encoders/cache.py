@@ -19,13 +19,12 @@ import struct
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.installed.cache import cache_folder
+from retrieval_bench.core.installed.cache import cache_folder, write_whole
 
 FILE_SIZE = 1024
 """Vectors in one file: what a process that is killed while it encodes has to do again."""
@@ -112,7 +111,7 @@ class EmbeddingCache:
         name = _FIRST * first + hashlib.sha256(of_keys + of_vectors).hexdigest()[:32]
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            _write_whole(self.folder / f"{name}{_SUFFIX}", head + key_block + vector_block)
+            write_whole(self.folder / f"{name}{_SUFFIX}", head + key_block + vector_block)
         except OSError as problem:
             self._writable = False
             self._note("cannot be written, so the next run encodes again", problem)
@@ -187,15 +186,3 @@ def _turn(path: Path) -> tuple[int, str]:
 
 def _checksum(n: int, dimension: int, key_block: bytes) -> bytes:
     return hashlib.sha256(_MAGIC + struct.pack("<II", n, dimension) + key_block).digest()
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write ``path`` so that nobody sees a part of it, and leave nothing behind on failure."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.{token_hex(4)}")
-    try:
-        aside.write_bytes(content)
-        aside.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            aside.unlink()
-        raise

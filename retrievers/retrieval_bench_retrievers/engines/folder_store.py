@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.installed.cache import write_whole
 from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.engines.engine_store import EngineStore, Progress
 from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
@@ -67,9 +68,7 @@ class FolderStore(EngineStore):
         return dict(json.loads(self._note.read_bytes())) if self._note.is_file() else {}
 
     def remember(self, loaded: Mapping[str, Any]) -> None:
-        aside = self._note.with_suffix(f".{os.getpid()}")
-        aside.write_text(json.dumps(loaded), encoding="utf-8")
-        aside.replace(self._note)
+        write_whole(self._note, json.dumps(loaded).encode())
 
     def fill(self, documents: Iterable[Document], progress: Progress | None) -> Filled:
         """One process at a time: a second one would add the same documents again."""

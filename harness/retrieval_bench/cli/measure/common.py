@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import (
@@ -51,13 +52,21 @@ def measured(
 def _complete(finished: Sequence[Finished], options: argparse.Namespace) -> None:
     """What people read of saved runs: all tables as text, and pictures. Whatever prevents them, the
     figures are there."""
-    from retrieval_bench.core.errors import HarnessError, MissingDependencyError
     from retrieval_bench.reports.finish import keep_pictures, keep_text
 
-    try:
+    with pictures_as_they_can_be(options):
         keep_text(finished)
         if options.pictures:
             keep_pictures(finished)
+
+
+@contextmanager
+def pictures_as_they_can_be(options: argparse.Namespace) -> Iterator[None]:
+    """Say why a picture could not be drawn: the figures that it would show are saved."""
+    from retrieval_bench.core.errors import HarnessError, MissingDependencyError
+
+    try:
+        yield
     except MissingDependencyError as problem:
         if options.verbose:
             say(f"retrieval-bench: no pictures: {problem.given}; to get them: {problem.fix}")

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, say, show, working
+from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, show, working
+from retrieval_bench.cli.measure.common import pictures_as_they_can_be
 from retrieval_bench.cli.options import (
     add_dataset,
     add_format,
@@ -140,7 +141,7 @@ def add_load(commands: Any, name: str, **texts: str) -> None:
 
 
 def _load(options: argparse.Namespace) -> int:
-    from retrieval_bench.core.errors import ConfigError, HarnessError, MissingDependencyError
+    from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.load.capacity import Limit
     from retrieval_bench.load.levels import State
     from retrieval_bench.load.load import Plan, load
@@ -193,13 +194,8 @@ def _load(options: argparse.Namespace) -> int:
         lambda: load_tables(result, full=True),
         lambda: load_tables(result),
     )
-    try:
+    with pictures_as_they_can_be(options):
         keep_curve(result)
-    except MissingDependencyError as problem:
-        if options.verbose:
-            say(f"retrieval-bench: no picture: {problem.given}; to get it: {problem.fix}")
-    except HarnessError as problem:
-        say(f"retrieval-bench: no picture: {problem.render()}")
     if result.status == "partial":
         return INTERRUPTED
     measured = [one for one in result.levels if one.result.state is not State.NOT_MEASURED]

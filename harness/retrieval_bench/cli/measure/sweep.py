@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, say, show, working
+from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, show, working
+from retrieval_bench.cli.measure.common import pictures_as_they_can_be
 from retrieval_bench.cli.options import protocol_of
 
 
@@ -55,18 +55,15 @@ def refuse_without_sweep(options: argparse.Namespace) -> None:
 def run_sweep(options: argparse.Namespace) -> int:
     """Measure one retriever at each value."""
     from retrieval_bench.approximate.sweep import RECALL, parse_sweep, sweep
-    from retrieval_bench.core.errors import ConfigError, HarnessError, MissingDependencyError
+    from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.reports.pictures.sweep import keep_sweep
     from retrieval_bench.reports.tables.measure.sweep import sweep_tables
 
-    usual: dict[str, Any] = {
-        "cold": None,
-        "probe": None,
-        "protocol": "own",
-        "dry_run": False,
-        "no_leaks": False,
+    usual = {
+        **dict.fromkeys(("cold", "probe", "launches"), None),
+        **dict.fromkeys(("dry_run", "no_leaks"), False),
+        **{"metrics": [], "percentiles": [], "protocol": "own"},
     }
-    usual |= {"metrics": [], "launches": None, "percentiles": []}
     given = [name for name, value in usual.items() if getattr(options, name) != value]
     if given:
         raise ConfigError(
@@ -93,14 +90,9 @@ def run_sweep(options: argparse.Namespace) -> int:
             reporter=bars,
         )
     show(options, found, lambda: sweep_tables(found, full=True), lambda: sweep_tables(found))
-    try:
-        if options.pictures:
+    if options.pictures:
+        with pictures_as_they_can_be(options):
             keep_sweep(found)
-    except MissingDependencyError as problem:
-        if options.verbose:
-            say(f"retrieval-bench: no picture: {problem.given}; to get it: {problem.fix}")
-    except HarnessError as problem:
-        say(f"retrieval-bench: no picture: {problem.render()}")
     if found.status == "partial":
         return INTERRUPTED
     return OK if found.levels[0].queries else NOT_MEASURED

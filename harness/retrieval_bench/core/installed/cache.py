@@ -1,9 +1,11 @@
-"""The folder for what is made once and can always be made again."""
+"""The folder for what is made once and can always be made again, and files that are there whole."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 
 def cache_folder() -> Path | None:
@@ -18,3 +20,15 @@ def cache_folder() -> Path | None:
     except RuntimeError:
         return None
     return folder / "retrieval-bench"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that nobody sees a part of it, and leave nothing behind on failure."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.{token_hex(4)}")
+    try:
+        aside.write_bytes(content)
+        aside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink()
+        raise

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.installed.cache import write_whole
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 
 _ABOUT = "about.json"
@@ -95,9 +96,7 @@ class Kept:
             folder.mkdir()
             try:
                 about = make(folder)
-                aside = folder / f".{_ABOUT}"
-                aside.write_text(json.dumps(about, sort_keys=True), encoding="utf-8")
-                aside.replace(folder / _ABOUT)
+                write_whole(folder / _ABOUT, json.dumps(about, sort_keys=True).encode())
             except BaseException:
                 self._removed(folder)
                 raise
