@@ -3,18 +3,18 @@ search of its own vectors. All values are measured together, call by call in tur
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 from retrieval_bench.approximate.level import measured_level
 from retrieval_bench.approximate.selectivity import Layer, layers
 from retrieval_bench.approximate.swept import Sweep, SweptLevel
 from retrieval_bench.approximate.ways import EXACT, Ways, ways_of
+from retrieval_bench.comparison.explain.losses import unused_indexes
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import parse_value
 from retrieval_bench.core.errors import ConfigError, counted
@@ -30,10 +30,9 @@ from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.records import (
     SWEEP,
-    cannot_write,
     check_destination,
-    new_folder,
-    slug,
+    new_record,
+    record_id,
     to_json,
 )
 
@@ -161,7 +160,10 @@ def _levels(
         first = replace(base, retriever=systems[0].retriever)
         facts = ask(first, "describe", told, {})
         health = ask(first, "health", told, (), experiment.queries)
-    return levels, [*_exhaustive(facts), *health, *told]
+    flat = [
+        f"The index is {used}: every value searches exhaustively." for used in unused_indexes(facts)
+    ]
+    return levels, [*flat, *health, *told]
 
 
 def _check(recall: float, protocol: Protocol) -> None:
@@ -200,18 +202,6 @@ def _check_filtering(experiment: Experiment) -> None:
         )
 
 
-def _exhaustive(facts: Mapping[str, Any]) -> list[str]:
-    """Where no index answers, since there are too few vectors or it was asked so."""
-    index = facts.get("index")
-    used = str(index.get("used", "")) if isinstance(index, Mapping) else ""
-    why = {
-        f"The index is {used}": used.startswith("flat"),
-        "The engine has built no graph": facts.get("indexed_vectors") == 0,
-        "The engine's planner reads the whole table": facts.get("planner") == "whole table",
-    }
-    return [f"{what}: every value searches exhaustively." for what, so in why.items() if so][:1]
-
-
 def _failed(levels: Sequence[SweptLevel]) -> list[str]:
     failed = max(one.failed for level in levels for one in level.values)
     what = (
@@ -244,14 +234,10 @@ def _alike(parameter: str, levels: Sequence[SweptLevel]) -> list[str]:
 
 
 def _saved(result: Sweep, out: Path | None) -> Sweep:
-    created = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    record = "-".join((created, slug(result.retriever), slug(result.dataset), token_hex(4)))
+    record = record_id(datetime.now(UTC), result.retriever, result.dataset)
     folder = (ROOT / record if out is None else out).absolute()
     head = {"schema_version": result.schema_version, "sweep_id": record}
     text = to_json(secrets.redact({**head, **result.as_dict()}))
-    try:
-        with new_folder(folder, record) as new:
-            (new / SWEEP).write_text(text + "\n", encoding="utf-8")
-    except OSError as problem:
-        raise cannot_write(folder, problem, "sweep") from None
+    with new_record(folder, record, "sweep") as new:
+        (new / SWEEP).write_text(text + "\n", encoding="utf-8")
     return replace(result, folder=folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -306,3 +306,10 @@ def setup_of(options: argparse.Namespace) -> Setup:
     from retrieval_bench.duets.revisions.environments import Setup
 
     return Setup(None if options.extras is None else tuple(options.extras), options.setup)
+
+
+def given_options(options: argparse.Namespace, usual: Mapping[str, Any]) -> str:
+    """Name the options whose value is not the ``usual`` one: "--cold, --no-text"."""
+    names = [name for name, value in usual.items() if getattr(options, name) != value]
+    written = [f"--{name.replace('_', '-')}" for name in names]
+    return ", ".join(written).replace("--texts", "--no-text")

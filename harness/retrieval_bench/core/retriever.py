@@ -254,10 +254,10 @@ class DocumentEncoder(Protocol):
 
     def keep(self, texts: Sequence[str], vectors: Any) -> None:
         """Put the vectors of distinct texts where :meth:`Retriever.index` finds them, before others
-        that are there.
+        that are there. Without a text it only says whether there is such a place.
 
         Raises:
-            ConfigError: there is no such place, or it cannot be written.
+            ConfigError: there is none, or it cannot be written.
         """
 
 

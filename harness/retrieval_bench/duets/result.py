@@ -20,12 +20,11 @@ from retrieval_bench.runs.arrays import TIMINGS
 from retrieval_bench.runs.checksums import check_sums
 from retrieval_bench.runs.records import (
     DUET,
-    cannot_write,
     check_destination,
     check_version,
-    new_folder,
+    new_record,
     read_json,
-    slug,
+    record_id,
     to_json,
 )
 
@@ -251,18 +250,14 @@ def write_duet(result: DuetResult, out: Path | None = None) -> Path:
     created = datetime.now(UTC)
     arrays = _arrays(result)
     digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays.values())).hexdigest()[:8]
-    parts = (created.strftime("%Y%m%dT%H%M%SZ"), slug(str(result.b.get("retriever"))), digest)
-    duet_id = "-".join(parts)
+    duet_id = record_id(created, str(result.b.get("retriever")), digest=digest)
     check_place(out)
     folder = (out if out is not None else ROOT / duet_id).absolute()
     document = {"duet_id": duet_id, "created": created.isoformat(timespec="seconds")}
     document |= secrets.redact(json.loads(to_json(result.as_dict())))
-    try:
-        with new_folder(folder, duet_id) as new:
-            np.savez_compressed(new / TIMINGS, **arrays)
-            (new / DOCUMENT).write_text(to_json(document) + "\n", encoding="utf-8")
-    except OSError as problem:
-        raise cannot_write(folder, problem, "duet") from None
+    with new_record(folder, duet_id, "duet") as new:
+        np.savez_compressed(new / TIMINGS, **arrays)
+        (new / DOCUMENT).write_text(to_json(document) + "\n", encoding="utf-8")
     return folder
 
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,10 +34,9 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.find import LOADS
 from retrieval_bench.runs.records import (
     LOAD,
-    cannot_write,
     check_destination,
-    new_folder,
-    slug,
+    new_record,
+    record_id,
     to_json,
 )
 
@@ -293,11 +291,13 @@ def load(
     ).message(0)
     experiment = checked(spec)
     require(experiment)
-    created = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     called = (experiment.candidates[0].name, experiment.dataset.name)
-    record = "-".join((created, *map(slug, called), token_hex(4)))
+    record = record_id(datetime.now(UTC), *called)
     folder = (out if out is not None else ROOT / record).absolute()
-    with _new_folder(folder, record) as new, generator_of(spec, new, on) as (generator, usual):
+    with (
+        new_record(folder, record, "load") as new,
+        generator_of(spec, new, on) as (generator, usual),
+    ):
         plan = replace(plan, processes=plan.processes or usual)
         subject = Subject.ready(experiment, generator, plan, reporter)
         result = replace(_levels(subject, plan, new), language=language, on=on)
@@ -305,15 +305,6 @@ def load(
         text = to_json(secrets.redact({**head, **result.as_dict()}))
         (new / LOAD).write_text(text + "\n", encoding="utf-8")
     return replace(result, folder=folder)
-
-
-@contextmanager
-def _new_folder(folder: Path, record: str) -> Iterator[Path]:
-    try:
-        with new_folder(folder, record) as new:
-            yield new
-    except OSError as problem:
-        raise cannot_write(folder, problem, "load") from None
 
 
 @contextmanager

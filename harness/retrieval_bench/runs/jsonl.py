@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from retrieval_bench.core.errors import RecordError
@@ -37,7 +38,7 @@ def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
         RecordError: it cannot be written; nothing is left of it.
     """
     check_new_file(path)
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.{token_hex(4)}.part")
     try:
         with part.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
             for record in records:

@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -127,14 +128,8 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
     if out is None:
         _keep_out_of_git(root)
     created = datetime.now(UTC)
-    run_id = "-".join(
-        (
-            created.strftime("%Y%m%dT%H%M%SZ"),
-            slug(run.name),
-            slug(run.summary.dataset.name),
-            _content_hash(run),
-        )
-    )
+    names = (run.name, run.summary.dataset.name)
+    run_id = record_id(created, *names, digest=_content_hash(run))
     shown = (root / run_id if out is None else out).absolute()
     manifest = secrets.redact_manifest(
         {"run_id": run_id, "created": created.isoformat(timespec="seconds"), **run.manifest}
@@ -302,6 +297,26 @@ def new_folder(target: Path, record_id: str) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def record_id(created: datetime, *names: str, digest: str | None = None) -> str:
+    """Name a record by its second, its ``names``, and a hash of its content, or chance."""
+    second = created.strftime("%Y%m%dT%H%M%SZ")
+    return "-".join((second, *map(slug, names), digest or token_hex(4)))
+
+
+@contextmanager
+def new_record(target: Path, name: str, noun: str) -> Iterator[Path]:
+    """A folder as :func:`new_folder` gives it, for a record that is called ``noun``.
+
+    Raises:
+        RecordError: it cannot be written; nothing is left of it.
+    """
+    try:
+        with new_folder(target, name) as folder:
+            yield folder
+    except OSError as problem:
+        raise cannot_write(target, problem, noun) from None
 
 
 def _write_trec(path: Path, run: Run) -> str | None:

@@ -68,7 +68,7 @@ class Corpus:
     first: NDArray[np.int64]
 
     @classmethod
-    def of(cls, documents: Documents) -> Corpus:
+    def of(cls, documents: Iterable[Document]) -> Corpus:
         """Walks them once."""
         ids: list[str] = []
         keys = bytearray()

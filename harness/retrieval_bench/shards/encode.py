@@ -316,10 +316,10 @@ class Job:
             ) from None
 
     def check_kept(self) -> None:
-        """Find out before hours of work that there is no place for the vectors.
+        """Find out before hours of work that vectors are kept nowhere.
 
         Raises:
-            ConfigError: there is none.
+            ConfigError: the cache is off, or no home folder is known for it.
         """
         with foreign_code(self.opened.candidate.failed_to_index):
             self.opened.encoder.keep([], np.empty((0, self.place.dimension), np.float32))
@@ -333,9 +333,10 @@ class Job:
         return numbers
 
     def missing(self) -> Sequence[int]:
-        """Blocks that are not there, or damaged, now."""
-        digests = enumerate(self.corpus.digests)
-        return [at for at, digest in digests if self.place.look(at, digest) is not State.SOUND]
+        """Blocks that are still not there, or damaged; those that were sound are not read again."""
+        unsound = [at for at, state in enumerate(self.states) if state is not State.SOUND]
+        digests = self.corpus.digests
+        return [at for at in unsound if self.place.look(at, digests[at]) is not State.SOUND]
 
     def merge(self, missing: Sequence[int]) -> None:
         """Put all vectors where runs find them.

@@ -51,7 +51,7 @@ class Told(Probing):
     """It says of itself what an engine does that has built no graph, and stands in for another."""
 
     def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "indexed_vectors": 0}
+        return {**super().describe(), "index": {"used": "flat: no graph was built"}}
 
     def health(self, queries: Sequence[Query]) -> list[str]:
         return ["a stand-in of another: its times are not those of a server"]
@@ -60,7 +60,7 @@ class Told(Probing):
 def test_what_an_engine_says_of_itself_is_told() -> None:
     warnings = swept(Told(), [1, 64]).warnings
     assert "a stand-in of another: its times are not those of a server" in warnings
-    assert "The engine has built no graph: every value searches exhaustively." in warnings
+    assert "The index is flat: no graph was built: every value searches exhaustively." in warnings
 
 
 class TestRecall:
@@ -77,7 +77,6 @@ class TestRecall:
         recalls = [some(one.recall) for one in level.values]
         assert recalls == sorted(recalls)
         assert recalls[0] < 0.9 < recalls[-1] == 1
-        assert all(some(one.ci95)[0] <= some(one.recall) for one in level.values)
 
     def test_ways_that_share_an_index_build_it_once(self) -> None:
         made = Probing()
@@ -330,8 +329,7 @@ class TestDense:
         found = swept(self.config(index), values, parameter, data=data(1500, 60))
         few, many = found.levels[0].values
         assert some(few.recall) < some(many.recall)
-        assert not found.warnings or "flat" not in found.warnings[0]
-        assert some(many.search_ms) <= some(many.p50_ms)
+        assert not any("flat" in text for text in found.warnings)
 
     def test_its_exact_search_is_that_of_a_flat_index(self) -> None:
         from retrieval_bench_retrievers.dense.dense import Dense

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Document
 from retrieval_bench.shards.blocks import SIZE, BlockFolder, Corpus
 from retrieval_bench.shards.exact import Candidates, Search, exact_products
 
@@ -96,27 +96,16 @@ def test_fewer_documents_than_k_are_all_candidates() -> None:
     assert found == set(range(9))
 
 
-class Documents:
-    """Texts as a corpus."""
-
-    def __init__(self, texts: list[str]) -> None:
-        from retrieval_bench import Document
-
-        self.all = [Document(f"d{at}", text) for at, text in enumerate(texts)]
-
-    def __iter__(self) -> Any:
-        return iter(self.all)
-
-    def __len__(self) -> int:
-        return len(self.all)
+def documents(texts: list[str]) -> list[Document]:
+    return [Document(f"d{at}", text) for at, text in enumerate(texts)]
 
 
 def test_a_corpus_knows_its_blocks_and_the_first_of_equal_texts() -> None:
     texts = [f"text {at % (SIZE + 5)}" for at in range(SIZE + 20)]
-    corpus = Corpus.of(Documents(texts))
+    corpus = Corpus.of(documents(texts))
     assert len(corpus.digests) == 2
     assert corpus.first.tolist() == [texts.index(text) for text in texts]
-    again = Corpus.of(Documents([*texts, "more"]))
+    again = Corpus.of(documents([*texts, "more"]))
     assert again.digests[0] == corpus.digests[0]
     assert again.digests[1] != corpus.digests[1]
-    assert Corpus.of(Documents([])).ids == ()
+    assert Corpus.of(documents([])).ids == ()

@@ -18,7 +18,7 @@ from retrieval_bench.cli.console import (
 )
 from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
 from retrieval_bench.cli.measure.sweep import add_sweep, refuse_without_sweep, run_sweep
-from retrieval_bench.cli.options import add_measuring, add_retriever, protocol_of
+from retrieval_bench.cli.options import add_measuring, add_retriever, given_options, protocol_of
 
 if TYPE_CHECKING:
     from retrieval_bench.experiment.experiment import Experiment
@@ -158,14 +158,10 @@ def _check_together(options: argparse.Namespace) -> None:
         )
     )
     usual |= {"percentiles": [], "collector": "off", "profile": "default"}
-    given = [
-        f"--{name.replace('_', '-')}"
-        for name, value in usual.items()
-        if getattr(options, name) != value
-    ]
+    given = given_options(options, usual)
     if options.protocol == "tutorial" and given:
         raise ConfigError(
-            f"{', '.join(given)} with --protocol tutorial",
+            f"{given} with --protocol tutorial",
             accepted="neither: the notebook has one pass, its own figures, and saves nothing",
             fix="leave them out, or leave --protocol out",
         )

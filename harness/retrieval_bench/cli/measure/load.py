@@ -14,6 +14,7 @@ from retrieval_bench.cli.options import (
     add_language,
     add_retriever,
     add_several,
+    given_options,
 )
 
 
@@ -214,13 +215,10 @@ def compare_saved(options: argparse.Namespace) -> int:
 
     usual = options.only_when_measuring | {"margin": None, "baseline": None, "equivalence": "bound"}
     usual |= {"tests": [], "slices": None, "fuse": None, "until_decided": None, "dataset": None}
-    for name, value in usual.items():
-        if getattr(options, name) != value:
-            raise ConfigError(
-                f"--{name.replace('_', '-')} for saved loads",
-                accepted="compare LOAD LOAD",
-                fix="leave the option out",
-            )
+    if given := given_options(options, usual):
+        raise ConfigError(
+            f"{given} for saved loads", accepted="compare LOAD LOAD", fix="leave it out"
+        )
     result = compare_loads([*options.systems, *options.retrievers])
     show(options, result, lambda: load_pair_tables(result))
     return OK if any(pair.percentiles for pair in result.levels) else NOT_MEASURED

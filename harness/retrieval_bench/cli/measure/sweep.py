@@ -6,7 +6,7 @@ import argparse
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, show, working
 from retrieval_bench.cli.measure.common import pictures_as_they_can_be
-from retrieval_bench.cli.options import protocol_of
+from retrieval_bench.cli.options import given_options, protocol_of
 
 
 def add_sweep(bench: argparse.ArgumentParser) -> None:
@@ -59,15 +59,11 @@ def run_sweep(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.pictures.sweep import keep_sweep
     from retrieval_bench.reports.tables.measure.sweep import sweep_tables
 
-    usual = {
-        **dict.fromkeys(("cold", "probe", "launches"), None),
-        **dict.fromkeys(("dry_run", "no_leaks"), False),
-        **{"metrics": [], "percentiles": [], "protocol": "own"},
-    }
-    given = [name for name, value in usual.items() if getattr(options, name) != value]
+    usual = {"cold": None, "probe": None, "protocol": "own", "dry_run": False, "no_leaks": False}
+    given = given_options(options, {**usual, "metrics": [], "percentiles": []})
     if given:
         raise ConfigError(
-            f"{', '.join('--' + name.replace('_', '-') for name in given)} with --sweep",
+            f"{given} with --sweep",
             accepted="--sweep without them: it gives recall against exact search, and p50",
             fix="leave one of the two out",
         )

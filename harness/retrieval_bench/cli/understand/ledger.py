@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
-from retrieval_bench.cli.options import add_several
+from retrieval_bench.cli.options import add_several, given_options
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.explain.ledger import Ledger
@@ -45,7 +45,7 @@ def refuse_without_stage(options: argparse.Namespace) -> None:
     """
     from retrieval_bench.core.errors import ConfigError
 
-    given = _given(options, _MEASURING)
+    given = given_options(options, _MEASURING)
     if given:
         raise ConfigError(
             f"{given} without --by stage or --by loss",
@@ -65,7 +65,7 @@ def refuse_of_queries(options: argparse.Namespace) -> None:
     """
     from retrieval_bench.core.errors import ConfigError
 
-    given = _given(options, _OF_QUERIES)
+    given = given_options(options, _OF_QUERIES)
     if given:
         raise ConfigError(
             f"{given} with --by {options.by}",
@@ -79,21 +79,13 @@ def _refuse_what_does_nothing(options: argparse.Namespace, *, saved: bool) -> No
 
     refuse_of_queries(options)
     measuring = {name: usual for name, usual in _MEASURING.items() if name != "margin"}
-    given = _given(options, measuring) if saved else ""
+    given = given_options(options, measuring) if saved else ""
     if given:
         raise ConfigError(
             f"{given} with a saved run, which was measured as it was",
             accepted="--margin and --metric; the others with a retriever to measure",
             fix="leave them out, or name the retriever",
         )
-
-
-def _given(options: argparse.Namespace, usual: Mapping[str, Any]) -> str:
-    """Options that are not as usual, by their names."""
-    names = [name for name, value in usual.items() if getattr(options, name) != value]
-    return ", ".join(f"--{name.replace('_', '-')}" for name in names).replace(
-        "--texts", "--no-text"
-    )
 
 
 def by_stage(options: argparse.Namespace) -> int:

@@ -127,11 +127,8 @@ def losses(
         )
     whole = tuple(judge.judged([(0, last)], rules)) if last else ()
     told = [*runs[-1].summary.warnings]
-    told += [
-        f"The index is {one['index']['used']}."
-        for one in _with_legs(runs[-1].manifest["retriever"]["facts"])
-        if one.get("index", {}).get("used", "").startswith("flat")
-    ]
+    facts = runs[-1].manifest["retriever"]["facts"]
+    told += [f"The index is {used}." for used in unused_indexes(facts)]
     n = len(first.evaluation.query_ids)
     return Losses(
         retriever,
@@ -161,6 +158,16 @@ def _index_bytes(facts: Mapping[str, Any]) -> int | None:
     """As the retriever says, or the sum over its legs that do."""
     known = [one["index_bytes"] for one in _with_legs(facts) if "index_bytes" in one]
     return sum(known) if known else None
+
+
+def unused_indexes(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What answers, and why, where a retriever or a leg of it has an index that it does not use:
+    "flat: fewer than 1000 vectors need no graph"."""
+    for one in _with_legs(facts):
+        index = one.get("index")
+        used = str(index.get("used")) if isinstance(index, Mapping) else ""
+        if used.startswith("flat"):
+            yield used
 
 
 def _with_legs(facts: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
