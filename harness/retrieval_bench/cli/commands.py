@@ -237,7 +237,7 @@ class _Whole(Parser):
     """The parser of the command itself, whose help names few commands."""
 
     def format_help(self) -> str:
-        """Return at most 24 lines."""
+        """Write the help of all commands in at most 24 lines."""
         lines = [f"usage: {self.prog} COMMAND ...   (more: {self.prog} COMMAND --help)"]
         lines += ["", _DESCRIPTION, ""]
         for group, commands in SHOWN.items():

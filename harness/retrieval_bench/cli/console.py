@@ -131,8 +131,7 @@ def put(text: str) -> None:
 
 @contextmanager
 def output_kept_clean() -> Iterator[None]:
-    """Return what a retriever prints, from Python or below, goes to stderr: stdout is for
-    results."""
+    """Send what a retriever prints, from Python or below, to stderr: stdout is for results."""
     sys.stdout.flush()
     try:
         kept = os.dup(1)

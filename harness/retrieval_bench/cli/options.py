@@ -38,7 +38,7 @@ def add_format(parser: argparse.ArgumentParser, more: Sequence[str] = ()) -> Non
 
 
 def add_junit(parser: argparse.ArgumentParser) -> None:
-    """Return where gates are written for a CI service."""
+    """Add the option for where gates are written for a CI service."""
     parser.add_argument(
         "--junit", type=Path, metavar="FILE", help="also write the gates as a JUnit report"
     )
@@ -63,7 +63,7 @@ def add_several(parser: Any, name: str, metavar: str, text: str) -> None:
 
 
 def add_limits(parser: Any) -> None:
-    """Return what a call may take."""
+    """Add the options that limit what a call may take."""
     parser.add_argument(
         "--timeout",
         type=float,
@@ -106,8 +106,8 @@ def add_named(
     needed: bool = True,
     kind: Callable[[str], Any] = str,
 ) -> None:
-    """Return what a command is about, by its place or as an option; where it is ``needed``, by one
-    of them."""
+    """Add the argument that names what a command is about, by its place or as an option; where it
+    is ``needed``, by one of them."""
     option = option or f"--{name}"
     help_text = f"{text}; also {option}"
     parser.add_argument(name, nargs="?", action=_Once, metavar=metavar, type=kind, help=help_text)
@@ -117,7 +117,7 @@ def add_named(
 
 
 def add_retriever(parser: argparse.ArgumentParser) -> None:
-    """Return which retriever, and what to change of it."""
+    """Add the options for the retriever and for changes to it."""
     add_named(parser, "retriever", "RETRIEVER", "name of a config, YAML file or module:Class")
     add_several(parser, "--set", "KEY=VALUE", "parameters by dotted path, values as in YAML")
 
@@ -161,7 +161,7 @@ def _add_depth(parser: argparse.ArgumentParser, k: int) -> None:
 
 
 def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """Return how to measure, and on what; with ``several`` on more than one dataset."""
+    """Add the options for how to measure and on what; with ``several``, on several datasets."""
     if several:
         parser.add_argument(
             "--dataset",
@@ -285,7 +285,7 @@ def protocol_of(options: argparse.Namespace) -> Protocol:
 
 
 def add_environments(parser: argparse.ArgumentParser) -> None:
-    """Return how the code of a revision gets the packages it needs."""
+    """Add the options for how the code of a revision gets the packages it needs."""
     prepared = parser.add_argument_group("environments of revisions whose dependencies differ")
     prepared.add_argument(
         "--extras",

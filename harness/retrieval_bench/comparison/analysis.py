@@ -190,7 +190,7 @@ def _explained(
 
 
 def _partitions(explained: Explanation, query_ids: Sequence[str]) -> list[Partition]:
-    """Return by legs and by fusion, in the order of ``query_ids``."""
+    """Return the partitions by legs and by fusion, in the order of ``query_ids``."""
     place = {query_id: at for at, query_id in enumerate(explained.query_ids)}
     order = [place[query_id] for query_id in query_ids]
     return [

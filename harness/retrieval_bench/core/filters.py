@@ -57,7 +57,7 @@ class Condition:
     value: Value | tuple[Value, ...]
 
     def fits(self, value: object) -> bool:
-        """Return whether a value of the field does."""
+        """Return whether a value of the field meets the condition."""
         if isinstance(value, list | tuple | set | frozenset):
             return any(self.fits(item) for item in value)
         if self.operator == "in":

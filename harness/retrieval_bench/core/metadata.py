@@ -86,8 +86,8 @@ class MetadataTable:
         return self._mask(given.condition)
 
     def columns(self) -> dict[str, tuple[list[Any], NDArray[np.intc]]]:
-        """Return of each field its distinct values, and of each document the number of
-        its value."""
+        """Return for each field its distinct values, and for each document the number of its
+        value."""
         return {
             field: (self._values[field], np.array(self._codes[field], dtype=np.intc))
             for field in self.fields

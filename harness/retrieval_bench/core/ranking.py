@@ -175,7 +175,7 @@ def _checked_step(name: str, step: StepTrace) -> StepTrace:
 
 
 def _checked_usage(given: Any) -> dict[str, Usage]:
-    """Return by stage; usage of the whole call may come as it is."""
+    """Usage by stage; usage of the whole call counts as the stage ``call``."""
     if not given:
         return {}
     from retrieval_bench.core.calls.usage import FIELDS, usage_of

@@ -258,8 +258,8 @@ class _Stage:
 
     @contextmanager
     def _named(self, at: int) -> Iterator[None]:
-        """Return it with errors of a process as those of its side. One that could be built before
-        is lost when it cannot be any more: what was measured stays."""
+        """Attribute errors of a process to its side. One that could be built before is lost when it
+        cannot be any more: what was measured stays."""
         try:
             yield
         except LostError as problem:
@@ -273,7 +273,7 @@ class _Stage:
             ) from problem.__cause__
 
     def _ask_besides(self, both: Sequence[SideProcess]) -> None:
-        """Return what is no part of the measurement, and cannot spoil it any more: whether both
+        """Ask for what is no part of the measurement, and cannot spoil it any more: whether both
         find the same, once, and what they say of themselves after their searches, until both did.
 
         Raises:
@@ -292,7 +292,7 @@ class _Stage:
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
-        """Return what cannot be learnt costs no launch."""
+        """Note what cannot be learnt; it costs no launch."""
         try:
             yield
         except LostError as problem:

@@ -280,7 +280,7 @@ def _name(retriever: str | Mapping[str, Any] | None) -> str:
 
 
 def _conclude(self_test: SelfTest) -> None:
-    """Return what follows from all launches together."""
+    """Draw the conclusions from all launches together."""
     rng = np.random.default_rng(SEED)
     for played in self_test.played:
         pool = played.thetas

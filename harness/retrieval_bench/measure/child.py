@@ -196,7 +196,7 @@ def launched(
     folder: str | Path | None = None,
     answers: int | None = None,
 ) -> Iterator[Child]:
-    """Return it as :func:`started`, for any command that reads ``spec`` from its stdin.
+    """Start any command that reads ``spec`` from its stdin, like :func:`started`.
 
     Args:
         answers: a pipe that it inherits and answers by; what goes to stdout is then printed.

@@ -148,7 +148,7 @@ class Recorder:
     def _attempt(
         self, query: Query, timer: Deadline, clock: Clock
     ) -> tuple[Any, int, str | None, BaseException | None]:
-        """Return it as :meth:`_timed`; what the call reports that it used up is kept."""
+        """Make one attempt, as :meth:`_timed`, and keep the usage that the call reports."""
         with collected() as reported:
             attempt = self._timed(query, timer, clock)
         self.reported = reported()

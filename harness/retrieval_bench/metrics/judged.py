@@ -219,7 +219,7 @@ class Hits(NamedTuple):
     repeated: NDArray[np.bool_]
 
     def where(self, wanted: NDArray[np.bool_]) -> Hits:
-        """Return those that are wanted, bool (hits,)."""
+        """The hits for which ``wanted``, bool (hits,), is true."""
         row, rank, grade, repeated = self
         return Hits(row[wanted], rank[wanted], grade[wanted], repeated[wanted])
 

@@ -140,8 +140,8 @@ def _reordered(run: JudgedRun, *, best: bool) -> JudgedRun:
 
 
 def _places(hits: Hits, first: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return of hits that are sorted by query and tie the place of each in its tie,
-    from 0, and the number of hits in that tie."""
+    """Place hits, which are sorted by query and tie, within their ties: the place of each, from 0,
+    and the number of hits in its tie."""
     begins = np.ones(len(first), dtype=bool)
     begins[1:] = (hits.row[1:] != hits.row[:-1]) | (first[1:] != first[:-1])
     starts = np.flatnonzero(begins)

@@ -62,7 +62,7 @@ class Policy(Documented):
 
     @property
     def limits(self) -> dict[str, float]:
-        """Return by metric the largest acceptable drop, below 0; by latency gate the largest
+        """Limits by gate: of a metric its largest acceptable drop (below 0), of latency its largest
         slow-down."""
         drops = {str(metric): -drop for metric, drop in self.quality.items()}
         return drops | dict(self.latency)

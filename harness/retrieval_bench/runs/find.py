@@ -124,7 +124,7 @@ def _beginning_with(text: str, root: Path, of: Kind = RUNS) -> list[Path]:
 
 
 def _session(folder: Path) -> str | None:
-    """Return in which measurement it was made, None where that is not known."""
+    """Return the id of the measurement that made the run, None where it is not known."""
     try:
         session = read_json(folder / MANIFEST, ACCEPTED).get("session")
     except RecordError:

@@ -62,7 +62,7 @@ class Row(Documented):
 
     @property
     def means(self) -> dict[str, float | None]:
-        """Return by system; None where there is none."""
+        """The mean of each system; None where there is none."""
         return {name: cell.mean for name, cell in zip(self.systems, self.cells, strict=True)}
 
     @property
@@ -197,7 +197,7 @@ class Reading:
     rules: Convention
 
     def switched(self, names: Collection[str], to: Reading) -> Reading:
-        """Return it with the rules called ``names`` as ``to`` has them."""
+        """Return this reading with the rules called ``names`` as ``to`` has them."""
         metric, rules = self.metric, self.rules
         if "definition" in names:
             metric = replace(to.metric, cut=metric.cut)

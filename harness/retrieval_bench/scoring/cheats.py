@@ -323,7 +323,7 @@ def _repeated(scorer: Scorer, name: str) -> Outcome:
 
 
 def _unchanged(scorer: Scorer, name: str) -> Outcome:
-    """Return what is given must be the caller's afterwards as before."""
+    """Check that a call leaves the caller's data as they were."""
     cheat, what = "the caller's data", "the run and the judgements after the call"
     given = _renamed(_ordinary())
     kept = deepcopy(given)

@@ -120,7 +120,7 @@ class Truth:
         *,
         self_hits: str | None = None,
     ) -> Truth:
-        """Return it as :meth:`of`; what is there to be judged by must judge something.
+        """Load the truth as :meth:`of`, and check that it judges something.
 
         Raises:
             DataError: a dataset where nothing is judged.

@@ -72,7 +72,7 @@ class Moments:
 
     @classmethod
     def of(cls, differences: Floats) -> Moments:
-        """Return those of each column of ``differences``, (queries, columns)."""
+        """Compute the moments of each column of ``differences``, (queries, columns)."""
         n, columns = differences.shape
         sign = signs(differences)
         above, below = sign > 0, sign < 0
@@ -104,7 +104,7 @@ class Moments:
         return cls(parts[0].n, *arrays)
 
     def at(self, columns: NDArray[np.bool_]) -> Moments:
-        """Return those of some columns."""
+        """Return the moments of the columns for which ``columns`` is true."""
         return Moments(self.n, *(getattr(self, f.name)[columns] for f in fields(self)[1:]))
 
     @property

@@ -275,8 +275,7 @@ def _closing(retriever: Retriever, name: str) -> Iterator[None]:
 
 @contextmanager
 def _told(where: str) -> Iterator[None]:
-    """Return what fails inside is told with its place; nothing that a retriever does ends the
-    process."""
+    """Add its place to what fails inside; nothing that a retriever does ends the process."""
 
     def unanswered(problem: BaseException) -> ContractError:
         return ContractError(

@@ -389,7 +389,7 @@ def _ci95(values: NDArray[np.float64], metric: Metric) -> tuple[float, float] | 
 
 
 def check_out(out: Path | None, config: RetrieverConfig) -> None:
-    """Return whether :func:`write_config` can write ``out``, and the retriever be built from there.
+    """Check that :func:`write_config` can write ``out``, and the retriever be built from there.
 
     Raises:
         ConfigError: no YAML file, it exists already, there is no such folder, or what the config

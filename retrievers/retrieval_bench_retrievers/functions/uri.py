@@ -44,19 +44,19 @@ class Address:
 
     @property
     def password(self) -> str | None:
-        """Return it as it was meant."""
+        """The password without URL escapes; None where there is none."""
         return None if self.parts.password is None else unquote(self.parts.password)
 
     @classmethod
     def embedded(cls, folder: str = "") -> Address:
-        """Return the embedded of what the harness starts itself, in a folder where it runs in this
-        process."""
+        """The address of an engine that the harness starts itself, in ``folder`` where it runs in
+        this process."""
         return cls(EMBEDDED, EMBEDDED, SplitResult("", "", folder, "", ""))
 
     @classmethod
     def parse(cls, uri: str, schemes: Sequence[str], where: str) -> Address:
-        """Return the parse of ``SCHEME:///FOLDER`` or ``SCHEME://USER:PASSWORD@HOST:PORT/NAME``;
-        the password is masked from now on.
+        """Parse ``SCHEME:///FOLDER`` or ``SCHEME://USER:PASSWORD@HOST:PORT/NAME``; the password is
+        masked from now on.
 
         Raises:
             ConfigError: it is none of ``schemes``. The message does not repeat it.

@@ -255,7 +255,7 @@ class Hybrid(Retriever):
             leg.retriever.save(folder / f"leg-{at}")
 
     def load(self, folder: Path) -> None:
-        """Return what :meth:`save` wrote."""
+        """Load what :meth:`save` wrote."""
         self._indexed = False
         for at, leg in enumerate(self._indexing()):
             with told_from("leg", leg.name, "hybrid"):

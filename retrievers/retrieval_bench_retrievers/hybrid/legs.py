@@ -61,7 +61,7 @@ class Leg:
 
 @contextmanager
 def told_from(kind: str, name: str, whole: str) -> Iterator[None]:
-    """Return what fails inside says where: in which leg or step, by its name, of what."""
+    """Add to what fails inside in which leg or step it was, and of what."""
     try:
         yield
     except Exception as problem:

@@ -109,7 +109,7 @@ class BM25(LexicalRetriever):
             self._index.save(folder)
 
     def load(self, folder: Path) -> None:
-        """Return what :meth:`save` wrote: arrays are mapped into memory."""
+        """Load what :meth:`save` wrote: arrays are mapped into memory."""
         self._background = np.load(folder / "background.npy")
         self._index = InvertedIndex.load(folder) if len(self._background) else None
         self._load_corpus(folder)
@@ -158,7 +158,7 @@ class _Counts:
         self.sizes = array("i")
 
     def append(self, frequencies: dict[int, int]) -> None:
-        """Return what the library calls for each document."""
+        """Count one document; the library calls this for each."""
         self.terms.extend(frequencies)
         self.frequencies.extend(frequencies.values())
         self.sizes.append(len(frequencies))

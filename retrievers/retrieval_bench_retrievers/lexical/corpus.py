@@ -136,7 +136,7 @@ class LexicalRetriever(Retriever):
         write_metadata(folder, self._metadata)
 
     def _load_corpus(self, folder: Path) -> None:
-        """Return what :meth:`_save_corpus` wrote."""
+        """Load what :meth:`_save_corpus` wrote."""
         facts = read_json(folder / "corpus.json")
         self._vocabulary = {term: n for n, term in enumerate(read_json(folder / "vocabulary.json"))}
         self._n_tokens, self._scripts = facts["tokens"], facts["scripts"]

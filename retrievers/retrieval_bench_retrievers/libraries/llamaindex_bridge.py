@@ -117,7 +117,7 @@ class LlamaIndex(OwnScores):
         return score
 
     def answer_advice(self, answer: Any) -> str:
-        """Return what answers in words is no retriever."""
+        """Advice for an object that answers in words and so is no retriever."""
         return "return the list of nodes with their scores"
 
 

@@ -72,7 +72,7 @@ def add_regress(commands: Any, name: str, **texts: str) -> None:
 
 
 def _add_subject(parser: argparse.ArgumentParser) -> None:
-    """Return what is measured, and where its baselines and limits are."""
+    """Add the options that say what is measured, and where its baselines and limits are."""
     add_retriever(parser)
     add_dataset(parser)
     parser.add_argument(

@@ -17,7 +17,7 @@ FOLDER = Path("results") / "labels"
 
 
 def add_labels_file(parser: argparse.ArgumentParser) -> None:
-    """Return which file of labels."""
+    """Add the option that names the file of labels."""
     parser.add_argument(
         "--labels",
         type=Path,

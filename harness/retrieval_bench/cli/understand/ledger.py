@@ -20,7 +20,7 @@ _MEASURING = {"split": "test", "k": 10, "set": [], "rounds": None, "max_cost": N
 
 
 def add_ledger(parser: argparse.ArgumentParser) -> None:
-    """Return how ``--by stage`` and ``--by loss`` measure a retriever, and judge it."""
+    """Add the options for how ``--by stage`` and ``--by loss`` measure a retriever and judge it."""
     group = parser.add_argument_group("--by stage, --by loss")
     group.add_argument(
         "--margin",

@@ -56,7 +56,7 @@ class Brackets:
         return cls(paired_tests, alpha, paired_tests.intervals(alpha), paired_tests.bounds(alpha))
 
     def at(self, place: tuple[int, int], p_equivalence: float = 1.0) -> Bracket:
-        """Return that of a pair on a metric.
+        """The bracket of one pair on one metric.
 
         Args:
             p_equivalence: of the pair, below 5 % where the bound is within the margin.

@@ -58,7 +58,7 @@ class Corrected:
         )
 
     def rows(self, start: int, end: int) -> Corrected:
-        """Return those of some pairs."""
+        """The rows of the pairs from ``start`` to ``end``."""
         return Corrected(
             self.p[start:end],
             self.level[start:end],

@@ -129,7 +129,7 @@ def _evaluated(written: Any, names: Mapping[str, Any]) -> Any:
 
 
 def _without_none(hint: Any) -> Any:
-    """Return what stands there where something does."""
+    """Return the type without None and annotations."""
     if typing.get_origin(hint) is Annotated:
         return _without_none(typing.get_args(hint)[0])
     if typing.get_origin(hint) in (Union, UnionType):

@@ -35,7 +35,7 @@ class Wrapped(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return those of the inner retriever."""
+        """The capabilities of the inner retriever."""
         return self.inner.capabilities
 
     def index(self, documents: Iterable[Document]) -> None:
@@ -64,27 +64,27 @@ class Wrapped(Retriever):
         self.inner.use_corpus(documents, unit_of)
 
     def server_pid(self) -> int | None:
-        """Return that of the inner retriever."""
+        """Return the process id of the inner retriever's server."""
         return self.inner.server_pid()
 
     def describe(self) -> Mapping[str, Any]:
-        """Return those of the inner retriever."""
+        """Describe the inner retriever."""
         return self.inner.describe()
 
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Return those of the inner retriever."""
+        """Return the facts on the health of the inner retriever."""
         return self.inner.health_facts(queries)
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Return those of the inner retriever."""
+        """Return the warnings on the health of the inner retriever."""
         return self.inner.health(queries)
 
     def parts(self, k: int) -> Sequence[Part]:
-        """Return those of the inner retriever."""
+        """Return the parts of the inner retriever, each left out of the whole."""
         return [replace(part, without=self.around(part.without)) for part in self.inner.parts(k)]
 
     def rungs(self) -> Sequence[Rung]:
-        """Return those of the inner retriever."""
+        """Return the rungs of the inner retriever, wrapped."""
         return [
             replace(rung, retriever=rung.retriever and self.around(rung.retriever))
             for rung in self.inner.rungs()
@@ -100,15 +100,15 @@ class Wrapped(Retriever):
         return self.around(self.inner.over(memory, path))
 
     def disk_bytes(self) -> int | None:
-        """Return those of the inner retriever."""
+        """Return the bytes of the inner retriever on disk."""
         return self.inner.disk_bytes()
 
     def index_identity(self) -> Mapping[str, Any] | None:
-        """Return that of the inner retriever."""
+        """Return the identity of the inner retriever's index."""
         return self.inner.index_identity()
 
     def document_encoder(self) -> DocumentEncoder | None:
-        """Return that of the inner retriever."""
+        """Return the document encoder of the inner retriever."""
         return self.inner.document_encoder()
 
     def save(self, folder: Path) -> None:

@@ -143,5 +143,5 @@ def _status(problem: BaseException) -> int | None:
 
 
 def _named(problem: BaseException, *ends: str) -> bool:
-    """Return whether a class of it is called so: libraries have exceptions of their own."""
+    """Return whether a class of ``problem`` has one of these endings: libraries have their own."""
     return any(kind.__name__.endswith(ends) for kind in type(problem).__mro__)

@@ -90,8 +90,8 @@ def report(usage: Usage | None) -> None:
 
 @contextmanager
 def collected() -> Iterator[Callable[[], Usage | None]]:
-    """Return what :func:`report_usage` is told inside, None where that is nothing. An outer
-    collection does not see it."""
+    """Collect what :func:`report_usage` is told inside; gives a function for the total so far, None
+    where that is nothing. An outer collection does not see it."""
     usages: list[Usage] = []
     token = _open.set(usages)
     try:

@@ -243,8 +243,8 @@ def _package() -> Any:
 
 @contextmanager
 def _files(given: Any, split: str, *, download: bool) -> Iterator[None]:
-    """Return where files are missing: fetched, or an error with all facts; what the network or the
-    package says becomes an error of this project."""
+    """Turn missing files into an error with all facts unless they may be fetched, and errors of the
+    network or the package into ours."""
     try:
         if download:
             yield

@@ -156,8 +156,8 @@ def _requirement(line: str) -> Requirement | None:
 
 
 def unknown_extras(project: Path, extras: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return of ``extras`` those that ``project`` does not declare, and all that
-    it does declare; none are unknown where its files do not tell."""
+    """Return the ``extras`` that ``project`` does not declare, and all that it does declare; none
+    are unknown where its files do not tell."""
     said, declared = table(project / "pyproject.toml", "project"), list(_optional(project))
     if not said or "optional-dependencies" in said.get("dynamic", []):
         return [], declared

@@ -126,7 +126,7 @@ def completeness(pool: Pool, grades: Mapping[Pair, Settled]) -> Completeness:
 
 
 def _estimated(caught: Sequence[Sequence[bool]]) -> float | None:
-    """Return how many there are, of which systems caught each that was caught."""
+    """Estimate how many there are, from which systems caught each one that was caught."""
     if not caught:
         return None
     systems = len(caught[0])

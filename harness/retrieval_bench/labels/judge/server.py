@@ -231,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is logged: the path holds the token."""
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Return what the library refuses (no HTTP, a line too long) gets our headers, too."""
+        """Answer what the library refuses (no HTTP, a line too long) with our headers, too."""
         self._refuse(_RefusedError(HTTPStatus(code), message or HTTPStatus(code).phrase))
 
     def _do(self) -> None:

@@ -67,7 +67,7 @@ def _page(head: str, foot: str = "") -> str:
 
 
 def _data(data: Mapping[str, object]) -> str:
-    """Return it as a block that is no script; ``<`` is escaped, so that no text can end it."""
+    """Write the data as a block that is no script; ``<`` is escaped, so that no text can end it."""
     return f'<script type="application/json" id="data">{embedded(data)}</script>'
 
 

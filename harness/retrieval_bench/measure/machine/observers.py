@@ -34,7 +34,7 @@ class Observer:
 
     @property
     def at_work(self) -> bool:
-        """Return whether it is; a version of a library that is unknown here is not."""
+        """Whether the observer is active; False for a version of a library that is unknown here."""
         module = sys.modules.get(self.module)
         try:
             return module is not None and bool(self.active(module))

@@ -141,7 +141,7 @@ class Subject(Documented):
 
     @property
     def quality_course(self) -> str | None:
-        """Return it as :attr:`latency_course`."""
+        """The quality line whose course is shown, chosen as for :attr:`latency_course`."""
         return _course([run.quality_line for run in self.runs])
 
     @cached_property

@@ -41,7 +41,7 @@ class Report(Documented):
     others: tuple[Path, ...] = ()
 
     def tables(self) -> list[Table]:
-        """Return where it is, and the answers."""
+        """Show the path of the page, and the answers."""
         sentences = [result(answer.sentence) for answer in self.recommendations]
         sentences += [next_step(f"also: {path}") for path in self.others]
         return [Table(f"{self.path}, {self.n_bytes / 1e6:.2f} MB", (), (), notes=sentences)]

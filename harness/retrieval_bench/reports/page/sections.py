@@ -154,7 +154,7 @@ class GroupPage:
         return f"Too few calls for a median: {counted(calls, 'call')}, it takes {least}."
 
     def _alike(self, group: Unjudged) -> Markup:
-        """Return where nothing is judged: what the systems find, and how much of it is the same."""
+        """Show what the systems find and how much of it is the same, where nothing is judged."""
         return joined(map(whole, likeness_tables(group)))
 
     def _kinds(self) -> Markup:

@@ -205,7 +205,7 @@ def _labels(
 
 
 def _on_sheet(spot: Spec, across: Spec, upwards: Spec, width: int) -> tuple[float, float]:
-    """Return where about a dot is, in px from the upper left corner of the axes."""
+    """Estimate where a dot is, in px from the upper left corner of the axes."""
     (left, right), (low, high) = across["domain"], upwards["domain"]
     scale = log if across["type"] == "log" else float
     share = (scale(spot["ms"]) - scale(left)) / (scale(right) - scale(left))

@@ -12,7 +12,7 @@ from retrieval_bench.reports.tables.guard.duet import duet_tables
 
 
 def load_duet_tables(result: DuetResult) -> list[Table]:
-    """Return that of any duet; how it was measured is told in its own words."""
+    """Build the table of any duet; how it was measured is told in its own words."""
     of = result.blocks
     if of is None:
         return duet_tables(result)
