@@ -34,7 +34,7 @@ def test_the_answer_comes_first_and_the_sweep_is_saved(run: Command, project: Pa
 
 def test_the_document_says_recall_of_each_query_and_value(run: Command) -> None:
     document = run.json(f"bench {OWN} --sweep eighths=1,8 --filters 100 --recall .3", *SMOKE)
-    assert (document["parameter"], document["wanted"]) == ("eighths", 0.3)
+    assert (document["parameter"], document["target_recall"]) == ("eighths", 0.3)
     plain, whole = document["levels"]
     first, all_ = plain["values"]
     assert first["recall"] < all_["recall"] == 1

@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.approximate.selectivity import Layer
+from retrieval_bench.approximate.exact_top import TIE_MARGIN, ExactTopK, exact_top_k
+from retrieval_bench.approximate.selectivity import FilterSetting
 from retrieval_bench.approximate.swept import (
     SweptLevel,
     SweptValue,
     cheapest,
-    may_do,
     reach_of,
+    undecided,
 )
-from retrieval_bench.approximate.truth import DEEPER, Truth, truth_of
 from retrieval_bench.core.calls.foreign import foreign_code, innermost, message_of
 from retrieval_bench.core.errors import ContractError, counted
 from retrieval_bench.core.notices import Code, coded
@@ -42,7 +42,7 @@ _P50 = (50.0,)
 def measured_level(
     exact: System,
     systems: Mapping[float, System],
-    layer: Layer,
+    layer: FilterSetting,
     experiment: Experiment,
     *,
     wanted: float,
@@ -56,7 +56,7 @@ def measured_level(
     """
     k, protocol, data = experiment.k, experiment.protocol, experiment.dataset
     once = replace(protocol, rounds=1)
-    (true,) = measure([exact], layer.queries, k + DEEPER, once)
+    (true,) = measure([exact], layer.queries, k + TIE_MARGIN, once)
     if true.interrupted:
         return None, []
     truths = [
@@ -85,7 +85,7 @@ def measured_level(
         search.value if search else None,
         tuple(rows),
         chosen.value if chosen else None,
-        may_do(rows, chosen),
+        undecided(rows, chosen),
         partial=any(one.interrupted for one in found),
     )
     disturbed = disturbances(found[0].noise, machine(), protocol.threads)
@@ -98,7 +98,7 @@ def measured_level(
     return level, told
 
 
-def _truth(exact: System, query: Query, ranking: Ranking, k: int) -> Truth | None:
+def _truth(exact: System, query: Query, ranking: Ranking, k: int) -> ExactTopK | None:
     can = exact.retriever.capabilities
 
     def failed(problem: BaseException) -> ContractError:
@@ -112,7 +112,7 @@ def _truth(exact: System, query: Query, ranking: Ranking, k: int) -> Truth | Non
             raw = exact.retriever.search(query, depth)
         return checked_ranking(raw, depth, exact.known_ids, has_scores=can.has_scores)
 
-    return truth_of(ranking, k, can.score_tolerance, again)
+    return exact_top_k(ranking, k, can.score_tolerance, again)
 
 
 def _value(
@@ -120,7 +120,7 @@ def _value(
     found: Measurement,
     system: System,
     queries: Sequence[Query],
-    truths: Sequence[Truth | None],
+    truths: Sequence[ExactTopK | None],
     *,
     dataset: Dataset,
     wanted: float,

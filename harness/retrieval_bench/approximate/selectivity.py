@@ -42,7 +42,7 @@ def tenant_of_query(query_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class FilterSetting:
     """The queries of a dataset, all under one kind of filter.
 
     Attributes:
@@ -55,7 +55,7 @@ class Layer:
     share: float | None = None
 
 
-def layers(dataset: Dataset, given: Sequence[str]) -> tuple[Dataset, list[Layer]]:
+def filter_settings(dataset: Dataset, given: Sequence[str]) -> tuple[Dataset, list[FilterSetting]]:
     """The dataset whose documents have the fields, and its queries as asked, then under each filter
     ``given``: a percentage, or ``tenants``.
 
@@ -63,7 +63,7 @@ def layers(dataset: Dataset, given: Sequence[str]) -> tuple[Dataset, list[Layer]
         ConfigError: a filter that is neither, or a dataset without documents.
     """
     filters = [_of(text) for text in given]
-    plain = Layer(AS_ASKED, dataset.asked, _share(dataset, dataset.asked))
+    plain = FilterSetting(AS_ASKED, dataset.asked, _share(dataset, dataset.asked))
     if not filters:
         return dataset, [plain]
     if dataset.documents is None:
@@ -88,7 +88,9 @@ def layers(dataset: Dataset, given: Sequence[str]) -> tuple[Dataset, list[Layer]
         queries=(*dataset.queries, *first),
         filtering=_filtering(documents, dataset),
     )
-    under = [Layer(name, queries, _share(together, queries)) for name, queries in asked.items()]
+    under = [
+        FilterSetting(name, queries, _share(together, queries)) for name, queries in asked.items()
+    ]
     return together, [plain, *under]
 
 

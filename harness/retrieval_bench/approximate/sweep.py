@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.approximate.level import measured_level
-from retrieval_bench.approximate.selectivity import Layer, layers
+from retrieval_bench.approximate.selectivity import FilterSetting, filter_settings
 from retrieval_bench.approximate.swept import Sweep, SweptLevel
-from retrieval_bench.approximate.ways import EXACT, Ways, ways_of
+from retrieval_bench.approximate.variants import EXACT, SearchVariants, search_variants
 from retrieval_bench.comparison.explain.losses import unused_indexes
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import parse_value
@@ -84,7 +84,7 @@ def sweep(
         retriever, dataset, split, language, self_hits, k, overrides: as for
             :func:`.prepare`; where nothing is judged, all queries are asked.
         recall: that is wanted, above 0 and below 1.
-        filters: as :func:`.layers` takes them.
+        filters: as :func:`.filter_settings` takes them.
         out: folder of the record; None = a new one under ``results/sweeps``.
 
     Raises:
@@ -95,7 +95,7 @@ def sweep(
     if save:
         check_destination(out, ROOT, "sweep")
     data = given_dataset(dataset, split, language=language, self_hits=self_hits)
-    together, asked = layers(data, filters)
+    together, asked = filter_settings(data, filters)
     experiment = prepare(
         [retriever],
         together,
@@ -107,7 +107,7 @@ def sweep(
     if filters:
         _check_filtering(experiment)
     changes = [EXACT, *({parameter: value} for value in values)]
-    ways = ways_of(experiment, retriever, overrides, changes)
+    ways = search_variants(experiment, retriever, overrides, changes)
     levels, told = _levels(ways, asked, values, recall, reporter or Silent())
     if not levels:
         raise KeyboardInterrupt  # there is nothing to keep
@@ -132,8 +132,8 @@ def sweep(
 
 
 def _levels(
-    ways: Ways,
-    asked: Sequence[Layer],
+    ways: SearchVariants,
+    asked: Sequence[FilterSetting],
     values: Sequence[float],
     recall: float,
     reporter: Reporter,

@@ -78,7 +78,7 @@ class SweptLevel(Documented):
         exact_search_ms: likewise without encoding the query.
         values: from low to high.
         cheapest: the value that finds enough in the least time; null where none is shown to.
-        may_do: values that take less time, of which nobody can tell yet.
+        undecided: values that take less time, of which nobody can tell yet.
         partial: the user stopped it before every call was made.
     """
 
@@ -89,7 +89,7 @@ class SweptLevel(Documented):
     exact_search_ms: float | None
     values: tuple[SweptValue, ...]
     cheapest: float | None
-    may_do: tuple[float, ...]
+    undecided: tuple[float, ...]
     partial: bool = False
 
     @property
@@ -113,7 +113,7 @@ class Sweep(Documented):
         fingerprint, split: of the dataset.
         k: hits asked for.
         parameter: that was changed.
-        wanted: recall that is to be reached.
+        target_recall: that is to be reached.
         status: "complete" or "partial".
         queries: their ids, in the order of ``recalls``.
         levels: as asked, and under further filters.
@@ -125,8 +125,8 @@ class Sweep(Documented):
 
     schema_version: ClassVar[int] = 1
     KEYS = (
-        "retriever dataset fingerprint split k parameter wanted status queries levels config "
-        "warnings environment folder?"
+        "retriever dataset fingerprint split k parameter target_recall status queries levels "
+        "config warnings environment folder?"
     )
 
     retriever: str
@@ -135,7 +135,7 @@ class Sweep(Documented):
     split: str
     k: int
     parameter: str
-    wanted: float
+    target_recall: float
     status: str
     queries: tuple[str, ...]
     levels: tuple[SweptLevel, ...]
@@ -164,7 +164,7 @@ def cheapest(values: Sequence[SweptValue]) -> SweptValue | None:
     return next(one for one in timed if (one.ms_ci95 or (one.ms or 0.0,))[0] <= highest)
 
 
-def may_do(values: Sequence[SweptValue], chosen: SweptValue | None) -> tuple[float, ...]:
+def undecided(values: Sequence[SweptValue], chosen: SweptValue | None) -> tuple[float, ...]:
     """Values of which nobody can tell, and that would be cheaper than the chosen one."""
     return tuple(
         one.value

@@ -28,7 +28,6 @@ from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure import child, cluster
-from retrieval_bench.measure.executors import executor, one_at_a_time, run_all
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.runs.records import cannot_write
 from retrieval_bench.shards.blocks import (
@@ -43,6 +42,7 @@ from retrieval_bench.shards.blocks import (
     facts_of,
 )
 from retrieval_bench.shards.exact import Search
+from retrieval_bench.shards.executors import executor, one_at_a_time, run_all
 
 _SHARD = re.compile(r"([1-9]\d*)/([1-9]\d*)")
 _FIX = "name them, as for a config"

@@ -19,7 +19,14 @@ from retrieval_bench.approximate.selectivity import (
     tenant_of_query,
 )
 from retrieval_bench.approximate.sweep import _once, parse_sweep, sweep
-from retrieval_bench.approximate.swept import Reach, Sweep, SweptValue, cheapest, may_do, reach_of
+from retrieval_bench.approximate.swept import (
+    Reach,
+    Sweep,
+    SweptValue,
+    cheapest,
+    reach_of,
+    undecided,
+)
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Retriever
@@ -127,7 +134,7 @@ class TestWays:
         ]
 
     def test_a_parameter_is_found_by_the_end_of_its_path(self) -> None:
-        from retrieval_bench.approximate.ways import _path
+        from retrieval_bench.approximate.variants import _path
 
         params = {"index": {"type": "hnsw", "ef_search": 8}, "depth": 3}
         assert _path("ef_search", params) == "index.ef_search"
@@ -173,9 +180,9 @@ class TestChoice:
         ]
         chosen = some(cheapest(values))
         assert chosen.value == 64
-        assert may_do(values, chosen) == (32,)
+        assert undecided(values, chosen) == (32,)
         assert cheapest(values[:2]) is None
-        assert may_do(values[:2], None) == (32,)
+        assert undecided(values[:2], None) == (32,)
 
     def test_times_that_cannot_be_told_apart_leave_the_lowest_value(self) -> None:
         values = [

@@ -13,8 +13,8 @@ from retrieval_bench.approximate.swept import (
     SweptLevel,
     SweptValue,
     cheapest,
-    may_do,
     reach_of,
+    undecided,
 )
 from retrieval_bench.reports.pictures.sweep import sweep_curve
 from retrieval_bench.reports.render.table import Table, text_of
@@ -42,7 +42,7 @@ def level(values: tuple[SweptValue, ...] = VALUES, name: str = "as asked") -> Sw
     chosen = cheapest(values)
     share = None if name == "as asked" else 0.1
     at = chosen.value if chosen else None
-    return SweptLevel(name, share, 300, 2.5, None, values, at, may_do(values, chosen))
+    return SweptLevel(name, share, 300, 2.5, None, values, at, undecided(values, chosen))
 
 
 def found(*levels: SweptLevel) -> Sweep:
@@ -102,32 +102,32 @@ def test_levels_have_a_row_each_and_their_values_behind_more() -> None:
     assert len(sweep_tables(two, full=True)) == 3
 
 
-def layers(spec: dict[str, Any], kind: str) -> list[list[dict[str, Any]]]:
+def filter_settings(spec: dict[str, Any], kind: str) -> list[list[dict[str, Any]]]:
     return [one["data"]["values"] for one in spec["layer"] if one["mark"]["type"] == kind]
 
 
 def test_the_picture_has_a_line_for_each_level_and_marks_what_is_chosen() -> None:
     spec = sweep_curve(found(level(), level(VALUES[:2], "10 %")))
-    (line,) = layers(spec, "line")
+    (line,) = filter_settings(spec, "line")
     assert [(row["system"], row["value"]) for row in line] == [
         ("as asked", "16"), ("as asked", "32"), ("as asked", "64"), ("as asked", "128"),
         ("10 %", "16"), ("10 %", "32"),
     ]  # fmt: skip
-    _, exact, chosen = layers(spec, "point")
+    _, exact, chosen = filter_settings(spec, "point")
     assert [row["ms"] for row in exact] == [2.5, 2.5]
     assert [(row["system"], row["value"]) for row in chosen] == [("as asked", "64")]
-    assert layers(spec, "rule") == [[{"recall": WANTED}]]
+    assert filter_settings(spec, "rule") == [[{"recall": WANTED}]]
     assert "ef_search 64 finds 0.980 in 0.250 ms" in spec["description"]
 
 
 def test_values_without_a_time_are_left_out_and_counted() -> None:
     lost = replace(VALUES[0], p50_ms=None, p50_ci95=None)
     spec = sweep_curve(found(level((lost, *VALUES[1:]))))
-    assert len(layers(spec, "line")[0]) == 3
+    assert len(filter_settings(spec, "line")[0]) == 3
     assert "Left out: 1 value without" in str(spec["title"]["subtitle"])
 
 
 def test_nothing_to_draw_is_a_picture_all_the_same() -> None:
     empty = SweptValue(1, None, None, Reach.OPEN, None, None, None, None, 0, None, ())
     spec = sweep_curve(found(replace(level((empty,)), exact_p50_ms=None)))
-    assert layers(spec, "line") == [[]]
+    assert filter_settings(spec, "line") == [[]]

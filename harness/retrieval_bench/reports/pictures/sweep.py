@@ -29,8 +29,8 @@ def sweep_curve(sweep: Sweep, *, width: int = vega.WIDTH) -> Spec:
     ]
     notes = [
         (
-            f"Dashed: the recall that is wanted, {sweep.wanted:g}. Rings: the cheapest value shown "
-            "to reach it. Squares: an exhaustive search."
+            f"Dashed: the recall that is wanted, {sweep.target_recall:g}. Rings: the cheapest "
+            "value shown to reach it. Squares: an exhaustive search."
         )
     ]
     if missing:
@@ -82,18 +82,18 @@ def _content(sweep: Sweep, rows: list[Spec], exact: list[Spec], width: int) -> S
     bare = any(one.search_ms is not None for level in sweep.levels for one in level.values)
     x = vega.axis("ms", scale, told + ", without encoding the query" * bare)
     ends = [row[end] for row in rows for end in ("low", "high")]
-    upwards = vega.around([*ends, sweep.wanted, *([1.0] * bool(exact))], 0.05)
+    upwards = vega.around([*ends, sweep.target_recall, *([1.0] * bool(exact))], 0.05)
     y = vega.axis("recall", upwards, f"Exact top {sweep.k} found", width)
     color, dash, shape = vega.told_apart(
         names, key=vega.legend(names, names, 4) if names[1:] else None
     )
     across: Spec = {"x": {"value": 0}, "x2": {"value": {"expr": "width"}}, "y": y}
     label: dict[str, Any] = {"align": "left", "dx": 8, "dy": 10, "color": vega.SOFT}
-    place = {"x": x, "y": y}
+    place, target = {"x": x, "y": y}, [{"recall": sweep.target_recall}]
     return {
         "height": 300,
         "layer": [
-            mark("rule", [{"recall": sweep.wanted}], across, strokeDash=[4, 3], color=vega.SOFT),
+            mark("rule", target, across, strokeDash=[4, 3], color=vega.SOFT),
             mark("line", rows, {**place, "color": color, "strokeDash": dash, **vega.UNSORTED}),
             mark("errorbar", rows, {"x": x, **span("y", y, "low", "high"), "color": color}),
             mark("point", rows, {**place, "color": color, "shape": shape}),

@@ -52,7 +52,7 @@ def _column(sweep: Sweep) -> str:
 
 
 def _answer(sweep: Sweep, level: SweptLevel) -> str:
-    top, chosen = f"{sweep.wanted:g} of the exact top {sweep.k}", level.chosen
+    top, chosen = f"{sweep.target_recall:g} of the exact top {sweep.k}", level.chosen
     if chosen is not None:
         name = f"{sweep.parameter} {chosen.value:g}"
         return f"{name} is the cheapest that finds {top}: {_found(chosen)}, {_price(chosen)}"
@@ -85,8 +85,8 @@ def _lead(sweep: Sweep) -> list[AnyNote]:
         took = f"An exhaustive search takes {short_ms(first.exact_ms)} ms"
         times = f", {times_text(first.exact_ms / chosen.ms)} as much"
         told.append(result(f"{took}{times if first.exact_ms >= chosen.ms else ': it is faster'}."))
-    if first.may_do:
-        values = ", ".join(f"{value:g}" for value in first.may_do)
+    if first.undecided:
+        values = ", ".join(f"{value:g}" for value in first.undecided)
         told.append(warning(f"{name} {values} may do, too: more queries would tell."))
     leaked = sum(one.leaked or 0 for level in sweep.levels for one in level.values)
     if leaked:
@@ -99,7 +99,7 @@ def _lead(sweep: Sweep) -> list[AnyNote]:
 
 def _values(sweep: Sweep, level: SweptLevel, title: str, *, full: bool) -> Table:
     bare = any(one.search_ms is not None for one in level.values)
-    columns = [sweep.parameter, _column(sweep), f"{sweep.wanted:g}", "p50 ms"]
+    columns = [sweep.parameter, _column(sweep), f"{sweep.target_recall:g}", "p50 ms"]
     columns += ["without encoding"] * bare
     shown = list(level.values) if full else _nearest(level)
     rows = [_value_row(one, level, bare=bare) for one in shown]

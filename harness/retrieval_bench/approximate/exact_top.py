@@ -10,13 +10,13 @@ import numpy as np
 
 from retrieval_bench.core.types import Ranking
 
-DEEPER = 16
+TIE_MARGIN = 16
 """Hits beyond k that an exhaustive search is asked for, to see which documents tie with the last
 of the first k."""
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class ExactTopK:
     """What is right for one query.
 
     Attributes:
@@ -40,18 +40,18 @@ class Truth:
         return (right + min(tied, self.wanted - len(self.best))) / self.wanted
 
 
-def truth_of(
+def exact_top_k(
     exact: Ranking, k: int, tolerance: float, ask: Callable[[int], Ranking]
-) -> Truth | None:
+) -> ExactTopK | None:
     """What is right, or None where nothing is to be found.
 
     Args:
-        exact: the ranking of an exhaustive search for ``k`` + :data:`DEEPER` hits, best first.
+        exact: the ranking of an exhaustive search for ``k`` + :data:`TIE_MARGIN` hits, best first.
         tolerance: relative difference below which two scores are the same.
         ask: the same search for another number of hits: where all of ``exact`` tie with the last of
             the first ``k``, twice as many are asked for.
     """
-    depth = k + DEEPER
+    depth = k + TIE_MARGIN
     while len(exact) > k and exact.scores is not None:
         scores = np.asarray(exact.scores, dtype=np.float64)
         last, apart = scores[k - 1], tolerance * abs(scores[k - 1])
@@ -61,8 +61,8 @@ def truth_of(
                 frozenset(exact.doc_ids[at] for at in np.flatnonzero(mask).tolist())
                 for mask in (above, tied)
             )
-            return Truth(best, equal, k)
+            return ExactTopK(best, equal, k)
         depth *= 2
         exact = ask(depth)
     wanted = min(k, len(exact))
-    return Truth(frozenset(exact.doc_ids[:k]), frozenset(), wanted) if wanted else None
+    return ExactTopK(frozenset(exact.doc_ids[:k]), frozenset(), wanted) if wanted else None

@@ -21,8 +21,8 @@ EXACT: Mapping[str, Any] = {"exact": True}
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """Ways to search that can be had, none indexed yet.
+class SearchVariants:
+    """SearchVariants to search that can be had, none indexed yet.
 
     Attributes:
         experiment: of the retriever as it is.
@@ -63,12 +63,12 @@ class Ways:
             yield made
 
 
-def ways_of(
+def search_variants(
     experiment: Experiment,
     given: Any,
     overrides: Sequence[str],
     changes: Sequence[Mapping[str, Any]],
-) -> Ways:
+) -> SearchVariants:
     """How the one retriever of ``experiment`` can be searched.
 
     Args:
@@ -87,7 +87,7 @@ def ways_of(
     except BaseException:
         close_all([base, *own.values()])
         raise
-    return Ways(experiment, changes, own)
+    return SearchVariants(experiment, changes, own)
 
 
 def _name(changed: Mapping[str, Any]) -> str:

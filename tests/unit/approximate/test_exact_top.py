@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval_bench.approximate.truth import DEEPER, Truth, truth_of
+from retrieval_bench.approximate.exact_top import TIE_MARGIN, ExactTopK, exact_top_k
 from retrieval_bench.core.types import Ranking
 from tests.builders import some
 
@@ -13,18 +13,18 @@ def ranking(scores: list[float]) -> Ranking:
     return Ranking([f"d{at:03}" for at in range(len(scores))], scores)
 
 
-def truth(scores: list[float], k: int, tolerance: float = 1e-9) -> Truth:
+def truth(scores: list[float], k: int, tolerance: float = 1e-9) -> ExactTopK:
     """Of a search over all ``scores``, which fall."""
 
     def ask(depth: int) -> Ranking:
         return ranking(scores[:depth])
 
-    return some(truth_of(ask(k + DEEPER), k, tolerance, ask))
+    return some(exact_top_k(ask(k + TIE_MARGIN), k, tolerance, ask))
 
 
 def test_the_first_k_are_right_in_any_order() -> None:
     found = truth([9.0, 8.0, 7.0, 6.0], 2)
-    assert found == Truth(frozenset({"d000"}), frozenset({"d001"}), 2)
+    assert found == ExactTopK(frozenset({"d000"}), frozenset({"d001"}), 2)
     assert found.recall(Ranking(["d001", "d000"])) == 1
     assert found.recall(Ranking(["d001", "d003"])) == 0.5
 
@@ -38,7 +38,7 @@ def test_what_ties_with_the_last_is_right_and_counts_no_more_than_k() -> None:
     assert found.recall(Ranking(["d002", "d004"])) == 0.5
 
 
-@pytest.mark.parametrize("n", [DEEPER + 3, 5 * DEEPER, 200])
+@pytest.mark.parametrize("n", [TIE_MARGIN + 3, 5 * TIE_MARGIN, 200])
 def test_ties_are_followed_however_deep_they_go(n: int) -> None:
     assert len(truth([1.0] * n + [0.5] * 40, 2).tied) == n
 
@@ -56,12 +56,12 @@ def test_fewer_than_k_are_the_whole_truth() -> None:
 
 
 def test_without_scores_nobody_knows_of_ties() -> None:
-    found = some(truth_of(Ranking(["a", "b", "c"]), 2, 1e-9, lambda depth: Ranking(["a"])))
+    found = some(exact_top_k(Ranking(["a", "b", "c"]), 2, 1e-9, lambda depth: Ranking(["a"])))
     assert found.best == {"a", "b"}
 
 
 def test_nothing_to_find_is_no_truth_and_no_answer_finds_nothing() -> None:
-    assert truth_of(Ranking([], []), 10, 1e-9, lambda depth: Ranking([])) is None
+    assert exact_top_k(Ranking([], []), 10, 1e-9, lambda depth: Ranking([])) is None
     assert truth([1.0], 1).recall(None) == 0
 
 
