@@ -28,7 +28,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Return what :func:`write_json` wrote."""
+    """Read the value that :func:`write_json` wrote."""
     return json.loads(path.read_bytes())
 
 
@@ -45,7 +45,7 @@ def write_metadata(folder: Path, table: MetadataTable) -> None:
 
 
 def read_metadata(folder: Path) -> MetadataTable:
-    """Return what :func:`write_metadata` wrote."""
+    """Read the table that :func:`write_metadata` wrote."""
     kept = read_json(folder / "metadata.json")
     columns = {
         field: ([value[0] if value else MISSING for value in values], np.load(file))

@@ -165,7 +165,7 @@ class BenchResult(_Shown):
 
     @property
     def folder(self) -> Path | None:
-        """Return where the run was saved, None when it was not."""
+        """The folder where the run was saved, None when it was not."""
         return self.run.folder
 
     def as_dict(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class BenchResult(_Shown):
         return self.finished.as_dict()
 
     def to_frame(self, what: str = "means") -> DataFrame:
-        """Return what was measured as a pandas DataFrame, figures unrounded.
+        """Return the measurements as a pandas DataFrame, figures unrounded.
 
         Args:
             what: "means" (metrics and percentiles with intervals), "queries" (one value a query
@@ -250,7 +250,7 @@ class ComparisonResult(_Shown):
 
     @property
     def recommendations(self) -> tuple[Recommendation, ...]:
-        """Return which system to take on each dataset, and why."""
+        """The system to take on each dataset, and why."""
         return self.comparison.recommendations
 
     def write_report(
@@ -282,7 +282,7 @@ class ComparisonResult(_Shown):
         return Compared(self.comparison).as_dict()
 
     def to_frame(self, what: str = "means") -> DataFrame:
-        """Return what was measured as a pandas DataFrame, figures unrounded.
+        """Return the measurements as a pandas DataFrame, figures unrounded.
 
         Args:
             what: "means" (metrics and percentiles with intervals), "pairs" (differences with p and

@@ -302,7 +302,7 @@ def add_environments(parser: argparse.ArgumentParser) -> None:
 
 
 def setup_of(options: argparse.Namespace) -> Setup:
-    """Return what the options of :func:`add_environments` say."""
+    """Read the options of :func:`add_environments`."""
     from retrieval_bench.duets.revisions.environments import Setup
 
     return Setup(None if options.extras is None else tuple(options.extras), options.setup)

@@ -96,7 +96,7 @@ class Comparison(Documented):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Return those of all datasets, each once."""
+        """The metrics of all datasets, each once."""
         return tuple(dict.fromkeys(metric for group in self.groups for metric in group.metrics))
 
     @property
@@ -106,17 +106,17 @@ class Comparison(Documented):
 
     @property
     def judged(self) -> tuple[DatasetComparison, ...]:
-        """Return those on datasets where something is judged."""
+        """The groups of datasets where something is judged."""
         return tuple(group for group in self.groups if not isinstance(group, Unjudged))
 
     @property
     def unjudged(self) -> tuple[Unjudged, ...]:
-        """Return those on datasets where nothing is."""
+        """The groups of datasets where nothing is."""
         return tuple(group for group in self.groups if isinstance(group, Unjudged))
 
     @property
     def why_nothing(self) -> str | None:
-        """Return why no run can be compared with another; None where one can."""
+        """The reason why no run can be compared with another; None where one can."""
         unjudged = {Verdict.NOT_COMPARABLE, Verdict.MISSING}
         if any(delta.verdict not in unjudged for delta in self.deltas):
             return None
@@ -126,12 +126,12 @@ class Comparison(Documented):
 
     @property
     def recommendations(self) -> tuple[Recommendation, ...]:
-        """Return which system to take on each dataset, by the first metric there, and why."""
+        """The system to take on each dataset, by the first metric there, and why."""
         return tuple(group.recommended(self.margin) for group in self.groups)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return the warnings of all datasets; where there are several, each says which."""
+        """The warnings of all datasets; where there are several, each says which."""
         single = len(self.groups) == 1
         return tuple(
             text if single else f"{group.dataset}: {text}"
@@ -170,14 +170,14 @@ class Comparison(Documented):
 
     @property
     def until_decided(self) -> list[OnDataset[Asked]]:
-        """Return what was asked of systems that were measured until decided, for each such
+        """The questions asked of systems that were measured until decided, for each such
         dataset."""
         groups = [group for group in self.groups if isinstance(group, UntilDecided)]
         return [OnDataset(group.dataset, group.asked) for group in groups]
 
     @property
     def likeness(self) -> list[OnDataset[Likeness]]:
-        """Return how alike the systems answer, for each dataset where nothing is judged."""
+        """The likeness of the systems' answers, for each dataset where nothing is judged."""
         return [OnDataset(group.dataset, group.likeness) for group in self.unjudged]
 
     @property
@@ -313,8 +313,8 @@ def watch(
     margin: float = MARGIN,
     baseline: str | None = None,
 ) -> Watch:
-    """Return what looks at every query of systems that are measured until their pairs are decided,
-    and says when that is; :func:`compare_runs` comes to the same of the runs.
+    """Build a function that looks at every query of systems that are measured until their pairs are
+    decided, and says when that is; :func:`compare_runs` comes to the same of the runs.
 
     Args:
         names: of the systems, told apart.

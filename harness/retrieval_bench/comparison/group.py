@@ -95,17 +95,17 @@ class DatasetComparison(ABC):
 
     @property
     def sentence(self) -> str:
-        """Return how far it was measured, where that was not settled beforehand; else empty."""
+        """The extent of the measurement, where that was not settled beforehand; else empty."""
         return ""
 
     @property
     def meaning(self) -> str:
-        """Return what verdicts and intervals are, where they are not those of tests; else empty."""
+        """The meaning of verdicts and intervals, where they are not those of tests; else empty."""
         return ""
 
     @property
     def extent(self) -> str:
-        """Return how many queries the means are over, from the fewest to the most."""
+        """The number of queries that the means are over, from the fewest to the most."""
         counts = sorted({run.evaluation.means[0].n for run in self.runs})
         if len(counts) == 1:
             return counted(counts[0], "query")

@@ -116,7 +116,7 @@ class _View:
         return self.group.is_faster(name, than) and (saved is None or saved >= LEAST_MS)
 
     def sentence(self, taken: str, best: str, tied: Sequence[str]) -> str:
-        """Return what to take, and why."""
+        """Say which system to take, and why."""
         metric, value = label_of(self.metric), self._value(taken)
         if tied and all(self.worth_it(best, name) for name in tied):
             return (
@@ -150,15 +150,15 @@ class _View:
         return self._open([taken, *unbeaten])
 
     def unbeaten(self, taken: str, best: str) -> list[str]:
-        """Return those that may be as good as ``taken``, the highest mean first; none where it is
-        one of several equivalent ones."""
+        """Return the systems that may be as good as ``taken``, the highest mean first; none where
+        it is one of several equivalent ones."""
         _, unbeaten = self._beaten(taken)
         if taken != best or all(self._equivalent(taken, name) for name in unbeaten):
             return []
         return unbeaten
 
     def _open(self, names: Sequence[str]) -> str:
-        """Return those of several that may each be the best."""
+        """Name the systems that may each be the best."""
         leaders, metric = named(names), label_of(self.metric)
         if len(self.group.names) == 2:
             return f"{leaders}: these queries can't tell which is better in {metric}."
@@ -188,7 +188,7 @@ class _View:
         return lines
 
     def doubts(self, taken: str) -> list[str]:
-        """Return what speaks against the choice whatever its mean is."""
+        """Say why the choice is in doubt, whatever its mean is."""
         lines = []
         untested = [
             name for name in self.group.names if name != taken and self._delta(taken, name) is None
@@ -227,7 +227,7 @@ class _View:
         return summary.ties.best if end == "best" else summary.ties.worst
 
     def cost(self, taken: str, best: str) -> list[str]:
-        """Return what the choice costs in time beside the fastest other one."""
+        """Say how much time the choice costs beside the fastest other one."""
         rivals = [
             n for n in self.group.names if n not in (taken, best) and self.group.is_faster(n, taken)
         ]
@@ -247,7 +247,7 @@ class _View:
         return [f"{fastest} is {faster} and {gap} in {label_of(self.metric)}."]
 
     def rivals(self, taken: str) -> list[str]:
-        """Return those that nothing is shown about, the highest mean first, with the queries it
+        """Name the systems that nothing is shown about, the highest mean first, with the queries it
         takes."""
         deltas = [(name, self._delta(taken, name)) for name in self.group.names if name != taken]
         open_ = [(n, d) for n, d in deltas if d is not None and d.verdict.open]

@@ -275,8 +275,8 @@ def validate(
 
 
 def _keys(model: type[BaseModel], location: Sequence[int | str]) -> str:
-    """Return what the section takes in which a fault lies: as its description says, or its keys;
-    those of the top where it is no model."""
+    """Say what the section takes in which a fault lies: as its description says, or its keys; those
+    of the top where it is no model."""
     first = model.model_fields.get(str(location[0])) if location else None
     if first is not None and first.description:
         return f"{location[0]}: {first.description}"

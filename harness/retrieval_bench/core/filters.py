@@ -112,9 +112,9 @@ class Filter:
 
     @cached_property
     def values(self) -> Mapping[str, Any]:
-        """Return what must hold in any case, by name, for templates: ``tenant`` -> the value that
-        it must equal, or the list it must be in; ``since.gte`` -> the end of a range. What stands
-        in ``or`` or ``not`` has no name."""
+        """The values that must hold in any case, by name, for templates: ``tenant`` -> the value
+        that it must equal, or the list it must be in; ``since.gte`` -> the end of a range. What
+        stands in ``or`` or ``not`` has no name."""
         values: dict[str, Any] = {}
         for condition in _required(self.condition):
             plain = condition.operator in ("eq", "in")
@@ -126,7 +126,7 @@ class Filter:
 
     @cached_property
     def is_named(self) -> bool:
-        """Return whether ``values`` says all of it: nothing stands in ``or`` or ``not``, and no two
+        """True if ``values`` says all of it: nothing stands in ``or`` or ``not``, and no two
         conditions have one name."""
         return len(self.values) == sum(1 for _ in _conditions(self.condition))
 

@@ -62,7 +62,7 @@ def order_hits(hits: Sequence[Hit]) -> list[Hit]:
 def checked_ranking(
     raw: Any, k: int, known_ids: Container[str] | None = None, *, has_scores: bool = True
 ) -> Ranking:
-    """Return what a retriever returned, as a :class:`Ranking` that keeps the contract.
+    """Check the answer of a retriever, and return it as a :class:`Ranking` that keeps the contract.
 
     Ties come out in the order of the tie rule. Anything else that breaks the contract is an error,
     never repaired: a repaired ranking would hide a defect of the retriever from its author.

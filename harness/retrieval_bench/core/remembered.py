@@ -68,8 +68,8 @@ class Memory:
         return self._answers.get((path, question))
 
     def kept(self, path: str, kept: Callable[[str, Ranking], Any]) -> Any:
-        """Return what the open ranking kept of ``path``, of its second answer when it is asked for
-        the second time; None where it kept nothing, or none is open."""
+        """Read from the open ranking what it kept of ``path``, of its second answer when it is
+        asked for the second time; None where it kept nothing, or none is open."""
         if self._open is None:
             return None
         at = self._used[path] = self._used.get(path, 0) + 1
@@ -106,7 +106,7 @@ def kept_list(path: str, ranking: Ranking) -> Ranking | None:
 
 
 def question_of(query: Query) -> Hashable:
-    """Return what tells one question from another."""
+    """Return the key that tells one question from another."""
     return (query.id, query.text, query.filter)
 
 
@@ -139,7 +139,7 @@ class Remembered(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return those of the retriever, which is indexed already."""
+        """The capabilities of the retriever, which is indexed already."""
         return replace(self._inner.capabilities, external=True)
 
     def use_k(self, k: int) -> None:

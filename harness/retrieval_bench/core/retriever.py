@@ -59,7 +59,7 @@ class Retriever(ABC):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return what this instance, with its parameters, can and cannot do."""
+        """The capabilities of this instance, with its parameters."""
         return Capabilities()
 
     def prepare(self) -> None:
@@ -120,9 +120,8 @@ class Retriever(ABC):
         return {}
 
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Return what is worth knowing of the fit between this retriever and the texts, one line
-        each, and no reason to worry: the share of texts that an encoder cuts off. Asked after
-        searching."""
+        """Facts worth knowing of the fit between this retriever and the texts, one line each, and
+        no reason to worry: the share of texts that an encoder cuts off. Asked after searching."""
         return ()
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
@@ -154,13 +153,13 @@ class Retriever(ABC):
         raise NotImplementedError(f"{type(self).__name__} cannot load an index")
 
     def document_encoder(self) -> DocumentEncoder | None:
-        """Return what makes the vectors that :meth:`index` finds where they were made before; None
-        where there are none. Optional."""
+        """The encoder of the vectors that :meth:`index` finds where they were made before; None
+        where there is none. Optional."""
         return None
 
     def search_space(self) -> Mapping[str, Sequence[Any]]:
-        """Return what is worth tuning: dotted path of a parameter -> values to try, the one that
-        this instance has first. ``tune`` takes it where no grid is given. Optional."""
+        """Values worth trying: dotted path of a parameter -> values to try, the one that this
+        instance has first. ``tune`` takes it where no grid is given. Optional."""
         return {}
 
     def named_legs(self) -> Mapping[str, Retriever]:
@@ -170,14 +169,14 @@ class Retriever(ABC):
         return {}
 
     def shared(self, memory: Answers) -> Mapping[str, Any]:
-        """Return what all settings of other parameters may share: dotted path of a parameter -> an
+        """Objects that all settings of other parameters may share: dotted path of a parameter -> an
         object that stands for what it names and has its answers from ``memory``. ``tune`` builds
         this class with them for each setting, so that nobody is asked twice. Optional."""
         return {}
 
     def parts(self, k: int) -> Sequence[Part]:
-        """Return what this retriever is made of that can be left out, and itself without each;
-        these share its objects, and are not closed. Optional.
+        """Parts of this retriever that can be left out, and itself without each; these share its
+        objects, and are not closed. Optional.
 
         Args:
             k: hits that searches ask for.
@@ -352,7 +351,7 @@ class Answers(Protocol):
         """The answer that was given before; None where there is none."""
 
     def kept(self, path: str, kept: Callable[[str, Ranking], Any]) -> Any:
-        """Return what a measured ranking kept of ``path``; None where there is nothing."""
+        """Read what a measured ranking kept of ``path``; None where there is nothing."""
 
     def anew(self, path: str, ask: Callable[[], Any]) -> Any:
         """A new answer, if somebody may be asked."""

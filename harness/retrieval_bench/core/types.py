@@ -285,8 +285,8 @@ class Dataset:
 
     @property
     def judged(self) -> bool:
-        """Return whether anything is judged: a document, or every query as unanswerable. Where
-        nothing is, every query is asked and none evaluated."""
+        """True if anything is judged: a document, or every query as unanswerable. Where nothing is,
+        every query is asked and none evaluated."""
         return bool(self.qrels) or not any(query.answerable for query in self.queries)
 
     @property
@@ -309,8 +309,8 @@ class Dataset:
 
     @property
     def known_items(self) -> tuple[int, float] | None:
-        """Return how many evaluated queries were made from the document that answers them, and the
-        mean share of their words that stand in it; None where there are none."""
+        """The number of evaluated queries that were made from the document that answers them, and
+        the mean share of their words that stand in it; None where there are none."""
         made = [q.metadata for q in self.evaluated if q.metadata.get("origin") == KNOWN_ITEM]
         shares = [item.get("copied") for item in made]
         known = [float(share) for share in shares if isinstance(share, int | float)]
@@ -339,5 +339,5 @@ class Verdict(StrEnum):
 
     @property
     def open(self) -> bool:
-        """Return whether something was tested, and nothing shown."""
+        """True if something was tested, and nothing shown."""
         return self in (Verdict.UNRESOLVABLE, Verdict.UNDECIDED)

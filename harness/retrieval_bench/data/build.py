@@ -50,7 +50,7 @@ class _Scanned:
     selves: SelfFinder = field(default_factory=lambda: SelfFinder({}))
 
     def filtering(self, unit_key: str | None) -> Filtering:
-        """Return what filters are answered by, hits being documents or units."""
+        """Build the test of filters, hits being documents or units."""
         return Filtering(self.metadata, list(self.places), self.unit_of if unit_key else {})
 
     def judged_ids(self, unit_key: str | None) -> Collection[str]:

@@ -161,8 +161,8 @@ def _loaded(name_or_path: str | Path, split: str) -> Dataset:
 
 
 def found_at(name_or_path: str | Path) -> str:
-    """Return what :func:`load_dataset` finds the same dataset by from any working folder: a known
-    name and ``module:function`` as they are, a path made absolute. Nothing is loaded or checked."""
+    """Make the address of a dataset hold from any working folder: a known name and
+    ``module:function`` as they are, a path made absolute. Nothing is loaded or checked."""
     text = str(name_or_path)
     if is_irds(name_or_path) or (isinstance(name_or_path, str) and text in dataset_names()):
         return text
@@ -184,8 +184,8 @@ def dataset_name(name_or_path: str | Path) -> str:
 
 
 def pinned(name_or_path: str | Path) -> str:
-    """Return it as :func:`found_at`, and a name of ``configs/datasets`` as the folder that it means
-    here: another process that stands elsewhere, with other configs, loads the same data."""
+    """Resolve it as :func:`found_at`, and a name of ``configs/datasets`` to the folder that it
+    means here: another process that stands elsewhere, with other configs, loads the same data."""
     folder = _catalog_folders().get(str(name_or_path))
     return found_at(name_or_path) if folder is None else str(folder.absolute())
 
@@ -200,7 +200,7 @@ def _catalog_folders() -> dict[str, Path]:
 
 
 def _from_plugin(target: str, split: str) -> Dataset:
-    """Return what the function of a plug-in gives, checked and with a fingerprint of our own."""
+    """Load the dataset of a plug-in's function, checked and with a fingerprint of our own."""
     with folder_kept():
         function = plugins.resolve("dataset", target)
     if not callable(function):

@@ -92,8 +92,8 @@ def dataset_fingerprint(dataset: Dataset) -> str:
 
 
 def corpus_fingerprint(dataset: Dataset) -> str | None:
-    """Return that of the documents alone, 32 hexadecimal digits; None without a corpus. Walks the
-    corpus where it was not found while it was read."""
+    """Hash the documents alone, 32 hexadecimal digits; None without a corpus. Walks the corpus
+    where it was not found while it was read."""
     documents = dataset.documents
     if documents is None:
         return None

@@ -61,7 +61,7 @@ def like_judgements(folder: Path) -> list[str]:
 
 
 def suggestion(folder: Path) -> str:
-    """Return what to do with a folder whose files are called as parts of a dataset are, or have the
+    """Advise what to do with a folder whose files are called as parts of a dataset are, or have the
     columns of questions and what answers them; empty where neither is so."""
     paths = sorted(path for path in folder.iterdir() if path.is_file())
     for path in paths:
@@ -117,7 +117,7 @@ def _of_rows(folder: Path, paths: list[Path], documents: str) -> str:
 
 
 def _columns(path: Path, known: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return what a column is -> its name in the file, of those that are there."""
+    """Find the columns of a file: use -> its name in the file, of those that are there."""
     if kind_of(path) not in (".tsv", *RECORDS):
         return {}
     try:

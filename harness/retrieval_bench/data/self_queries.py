@@ -56,7 +56,7 @@ class SelfFinder:
                 self._copies.setdefault(query_id, []).append(unit)
 
     def result(self, qrels: Qrels) -> Selves:
-        """Return what was found; a document that is relevant to the query is an answer to it."""
+        """Sum up; a document that is relevant to the query is an answer to it."""
 
         def relevant(query_id: str, doc_id: str) -> bool:
             return qrels.get(query_id, {}).get(doc_id, 0) > 0

@@ -157,7 +157,7 @@ def whole(location: Location | None) -> Path:
 
 
 def stamps(stream: Stream[Item]) -> tuple[Stamp, ...]:
-    """Return what tells that a file of ``stream`` was changed."""
+    """Return the size and time of each file of ``stream``, which change when it is written."""
     return tuple(map(stamp, stream.paths))
 
 
@@ -226,8 +226,8 @@ def objects(value: Any, name: str, report: FileFaults) -> Iterator[tuple[str, di
 
 
 def looked_up(record: Any, name: str) -> Any:
-    """Return what is under ``name``, of which dots lead into objects and lists, also into those
-    that a text holds as JSON or as Python prints them.
+    """Look up ``name``, of which dots lead into objects and lists, also into those that a text
+    holds as JSON or as Python prints them.
 
     A key that has dots itself wins. None where nothing is there, :data:`NULL` for null.
 

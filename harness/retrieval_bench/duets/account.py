@@ -116,7 +116,7 @@ OF_A_PROCESS = ("packages", "blas", "thread_pools", "variables", "imported_befor
 
 
 def surroundings(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the process of a side says of itself; nothing where it did not come to that."""
+    """Select the facts on the process of a side; nothing where it did not come to that."""
     environment = facts.get("environment", {})
     return {name: environment[name] for name in OF_A_PROCESS if name in environment}
 
@@ -153,7 +153,7 @@ def share_of_the_cores(noise: Sequence[Mapping[str, Any]], whose: str) -> float 
 
 
 def machine_warnings(noise: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what else used the machine, in sentences; none on a quiet one."""
+    """Say what else used the machine, in sentences; none on a quiet one."""
     warnings = []
     if (others := share_of_the_cores(noise, "others") or 0.0) > OTHERS:
         warnings.append(

@@ -191,7 +191,7 @@ class _Stage:
 
     @property
     def asked(self) -> int:
-        """Return how many queries."""
+        """The number of queries."""
         return len(self.chosen or ())
 
     def _out_of_time(self) -> bool:
@@ -423,7 +423,7 @@ class _Stage:
         return "; ".join(filter(None, told))
 
     def _warnings(self, reason: str) -> list[str]:
-        """Return what else to know, beside ``reason``."""
+        """Collect all else to know, beside ``reason``."""
         warnings = [one_sided(self.measured), failures(self.measured, self.asked)[0]]
         warnings = [*(text for text in warnings if text and text not in reason), *self.notes]
         warnings += [note for side in self.sides for note in side.place.notes]

@@ -168,7 +168,7 @@ class Judged:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the interval of the ratio, :data:`ALPHA` on either side."""
+        """The interval of the ratio, :data:`ALPHA` on either side."""
         from scipy.special import stdtrit
 
         half = float(stdtrit(self.df, 1 - ALPHA)) * self.error

@@ -178,7 +178,7 @@ class SideProcess:
         return digests
 
     def last(self) -> dict[str, Any]:
-        """Return what the process says of itself after its searches: ``files``, ``environment`` and
+        """Ask the process about itself after its searches: ``files``, ``environment`` and
         ``complaints`` about threads; it can be asked nothing more.
 
         Raises:
@@ -216,7 +216,7 @@ class SideProcess:
         return numbers
 
     def _read(self, size: int, end: float) -> bytes:
-        """Return what is there of ``size`` bytes, once anything is.
+        """Read up to ``size`` bytes, once anything is there.
 
         What it has started may hold the pipe open when it is gone: so it is looked after itself.
         """
@@ -299,7 +299,7 @@ class Measured:
     core: int | None = None
 
     def pairs(self, launch: int) -> Pairs:
-        """Return it as :func:`.log_ratios` gives them, without the order effect: whoever
+        """Return the pairs as :func:`.log_ratios` gives them, without the order effect: whoever
         goes first finds other caches than whoever follows, by several per cent."""
         fine = (self.wall_ns >= 0).all(axis=0)
         logs = np.log(np.maximum(self.wall_ns[:, fine], 1))

@@ -44,7 +44,7 @@ class Kind:
 
     @property
     def equal(self) -> bool:
-        """Return whether the two sides are the same."""
+        """True if the two sides are the same."""
         return self.share == 0
 
 
@@ -79,8 +79,7 @@ class Played:
 
     @property
     def thetas(self) -> list[dict[str, float]]:
-        """Return the thetas of each launch of a duet with figures, by gate that all of these
-        have."""
+        """The thetas of each launch of a duet with figures, by gate that all of these have."""
         usable = [result for result in self.results if result.verdict is not Verdict.MISSING]
         judged = [
             {gate.gate for gate in result.gates if gate.ratio is not None} for result in usable
@@ -177,7 +176,7 @@ class SelfTest(Documented):
 
     @property
     def unable(self) -> str:
-        """Return why duets cannot judge here, in a sentence; "" when they can."""
+        """The reason why duets cannot judge here, in a sentence; "" when they can."""
         if not any(played.count("PASS") for played in self.played if played.kind.equal):
             return "no duet of equal sides passed"
         slowed = [played for played in self.played if not played.kind.equal]

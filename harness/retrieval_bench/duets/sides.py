@@ -62,7 +62,7 @@ class Side:
 
     @property
     def name(self) -> str:
-        """Return what tells it from the other side."""
+        """The name that tells it from the other side."""
         given = self.retriever
         name = given if isinstance(given, str) else str(given.get("name", given.get("target")))
         words = [name, *self.overrides]

@@ -146,7 +146,7 @@ class _Side:
             self.retriever.index(data.documents)
 
     def facts(self) -> dict[str, Any]:
-        """Return what the other side must have, too, and what was loaded so far."""
+        """Collect what the other side must have, too, and what was loaded so far."""
         data = self.experiment.dataset
         return {
             "name": self.candidate.name,
@@ -162,7 +162,7 @@ class _Side:
         return self._from("threads", "search_threads")(self.n_threads)
 
     def environment(self) -> Any:
-        """Return what a manifest says of this process."""
+        """Describe this process as a manifest does."""
         environment = self._from("environment", "environment")(self.n_threads)
         return json.loads(json.dumps(environment, default=str))
 
@@ -205,7 +205,7 @@ class _Side:
         return times
 
     def _digest(self, number: int) -> int:
-        """Return what is returned for a query, in a number that is equal where that is."""
+        """Return a number of the answer to a query, equal where the answers are."""
         try:
             ranking = self.retriever.search(self.queries[number], self.k)
             text = "\n".join(str(doc_id) for doc_id in getattr(ranking, "doc_ids", ranking))

@@ -100,8 +100,8 @@ class Caller:
 
 
 def purse_after(limit: float | None, measured: Sequence[Measurement]) -> Purse:
-    """Return what the measurement of several systems left of the money, the mean call standing for
-    the dearest."""
+    """Return the money that the measurement of several systems left, the mean call standing for the
+    dearest."""
     purse = Purse(limit)
     for measurement in measured:
         money = (measurement.spent and measurement.spent.money) or 0.0
@@ -268,7 +268,7 @@ class Unfiltered(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return those of the retriever."""
+        """The capabilities of the retriever."""
         return self._inner.capabilities
 
     def search(self, query: Query, k: int) -> Any:

@@ -36,7 +36,7 @@ class Candidate:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return those of the retriever.
+        """The capabilities of the retriever.
 
         Raises:
             ContractError: it does not say.
@@ -53,7 +53,7 @@ class Candidate:
             return self.retriever.capabilities
 
     def failed_to_index(self, problem: BaseException) -> ContractError:
-        """Return what is said where building or opening its index raised ``problem``."""
+        """Build the error for a ``problem`` in building or opening its index."""
         return ContractError(
             f"indexing failed with {message_of(problem)}",
             where=f"retriever {self.name!r}, {innermost(problem)}",
@@ -88,8 +88,8 @@ class Searched:
 def ask(
     candidate: Candidate, question: str, told: list[str], otherwise: Any, *arguments: Any
 ) -> Any:
-    """Return what the retriever says of itself. It is asked after the measurement, which a mistake
-    in the answer must not cost: that becomes a sentence in ``told``."""
+    """Ask the retriever about itself. It is asked after the measurement, which a mistake in the
+    answer must not cost: that becomes a sentence in ``told``."""
 
     def failed(problem: BaseException) -> ContractError:
         return ContractError(f"{question}() of {candidate.name} failed with {message_of(problem)}")

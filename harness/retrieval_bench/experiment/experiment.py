@@ -97,12 +97,12 @@ class Experiment:
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the retrievers, told apart."""
+        """The names of the retrievers, told apart."""
         return distinct_names([candidate.name for candidate in self.candidates])
 
     @property
     def plan(self) -> Plan:
-        """Return how many calls each retriever gets."""
+        """The number of calls that each retriever gets."""
         return plan(self.protocol, len(self.queries))
 
     @property
@@ -125,7 +125,7 @@ class Experiment:
         return replace(self, queries=queries, protocol=protocol, until=until)
 
     def dry_run(self) -> PlannedRun:
-        """Return what :meth:`run` would do, before anything was tried."""
+        """Plan :meth:`run`, before anything was tried."""
         calls, n = self.plan, len(self.candidates)
         most = None if calls.warm_up_most is None else calls.measured + calls.warm_up_most
         return PlannedRun(
@@ -371,7 +371,7 @@ class Experiment:
     def _without_parts(
         self, candidate: Candidate, measurement: Measurement, purse: Purse, reporter: Reporter
     ) -> Ablation:
-        """Return what the queries that count get without each part of the retriever."""
+        """Measure what the queries that count get without each part of the retriever."""
         if self.until is not None or measurement.interrupted or self.ablate is None:
             return Ablation()
         rankings = [

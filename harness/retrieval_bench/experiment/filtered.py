@@ -17,7 +17,7 @@ def filtered(
     rankings: Sequence[Ranking | None],
     capabilities: Capabilities,
 ) -> FilterFacts | None:
-    """Return what filters did; None where no query has one."""
+    """Measure the effect of filters; None where no query has one."""
     if not any(query.filter for query in queries):
         return None
     asked = [

@@ -40,8 +40,8 @@ def tie_keys(rankings: Rankings, can: Capabilities) -> NDArray[np.floating[Any]]
 def effect_of_ties(
     evaluation: Evaluation, rankings: Rankings, data: Dataset, can: Capabilities
 ) -> TieEffect | None:
-    """Return what equal scores decide; where nothing is judged, that they are constant, if they
-    are."""
+    """Measure the effect of equal scores; where nothing is judged, only that they are constant, if
+    they are."""
     if data.judged:
         return evaluation.ties
     ties = _ties(rankings, can)

@@ -241,7 +241,7 @@ def without_relevant(data: Dataset) -> list[str]:
 
 
 def of_data(data: Dataset, k: int) -> list[str]:
-    """Return what the data alone say to a run that asks for ``k`` hits."""
+    """Warn of what the data alone say to a run that asks for ``k`` hits."""
     faults = coded([warning for warning in data.warnings if warning != UNJUDGED], Code.DATA)
     return [*faults, *origins(data), *without_relevant(data), *deep(k, data)]
 

@@ -37,7 +37,7 @@ class Settled:
 
     @property
     def disputed(self) -> bool:
-        """Return whether two of them differ and no third has settled it."""
+        """True if two of them differ and no third has settled it."""
         return len(set(self.given)) > 1 and len(self.given) < 3
 
 
@@ -100,7 +100,7 @@ class Whose:
 
     @property
     def mixed(self) -> bool:
-        """Return whether they are of several kinds."""
+        """True if they are of several kinds."""
         return len({kind for kind, _ in self.judges.values()}) > 1
 
     @property

@@ -303,9 +303,9 @@ def _drawn(
     *,
     generation: int,
 ) -> list[PooledQuery]:
-    """Return it with weights, and in the order drawn. In one by differences what is judged comes
-    first, what cannot change a difference last; a plain one depends on nothing but the ids and the
-    seed."""
+    """Draw the queries: with weights, in the order drawn. In a pool by differences what is judged
+    comes first, what cannot change a difference last; a plain one depends on nothing but the ids
+    and the seed."""
     (parsed,) = parse_metrics([metric])
     drawn = weights(all_bounds(parsed, list(lists.values()), [query.id for query in queries]))
     if len(lists) == 1:  # nothing to compare: every query counts the same

@@ -93,7 +93,7 @@ class _State:
 
 
 def next_task(pool: Pool, store: Store, who: str) -> Task | None:
-    """Return what ``who`` judges next, claimed for them; None where nothing is left for them."""
+    """Choose the next task of ``who``, claimed for them; None where nothing is left for them."""
     state = _State.of(pool, store)
     said = state.said(who)
     claims = store.claims()
@@ -178,7 +178,7 @@ def _open(state: _State, pair: Pair) -> bool:
 
 
 def _skipped(state: _State, said: set[Pair]) -> Task | None:
-    """Return what others skipped and nobody graded."""
+    """Find the documents that others skipped and nobody graded."""
     for query in state.pool.queries:
         pairs = [Pair(query.id, doc) for doc in query.documents]
         left = tuple(p.doc_id for p in pairs if p not in state.grades and p not in said)

@@ -277,14 +277,14 @@ class Store:
         return None if row is None else (int(row[0]), _label(row[1:]))
 
     def kinds(self, who: str) -> set[Kind]:
-        """Return what the labels under a name say that it is."""
+        """Read the kinds that the labels under a name say that it is."""
         with self._open() as base:
             rows = base.execute("SELECT DISTINCT kind FROM labels WHERE who = ?", (who,))
             return {Kind(kind) for (kind,) in rows}
 
     def labels(self) -> list[Label]:
-        """Return what counts: the last label of each person on each pair that is not undone, in the
-        order in which they came. Labels of pairs outside of the pool count, too."""
+        """Read the labels that count: the last of each person on each pair that is not undone, in
+        the order in which they came. Labels of pairs outside of the pool count, too."""
         return list(self._labels()[0].values())
 
     def history(self) -> list[Label]:
@@ -301,7 +301,7 @@ class Store:
         return [label for label in others.values() if (label.pair, label.who) not in said]
 
     def _labels(self) -> tuple[dict[object, Label], dict[object, Label]]:
-        """Return those that count, by pair and person, and those of other texts."""
+        """Read the labels that count, by pair and person, and the labels of other texts."""
         counting: dict[object, Label] = {}
         others: dict[object, Label] = {}
         with self._open() as base:
@@ -348,7 +348,7 @@ class Store:
     # -- small facts -------------------------------------------------------------------------
 
     def fact(self, name: str) -> Any:
-        """Return what was kept under ``name``, None where nothing was."""
+        """Read the fact kept under ``name``, None where nothing was."""
         with self._open() as base:
             return _fact(base, name)
 

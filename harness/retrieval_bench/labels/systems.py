@@ -152,7 +152,7 @@ def _asked_of_all(lists: Mapping[str, Lists], data: Dataset) -> tuple[dict[str, 
 
 
 def _kind(name: str) -> str:
-    """Return what a word names: "run", "file" or "retriever"."""
+    """Name the kind of a word: "run", "file" or "retriever"."""
     path = Path(name).expanduser()
     if path.is_file() and path.suffix not in _CONFIGS:
         return "file"
@@ -232,5 +232,5 @@ def _asked(
 
 
 def _failed(query_ids: Sequence[str], status: Sequence[str]) -> list[str]:
-    """Return those that were asked and not answered."""
+    """List the queries that were asked and not answered."""
     return [q for q, of in zip(query_ids, status, strict=True) if of not in (OK, NOT_RUN)]

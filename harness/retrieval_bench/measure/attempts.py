@@ -96,7 +96,7 @@ class AttemptLog:
 
     @property
     def kinds(self) -> set[str]:
-        """Return the kinds of all failures so far."""
+        """The kinds of all failures so far."""
         return set(self._failed)
 
     def answered(self, at: int, elapsed: int, *, timed: bool = True) -> None:

@@ -14,7 +14,7 @@ Say = Callable[[Mapping[str, Any]], None]
 
 
 def channel() -> Say:
-    """Return what sends messages from here. From now on stdout, also below Python, is stderr: what
+    """Open a channel for messages from here. From now on stdout, also below Python, is stderr: what
     a retriever prints is no message."""
     lines = os.fdopen(os.dup(1), "wb")  # not inherited by what a retriever starts
     os.dup2(2, 1)

@@ -93,7 +93,7 @@ class Child:
         return self.process.poll() is None
 
     def messages(self) -> list[dict[str, Any]]:
-        """Return what it has said since one looked last."""
+        """Read the messages since one looked last."""
         said = []
         for line in self._new("said", whole_lines=True).splitlines():
             with suppress(ValueError):  # startup files of Python may have printed something
@@ -116,7 +116,7 @@ class Child:
         return self._unread.pop(0) if self._unread else None
 
     def printed(self) -> str:
-        """Return what it has printed since one looked last."""
+        """Read the text printed since one looked last."""
         return self._decoder.decode(self._new("printed"))
 
     def pass_on(self) -> None:
@@ -257,7 +257,7 @@ def last_words(text: str) -> str:
 
 
 def retriever_to_send(given: Any, fix: str) -> str | dict[str, Any]:
-    """Return what another process can be told of a retriever: a name, or an inline mapping.
+    """Name a retriever as another process can be told of it: a name, or an inline mapping.
 
     Raises:
         ConfigError: an object, which only exists in this process.

@@ -45,7 +45,7 @@ class Deadline:
 
     @property
     def complaint(self) -> str:
-        """Return what a failed call is told to have done."""
+        """The complaint of a failed call."""
         return f"timed out after {self.seconds:g} s"
 
     def exceeded(self, elapsed_ns: int) -> bool:

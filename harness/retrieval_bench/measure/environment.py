@@ -158,7 +158,7 @@ def _system(root: Path) -> str:
 
 
 def _distribution(root: Path) -> str | None:
-    """Return what the system calls itself ("Debian GNU/Linux 12 (bookworm)", "macOS 14.5")."""
+    """Name the system as it calls itself ("Debian GNU/Linux 12 (bookworm)", "macOS 14.5")."""
     for line in (read_text(root / "etc/os-release") or "").splitlines():
         name, _, value = line.partition("=")
         if name == "PRETTY_NAME":

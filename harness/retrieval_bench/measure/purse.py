@@ -53,7 +53,7 @@ class Purse:
 
     @property
     def empty(self) -> bool:
-        """Return whether another call might take more than there is."""
+        """True if another call might take more than there is."""
         return self.limit is not None and self.spent + self.dearest > self.limit
 
     def spares(self, calls: int, made: int) -> bool:

@@ -48,7 +48,7 @@ class SteadyState:
 
     @property
     def steady(self) -> bool:
-        """Return whether it has been steady."""
+        """True if it has been steady."""
         return self.steady_after is not None
 
     def _agree(self) -> bool:

@@ -54,14 +54,14 @@ class Abstention(Documented):
 
     @property
     def precision(self) -> float | None:
-        """Return the precision of the empty lists, the share that is right; None when there is no
-        empty list."""
+        """The precision of the empty lists, the share that is right; None when there is no empty
+        list."""
         return _ratio(self.true_empty, self.true_empty + self.false_empty)
 
     @property
     def recall(self) -> float | None:
-        """Return the recall of the unanswerable queries, the share with an empty list; None when
-        there are none."""
+        """The recall of the unanswerable queries, the share with an empty list; None when there are
+        none."""
         return _ratio(self.true_empty, self.n_unanswerable)
 
     @property
@@ -75,7 +75,7 @@ class Abstention(Documented):
 
     @property
     def undefined(self) -> Mapping[str, str]:
-        """Return why a figure is None, by its name."""
+        """The reason why a figure is None, by its name."""
         no_list, no_query = "no empty list", "0 unanswerable queries"
         reasons = {
             "precision": (self.precision, no_list),

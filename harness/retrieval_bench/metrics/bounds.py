@@ -21,7 +21,7 @@ Bounds = tuple[float, float]
 
 
 def bounds(metric: Metric, a: List, b: List) -> Bounds:
-    """Return what ``metric`` of ``b`` minus that of ``a`` can be, whatever is judged relevant.
+    """Bound ``metric`` of ``b`` minus that of ``a``, whatever is judged relevant.
 
     Raises:
         ConfigError: the values of the metric have no known range.

@@ -78,8 +78,8 @@ class Convention:
         return tuple(dict.fromkeys(map(self.read, named(names))))
 
     def default_metrics(self, depth: int) -> tuple[Metric, ...]:
-        """Return what is reported when nothing is asked for, of rankings of up to ``depth`` hits:
-        always the same names, and one more where rankings are deep."""
+        """Choose the metrics where none are asked for, of rankings of up to ``depth`` hits: always
+        the same names, and one more where rankings are deep."""
         if self.metrics is None:
             return self.parse(_SHOWN_DEEP if depth >= _DEEP else _SHOWN)
         return self.parse(self.shown)

@@ -83,7 +83,7 @@ class Judgements:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """Return what a join of arrays looks up; made when it is first needed."""
+        """The pairs that a join of arrays looks up; made when it is first needed."""
         return Pairs(self.qrels, self.row, self._grades)
 
     def pairs_pay(self, n_hits: int) -> bool:
@@ -224,7 +224,7 @@ class Hits(NamedTuple):
         return Hits(row[wanted], rank[wanted], grade[wanted], repeated[wanted])
 
     def within(self, cut: int | None) -> Hits:
-        """Return those at ranks up to ``cut``."""
+        """Return the hits at ranks up to ``cut``."""
         return self if cut is None else self.where(self.rank <= cut)
 
 
@@ -242,7 +242,7 @@ class Ideal(NamedTuple):
     grade: NDArray[np.int32]
 
     def within(self, cut: int | None) -> Ideal:
-        """Return those at ranks up to ``cut``."""
+        """Return the ideal hits at ranks up to ``cut``."""
         if cut is None:
             return self
         wanted = self.rank <= cut
@@ -277,8 +277,8 @@ class JudgedRun:
         return len(self.lengths)
 
     def as_if(self, depth: int | None, *, judged_only: bool = False) -> JudgedRun:
-        """Return what this run were with at most ``depth`` hits a query; then, with
-        ``judged_only``, with none but those that are judged (trec_eval -M and -J)."""
+        """Cut the run to at most ``depth`` hits a query; then, with ``judged_only``, to hits that
+        are judged (trec_eval -M and -J)."""
         if depth is None and not judged_only:
             return self
         judged, pooled = self.judged.within(depth), self.pooled.within(depth)

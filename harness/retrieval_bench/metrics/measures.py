@@ -49,13 +49,13 @@ class Gained(NamedTuple):
     gain: Values
 
     def within(self, cut: int | None) -> Gained:
-        """Return those at ranks up to ``cut``."""
+        """Return the gains at ranks up to ``cut``."""
         if cut is None:
             return self
         return self.where(self.rank <= cut)
 
     def where(self, wanted: NDArray[np.bool_]) -> Gained:
-        """Return those that are wanted."""
+        """Return the gains for which ``wanted`` is true."""
         return Gained(self.row[wanted], self.rank[wanted], self.gain[wanted])
 
 
@@ -259,8 +259,8 @@ def graded(
     gain: Literal["linear", "exp"] = "linear",
     ideal: Literal["judged", "returned"] = "judged",
 ) -> tuple[Gained, Gained]:
-    """Return what the hits of each query gain, and what the best order of all its judged documents
-    (or of the returned ones) would: gains above 0, highest first."""
+    """Compute the gains of the hits of each query, and those of the best order of all its judged
+    documents (or of the returned ones): gains above 0, highest first."""
     own, best = run.judged, _sorted_hits(run) if ideal == "returned" else run.ideal
     if ideal == "judged":  # behind the judgements stand those with a grade below 0
         counted = best.rank <= run.n_judged[best.row]

@@ -142,35 +142,34 @@ class Metric(AsText):
 
     @property
     def meaning(self) -> str:
-        """Return what a value says, as the end of a sentence; empty where nothing is known of
-        it."""
+        """The meaning of a value, as the end of a sentence; empty where nothing is known of it."""
         hits = "the hits" if self.cut is None else f"the first {self.cut:,} hits"
         hits = "the first hit" if self.cut == 1 else hits
         return _definition(self.name).meaning.format(hits=hits)
 
     @property
     def geometric(self) -> bool:
-        """Return whether the mean over queries is the geometric one."""
+        """True if the mean over queries is the geometric one."""
         return _definition(self.name).mean == "geometric"
 
     @property
     def scale(self) -> Scale | None:
-        """Return what the value of a query can be; None = not known."""
+        """The range of the value of a query; None = not known."""
         given = dict(self.params)
         return None if self.geometric or "gains" in given else _definition(self.name).scale
 
     @property
     def counts(self) -> bool:
-        """Return whether values of queries are summed."""
+        """True if values of queries are summed."""
         return _definition(self.name).mean == "sum"
 
     @property
     def compared(self) -> bool:
-        """Return whether more is better."""
+        """True if more is better."""
         return _definition(self.name).compared
 
     def also(self, params: Mapping[str, Param]) -> Metric:
-        """Return it with those of ``params`` that it knows and does not have yet."""
+        """Return the metric with those of ``params`` that it knows and does not have yet."""
         definition = _definition(self.name)
         known = {key: value for key, value in params.items() if key in _kinds(definition)}
         return replace(self, params=_kept({**known, **dict(self.params)}, definition))
@@ -181,7 +180,7 @@ class Metric(AsText):
         return np.log(values) if self.geometric else values
 
     def from_additive(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what a mean on that scale stands for."""
+        """Return the value that a mean on that scale stands for."""
         return np.exp(mean) if self.geometric else mean
 
 
@@ -251,7 +250,7 @@ def parse_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
 
 
 def default_metrics(k: int) -> tuple[Metric, ...]:
-    """Return what is reported when nothing is asked for: quality near the top, and recall at k."""
+    """Choose the metrics where none are asked for: quality near the top, and recall at k."""
     names = [f"nDCG@{min(k, 10)}", f"AP@{k}", f"RR@{k}", f"R@{k}", "Success@1"]
     if k >= 100:
         names.append("R@100")
@@ -277,8 +276,8 @@ def _definition(name: str, given: str | None = None) -> Definition:
 
 
 def _as_definition(metric: Any, given: str) -> Definition:
-    """Return what a plug-in or ``module:name`` leads to; a plain function takes a cut-off or
-    none."""
+    """Define the metric that a plug-in or ``module:name`` leads to; a plain function takes a
+    cut-off or none."""
     if isinstance(metric, Definition):
         return metric
     if callable(metric) and not inspect.isclass(metric):

@@ -223,7 +223,7 @@ class ThresholdReport(Documented):
 
     @property
     def gain_dev(self) -> float:
-        """Return what the threshold gains on the queries on which it was chosen."""
+        """The gain of the threshold on the queries on which it was chosen."""
         return (self.dev_after.scienceqa_map or 0.0) - (self.dev_before.scienceqa_map or 0.0)
 
     @property

@@ -81,10 +81,9 @@ class TieEffect:
 
 
 def tie_effect(run: JudgedRun, metrics: Sequence[Metric]) -> TieEffect | None:
-    """Return what ties decide of the first metric of which they decide :data:`LEAST` or more; None
-    where there is none. Of metrics that are not ours only the share of such hits is known: that is
-    told where none of ours is there.
-    """
+    """Measure the effect of ties on the first metric of which they decide :data:`LEAST` or more;
+    None where there is none. Of metrics that are not ours only the share of such hits is known:
+    that is told where none of ours is there."""
     if run.ties is None or not run.n_queries:
         return None
     ours = [metric for metric in metrics if metric.name in DEFINITIONS]

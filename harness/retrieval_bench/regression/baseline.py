@@ -98,7 +98,7 @@ class _Baseline(_Record):
 
     @property
     def commit(self) -> str | None:
-        """Return what the code can be got back from; None when nothing holds it."""
+        """The commit from which the code can be got back; None when nothing holds it."""
         return None if self.revision is None or self.revision.dirty else self.revision.commit
 
 
@@ -197,12 +197,12 @@ class LatencyBaseline(_Baseline):
 
     @property
     def fingerprint(self) -> str:
-        """Return the fingerprint of the machine."""
+        """The fingerprint of the machine."""
         return str(self.machine["fingerprint"])
 
 
 def quality_of(run: Run, given: Given) -> QualityBaseline:
-    """Return what ``run`` says of quality."""
+    """Make the baseline of the quality of ``run``."""
     summary, rankings, evaluation = run.summary, run.rankings, run.evaluation
     at = {query: row for row, query in enumerate(evaluation.query_ids)}
     names = [str(metric) for metric in evaluation.metrics]
@@ -222,8 +222,8 @@ def quality_of(run: Run, given: Given) -> QualityBaseline:
 
 
 def latency_of(run: Run, given: Given) -> LatencyBaseline | None:
-    """Return what ``run`` says of latency; None where it has none: its rankings were read from a
-    file, or no call was answered.
+    """Make the baseline of the latency of ``run``; None where it has none: its rankings were read
+    from a file, or no call was answered.
 
     A call that failed took longer than any other: a query of which half of the calls failed has no
     median, and is left out.

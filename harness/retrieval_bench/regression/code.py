@@ -34,7 +34,7 @@ class Code:
 
 
 def code_of(source: QualityBaseline | LatencyBaseline | None) -> Code | None:
-    """Return what ``source`` was made of; None where nothing holds it."""
+    """Return the code that ``source`` was made of; None where nothing holds it."""
     if source is None or source.commit is None:
         return None
     known = source.protocol if isinstance(source, LatencyBaseline) else {}

@@ -81,8 +81,8 @@ class Regression(Documented):
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """Return the verdicts of every metric, and of latency as a whole: a gate that so few
-        queries cannot be judged by is none."""
+        """The verdicts of every metric, and of latency as a whole: a gate that so few queries
+        cannot be judged by is none."""
         verdicts = [gate.verdict for gate in self.quality.gates] if self.quality else []
         return [*verdicts, *([self.latency.verdict] if self.latency else [])]
 

@@ -73,12 +73,12 @@ class LatencyGate(Documented):
 
     @property
     def outdated(self) -> bool:
-        """Return whether the stored time is too far above that of today to clear anything."""
+        """True if the stored time is too far above that of today to clear anything."""
         return self.stored is not None and self.stored < 1 / (1 + self.limit)
 
     @property
     def suspicious(self) -> bool:
-        """Return whether the stored time does not clear it."""
+        """True if the stored time does not clear it."""
         slower = self.stored is not None and not self.stored <= 1 + self.starts_at
         return slower or self.outdated
 
@@ -130,7 +130,7 @@ class LatencyResult(Documented):
 
     @property
     def suspicious(self) -> bool:
-        """Return whether any stored time does not clear it."""
+        """True if any stored time does not clear it."""
         return any(figure.suspicious for figure in self.figures)
 
     @property
@@ -214,7 +214,7 @@ def _with_unanswered(latency_result: LatencyResult, n: int) -> LatencyResult:
 
 
 def _suspected(looked: LatencyResult, duet: Duet | None, when: When, reason: str) -> LatencyResult:
-    """Return what becomes of stored times that look slower."""
+    """Judge stored times that look slower."""
     signs = ", ".join(
         f"{figure.gate} {_percent(figure.stored)}" for figure in looked.figures if figure.suspicious
     )
@@ -281,7 +281,7 @@ def _pairs(before: list[int], now: list[int]) -> Pairs:
 
 
 def _by_duet(looked: LatencyResult, duet: Duet) -> LatencyResult:
-    """Return what the duet says; a duet that cannot be made says nothing."""
+    """Judge by the duet; a duet that cannot be made says nothing."""
     try:
         outcome = duet()
     except HarnessError as problem:

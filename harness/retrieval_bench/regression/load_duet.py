@@ -110,7 +110,7 @@ class Blocks:
         return a, b
 
     def facts(self, rate: float, seconds: float) -> BlockFacts:
-        """Return what the pairs were."""
+        """Collect the facts on the pairs."""
         whole = [np.concatenate([*of, np.empty(0)]) for of in self.latency]
         enough = len(whole[0]) >= needs(99.0).printed
         tails = [float(np.percentile(ms, 99, method="higher")) for ms in whole if enough]
@@ -120,7 +120,7 @@ class Blocks:
 
     @property
     def calls(self) -> int:
-        """Return the calls of each side."""
+        """The calls of each side."""
         return sum(map(len, self.latency[0]))
 
     @property

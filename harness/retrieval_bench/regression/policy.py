@@ -144,7 +144,7 @@ def load_policy(path: Path | None = None, *, k: int) -> Policy:
 
 
 def _fault(name: str, limit: Any) -> str:
-    """Return what is wrong with one limit; empty when nothing is."""
+    """Say what is wrong with one limit; empty when nothing is."""
     if name in GATES:
         return _latency_fault(name, limit)
     if _PERCENTILE.fullmatch(name):

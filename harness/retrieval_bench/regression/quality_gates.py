@@ -110,7 +110,7 @@ class ChangedQuery(Documented):
 
     @property
     def largest_drop(self) -> float:
-        """Return the largest over its metrics; below 0 where all rose."""
+        """The largest drop over its metrics; below 0 where all rose."""
         return max((before - now for before, now in self.values.values()), default=0.0)
 
 
@@ -140,7 +140,7 @@ class QualityResult(Documented):
 
     @property
     def why(self) -> str:
-        """Return why it is what it is; empty where the gates say it."""
+        """The reason for its verdict; empty where the gates say it."""
         return self.reason or self.failing
 
 
@@ -396,7 +396,7 @@ def _resolvable(gate: QualityGate, n: int, level: float) -> QualityGate:
 
 
 def _judged(gate: QualityGate, difference: float, p: float, p_limit: float) -> QualityGate:
-    """Return it with the verdict; see the module."""
+    """Return the gate with its verdict; see the module."""
     queries = counted(gate.higher + gate.lower, "query")
     if not gate.lower:
         why = f"rose on {queries}, fell on none" if gate.higher else "no value changed"

@@ -101,7 +101,7 @@ class Request:
         return os.path.relpath(real, here) if real.is_relative_to(top) else self.retriever
 
     def prepared(self, metrics: Sequence[str] = ()) -> Experiment:
-        """Return what is measured, built and checked.
+        """Prepare the measurement, built and checked.
 
         Raises:
             HarnessError: all that is wrong with it.

@@ -248,7 +248,7 @@ class Today:
     def _differs(
         self, run: Run, of_quality: QualityBaseline | None, of_latency: LatencyBaseline | None
     ) -> Iterator[str]:
-        """Return what else is not as it was: settings and versions, which no revision holds."""
+        """List all else that is not as it was: settings and versions, which no revision holds."""
         before = [item.retriever for item in (of_quality, of_latency) if item is not None]
         now = run.manifest["retriever"]
         if changed := [item for item in before if item.hash != now["hash"]]:
@@ -266,7 +266,7 @@ class Today:
             yield f"other versions than the baseline's: {', '.join(other)}"
 
     def notes(self, latency: LatencyBaseline | None) -> list[str]:
-        """Return what to know of a baseline that is made today."""
+        """List the notes on a baseline that is made today."""
         notes = []
         revision = self.given.revision
         if revision is None:
@@ -286,7 +286,7 @@ class Today:
 
     @property
     def subject(self) -> Subject:
-        """Return what is measured, for a document."""
+        """The retriever and the data that are measured, for a document."""
         data = self.experiment.dataset
         return {
             "retriever": self.experiment.candidates[0].name,
@@ -377,7 +377,7 @@ class Today:
 
 
 def _undecided(quality_result: QualityResult) -> str:
-    """Return what can be done where these queries can't tell."""
+    """Advise what can be done where these queries can't tell."""
     needed = [
         gate.queries_needed for gate in quality_result.gates if gate.queries_needed is not None
     ]

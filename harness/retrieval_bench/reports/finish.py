@@ -50,7 +50,7 @@ class Finished(Documented):
 
 
 def finish(runs: Sequence[Run], data: Mapping[str, Dataset]) -> list[Finished]:
-    """Return what the parts of each run buy; of one that was asked until decided nothing is said.
+    """Find what the parts of each run buy; of one asked until decided nothing is said.
 
     Args:
         data: fingerprint -> dataset that was measured.

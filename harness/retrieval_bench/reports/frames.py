@@ -186,7 +186,7 @@ def hits(runs: Named) -> Iterator[Row]:
 
 
 def kinds_of(runs: Named) -> dict[str, Callable[[], Iterable[Row]]]:
-    """Return what a frame on ``runs`` can be asked for."""
+    """List the kinds of frames on ``runs``."""
     kinds = {"means": means, "queries": queries, "calls": calls, "hits": hits}
     return {name: partial(rows, runs) for name, rows in kinds.items()}
 
@@ -210,7 +210,7 @@ def frame(rows: Sequence[Row]) -> DataFrame:
 
 
 def rows_of(what: str, kinds: Mapping[str, Callable[[], Iterable[Row]]]) -> list[Row]:
-    """Return those that ``what`` names among ``kinds``.
+    """Return the rows of the kind ``what`` among ``kinds``.
 
     Raises:
         ConfigError: none is called that.

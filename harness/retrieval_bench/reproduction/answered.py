@@ -113,7 +113,7 @@ class Answered:
         return data
 
     def lists(self, system: str, dataset: str, k: int) -> Lists:
-        """Return what ``system`` returns for the queries of ``dataset``.
+        """Search the queries of ``dataset`` with ``system``.
 
         Raises:
             NotAtHandError: the dataset, a file, a package or a model is missing.
@@ -121,8 +121,7 @@ class Answered:
         return self._remembered(system, dataset, k, lambda: self.data(dataset))
 
     def lists_like(self, system: str, run: str) -> tuple[Lists, Lists]:
-        """Return what ``system`` returns for the queries of the file ``run``, and what that file
-        has.
+        """Search the queries of the file ``run`` with ``system``; also the lists of that file.
 
         Raises:
             NotAtHandError: as :meth:`lists`; also a system that needs a corpus.
@@ -240,7 +239,7 @@ def _sha256(path: Path) -> str:
 
 
 def sentence(problem: Exception) -> str:
-    """Return what is shown of a problem: one line."""
+    """Word a problem in one line."""
     if not isinstance(problem, HarnessError):
         return str(problem)
     return f"{problem.given} ({problem.fix})" if problem.fix else problem.given

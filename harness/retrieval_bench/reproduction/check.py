@@ -99,7 +99,7 @@ class Reproduction(Documented):
 
     @property
     def tolerance(self) -> Tolerance:
-        """Return how far a value may lie apart."""
+        """The tolerances within which values agree."""
         return {"ok": OK_WITHIN, "close": CLOSE_WITHIN}
 
 
@@ -248,7 +248,7 @@ def _likeness(
 def _beside(
     figure: PublishedFigure, answered: Answered, reason: str
 ) -> tuple[Mapping[str, tuple[float, int]], str]:
-    """Return what another dataset gives, and the whole reason."""
+    """Compute the values of another dataset, and complete the reason."""
     if figure.beside is None:
         return {}, reason
     try:

@@ -193,12 +193,12 @@ class Published(_Strict):
 
 
 def published_names() -> list[str]:
-    """Return what :func:`load_published` takes, without the paths."""
+    """List the names that :func:`load_published` takes, without the paths."""
     return sorted(_files())
 
 
 def load_published(name_or_path: str) -> Published:
-    """Return what ``configs/published/NAME.yaml`` holds (the user's own first), or a file.
+    """Load ``configs/published/NAME.yaml`` (the user's own first), or a file.
 
     Raises:
         ConfigError: no such name; unreadable, or all faults of the file.

@@ -14,7 +14,7 @@ from retrieval_bench.runs.run import Run
 
 
 def dataset_of(runs: Sequence[Run], given: str | Path | Dataset | None = None) -> Dataset:
-    """Return what all of ``runs`` were measured on, checked by its fingerprint.
+    """Load the dataset that all of ``runs`` were measured on, checked by its fingerprint.
 
     Args:
         runs: at least one.

@@ -79,7 +79,7 @@ class Evaluation:
 
     @property
     def interval(self) -> str:
-        """Return how the intervals of the means were made, in words."""
+        """The methods that made the intervals of the means, in words."""
         return methods(metric.scale for metric in self.metrics)
 
     def mean(self, metric: Metric) -> Mean:

@@ -176,8 +176,8 @@ def read_rankings(path: Path | str) -> RunFile:
 
 
 def tag_of(path: Path | str) -> str:
-    """Return what made a run of TREC text: the last column of its last line, as trec_eval prints
-    it; empty where there is none."""
+    """Read the tag of a run of TREC text: the last column of its last line, as trec_eval prints it;
+    empty where there is none."""
     tag = ""
     for _, text in lines(Path(path).expanduser(), Faults()):
         cells = text.split()
@@ -309,7 +309,7 @@ def _number(value: Any) -> float:
 
 
 def _status(path: Path) -> dict[str, str]:
-    """Return what became of each query; empty where the file is missing."""
+    """Read the status of each query; empty where the file is missing."""
     if not path.is_file():
         return {}
     with path.open(encoding="utf-8", newline="") as file:

@@ -138,8 +138,8 @@ def first_visit(
     launch: NDArray[np.int32],
     first_ns: NDArray[np.int64] | None = None,
 ) -> FirstVisitFacts:
-    """Return what the first call of a query costs, as a multiple of its later ones; arguments as
-    those of :func:`latency_report`."""
+    """Compare the first call of a query with its later ones, as a multiple; arguments as those of
+    :func:`latency_report`."""
     if first_ns is None or not (first_ns >= 0).any():
         return _first_measured(wall_ns, query, round_, launch)
     width = first_ns.shape[1]

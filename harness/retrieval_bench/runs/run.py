@@ -132,15 +132,14 @@ class Run:
 
     @property
     def parallel(self) -> bool | None:
-        """Return whether a hybrid asks its legs at the same time; None for any other retriever."""
+        """True if a hybrid asks its legs at the same time; None for any other retriever."""
         facts = self.manifest.get("retriever", {}).get("facts", {})
         fact = facts.get("parallel")
         return fact if isinstance(fact, bool) else None
 
     @property
     def stages(self) -> StageReport:
-        """Return where the time of a call goes; nothing is said of calls that were made only
-        once."""
+        """The times of a call by stage; nothing is said of calls that were made only once."""
         stages = self.timings.stages if self.asked is None else {}
         return stage_report(self.timings.wall_ns, stages, parallel=self.parallel)
 
@@ -157,12 +156,12 @@ class Run:
 
     @property
     def partial(self) -> bool:
-        """Return whether there are queries that it did not ask."""
+        """True if there are queries that it did not ask."""
         return self.summary.status == "partial"
 
     @property
     def interrupted(self) -> bool:
-        """Return whether it was meant to ask more."""
+        """True if it was meant to ask more."""
         until = self.summary.until_decided
         return self.partial and (until is None or until.interrupted)
 
@@ -180,13 +179,12 @@ class Run:
 
     @property
     def judged(self) -> bool:
-        """Return whether its dataset had judgements; where it had none, the summary counts hits."""
+        """True if its dataset had judgements; where it had none, the summary counts hits."""
         return self.summary.hits is None
 
     @property
     def answered(self) -> bool:
-        """Return whether any query that counts was answered; where nothing is judged, any at
-        all."""
+        """True if any query that counts was answered; where nothing is judged, any at all."""
         if not self.judged:
             return OK in self.status
         status = dict(zip(self.rankings.query_ids, self.status, strict=True))

@@ -149,7 +149,7 @@ class LatencyFacts(Levels):
     overhead: float | None = None
 
     def at(self, level: str) -> PercentileFacts:
-        """Return what is said of a percentile, ``p50``; nothing of one that was not asked for."""
+        """Return the facts on a percentile, ``p50``; nothing of one that was not asked for."""
         return self.levels.get(level, PercentileFacts())
 
 

@@ -48,7 +48,7 @@ def usage_document(timings: Timings, spent: Usage | None) -> dict[str, Any]:
 
 
 def total(stages: Mapping[str, Rows]) -> Rows:
-    """Return what each call used up in all stages, (calls, 4); NaN where no stage says it."""
+    """Sum the usage of each call over all stages, (calls, 4); NaN where no stage says it."""
     rows = np.stack(list(stages.values()))
     return np.where(np.isnan(rows).all(axis=0), np.nan, np.nansum(rows, axis=0))
 

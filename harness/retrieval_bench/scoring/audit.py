@@ -429,8 +429,8 @@ class _Bench:
         )
 
     def _moves(self, at: int, from_: Reading, to: Reading) -> dict[str, float]:
-        """Return what each query adds to the change of the mean: n' (m' - m) is the sum of v' - v,
-        where a query that is in one of the means only has the value m in the other."""
+        """Compute the share of each query in the change of the mean: n' (m' - m) is the sum of v' -
+        v, where a query that is in one of the means only has the value m in the other."""
         before, after = self._of(at, from_), self._of(at, to)
         mean = self._mean(at, from_) or 0.0
         return {

@@ -144,7 +144,7 @@ def try_scorer(scorer: Scorer, name: str) -> ScorerAudit:
 
 
 def trials() -> tuple[Trial, ...]:
-    """Return those in which one value is held against another."""
+    """Build the trials in which one value is held against another."""
     base, worst = _ordinary(), _relevant_last()
     hard = sorted(base.run)[QUERIES // 2 :]
     half = Given(

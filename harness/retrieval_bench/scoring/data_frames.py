@@ -12,7 +12,7 @@ the text of the query under ``query``, and beside ``docno`` numbers of its own u
 
 
 def advice(given: Any, name: str, *, judgements: bool = False) -> str:
-    """Return what to do with a data frame of pandas or polars; empty for anything else.
+    """Advise what to do with a data frame of pandas or polars; empty for anything else.
 
     Args:
         given: one row for each document of each query.
@@ -44,7 +44,7 @@ def advice(given: Any, name: str, *, judgements: bool = False) -> str:
 
 
 def named(given: Any) -> str:
-    """Return what ``given`` is, with the names of its columns where it has such."""
+    """Name the kind of ``given``, with the names of its columns where it has such."""
     kind = type(given)
     columns = list(given.columns) if hasattr(given, "columns") else []
     has = f" with the columns {', '.join(map(str, columns[:8]))}" if columns else ""

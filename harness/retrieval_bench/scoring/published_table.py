@@ -83,7 +83,7 @@ class Possible(Documented):
 
     @property
     def possible(self) -> bool:
-        """Return whether a difference of this size is one that these queries could show."""
+        """True if a difference of this size is one that these queries could show."""
         return self.smallest is not None and abs(self.difference) >= self.smallest
 
 
@@ -105,7 +105,7 @@ class TableAudit(Documented):
 
 
 def audit_table(path: Path | str, spreads: Sequence[str] = ()) -> TableAudit:
-    """Return what the queries of a published table could show.
+    """Compute the differences that the queries of a published table could show.
 
     Args:
         path: CSV, or columns separated by tabs, with the header ``system,metric,mean,n``.
@@ -149,8 +149,8 @@ def _pairs(pairs: Sequence[tuple[Published, Published]], sd: float) -> Iterator[
 
 
 def _levels(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what Holm holds each p against: the smallest against a share of the level, and so
-    on."""
+    """Return the level that Holm holds each p against: the smallest against a share of the level,
+    and so on."""
     rank = np.empty(len(p), dtype=np.int64)
     rank[np.argsort(p, kind="stable")] = np.arange(len(p))
     return np.asarray(ALPHA / (len(p) - rank))

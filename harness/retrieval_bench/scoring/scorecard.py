@@ -138,7 +138,7 @@ class Truth:
 
     @property
     def origins(self) -> list[str]:
-        """Return what is to be known of where the judgements come from."""
+        """Notes on where the judgements come from."""
         return [] if self.dataset is None else origins(self.dataset)
 
     def matches(self, query_ids: Collection[str]) -> int:
@@ -181,7 +181,7 @@ class ScoreCard(Documented):
 
     @property
     def why_nothing(self) -> str:
-        """Return why nothing could be judged; empty where something was."""
+        """The reason why nothing could be judged; empty where something was."""
         if not self.matched:
             return "the judgements know no query of the run"
         if says(self.scored.warnings, Code.UNKNOWN_IDS):
@@ -302,7 +302,7 @@ def left_of(run: RunFile, truth: Truth) -> tuple[RunFile, list[str]]:
 
 
 def data_warnings(truth: Truth, lists: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return what a measured run with these lists would warn of: empty lists, queries that find
+    """List the warnings of a measured run with these lists: empty lists, queries that find
     themselves, and hits outside of filters.
 
     Args:

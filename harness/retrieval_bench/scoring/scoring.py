@@ -109,8 +109,8 @@ class Answers:
         return (self.lists if self.lists is not None else self.scores or {}).keys()
 
     def under(self, ties: Ties) -> Answers:
-        """Return it as a convention with this rule for ties reads them: where it takes lists as
-        they are, scores become lists, equal ones in the order given.
+        """Read the answers as a convention with this rule for ties: where it takes lists as they
+        are, scores become lists, equal ones in the order given.
 
         Raises:
             DataError: a score that is no finite number.
@@ -122,7 +122,7 @@ class Answers:
         return Answers(lists=lists, tie_rule=self.tie_rule)
 
     def read_by(self, convention: Convention) -> Answers:
-        """Return it as ``convention`` reads them: its rule for ties, and for repeated documents of
+        """Read the answers as ``convention`` does: its rule for ties, and for repeated documents of
         a list.
 
         Raises:

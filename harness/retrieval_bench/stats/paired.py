@@ -94,8 +94,8 @@ class PairedTests:
     def queries_needed(
         self, alpha: ArrayLike, *, equivalence_alpha: ArrayLike | None = None
     ) -> list[list[Needed]]:
-        """Return it as :func:`.queries_needed`, for each pair and metric; a level is one for all
-        or (pairs, metrics)."""
+        """Compute :func:`.queries_needed` for each pair and metric; a level is one for all or
+        (pairs, metrics)."""
         shape = self.difference.shape
         levels = [
             np.broadcast_to(np.asarray(level, dtype=np.float64), shape).ravel()
@@ -182,7 +182,7 @@ def _weighty(differences: Floats) -> Floats:
 
 
 def tost_p(differences: Floats, margin: float = MARGIN) -> Floats:
-    """Return it as :func:`equivalence_p`, by two one-sided t tests: too sure of itself where
+    """Test equivalence as :func:`equivalence_p`, by two one-sided t tests: too sure of itself where
     differences are few, or rare and large. p is 1 with fewer than two queries; without any spread,
     0 or 1.
 

@@ -167,9 +167,9 @@ class Clusters:
 def clusters(
     round_: NDArray[np.int32], position: NDArray[np.int32], launch: NDArray[np.int32]
 ) -> Clusters:
-    """Return what was repeated in a measurement: launches where there are at least five, otherwise
-    rounds where there are at least four (groups of neighbouring ones where there are more than
-    ten), otherwise equal parts of the rounds.
+    """Choose the units that a measurement repeated: launches where there are at least five,
+    otherwise rounds where there are at least four (groups of neighbouring ones where there are more
+    than ten), otherwise equal parts of the rounds.
 
     Args:
         round_: for each call its round within its launch.

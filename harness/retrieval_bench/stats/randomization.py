@@ -188,8 +188,7 @@ def sign_patterns(n: int, *, seed: int = SEED, resamples: int = RESAMPLES) -> It
 
 
 def smallest_p(n: int) -> float:
-    """Return what :func:`randomization_p` gives at least, if all ``n`` differences have one
-    sign."""
+    """Return the least p of :func:`randomization_p`, if all ``n`` differences have one sign."""
     return min(1.0, 2.0 ** (1 - n))
 
 

@@ -105,7 +105,7 @@ class Betting:
 
     @property
     def complete(self) -> bool:
-        """Return whether all values were drawn, so that the means are known."""
+        """True if all values were drawn, so that the means are known."""
         return self.n == self._total
 
     def add(self, values: ArrayLike, draw: Draw | None = None) -> None:

@@ -202,8 +202,8 @@ class Subject:
         return [self._ask(retriever, query, k) for query in self.queries()]
 
     def _raw_answer(self, query: Query, k: int) -> RankingLike:
-        """Return what the shared instance gave when it was first asked this; an encoder takes its
-        time."""
+        """Return the answer of the shared instance when it was first asked this; an encoder takes
+        its time."""
         key = (query.id, k)
         if key not in self._answers:
             self._answers[key] = self._searcher.search(query, k)

@@ -161,7 +161,7 @@ class HeldOut(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return those of the fusion."""
+        """The capabilities of the fusion."""
         return self._built[self._best].capabilities
 
     def search(self, query: Query, k: int) -> Ranking:
@@ -171,7 +171,7 @@ class HeldOut(Retriever):
         return ranking
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what the best setting says, and how many queries each setting answers."""
+        """Describe the best setting, and count the queries that each setting answers."""
         counts = Counter(self._setting_of.values())
         settings = {str(self._tuning.grid.settings[at]): n for at, n in counts.most_common()}
         return {**self._built[self._best].describe(), "queries_by_setting": settings}

@@ -38,7 +38,7 @@ class Setting:
 
     @property
     def overrides(self) -> list[str]:
-        """Return it as ``--set`` takes them."""
+        """The values as ``--set`` takes them."""
         return [] if self.as_is else [f"{p}={as_yaml(value)}" for p, value in self.values.items()]
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class Grid:
 
     @property
     def sampled(self) -> bool:
-        """Return whether some combinations are left out."""
+        """True if some combinations are left out."""
         return len(self.settings) - (not self.default_on_grid) < self.n_combinations
 
 

@@ -49,7 +49,7 @@ class Tunable:
 
     @property
     def shares(self) -> bool:
-        """Return whether all settings combine the same answers of the same legs and steps."""
+        """True if all settings combine the same answers of the same legs and steps."""
         return bool(self._shared)
 
     def remember(self, parameters: Mapping[str, Any]) -> None:
@@ -65,7 +65,7 @@ class Tunable:
         self._shared = shared
 
     def search_space(self) -> Mapping[str, Sequence[Any]]:
-        """Return what the retriever itself says is worth trying."""
+        """Ask the retriever itself which values are worth trying."""
         with _told(self.config.name):
             return dict(self.base.search_space())
 

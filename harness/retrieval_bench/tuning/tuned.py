@@ -130,7 +130,7 @@ class Tuning(Documented):
 
     @property
     def held_out_ci95(self) -> tuple[float, float] | None:
-        """Return the interval over queries; the choices are taken as they are."""
+        """The interval over queries; the choices are taken as they are."""
         return _ci95(self.selection.held_out, self.metric)
 
     @property
@@ -140,7 +140,7 @@ class Tuning(Documented):
 
     @property
     def default_ci95(self) -> tuple[float, float] | None:
-        """Return the interval over the same queries."""
+        """The interval over the same queries."""
         return _ci95(self.selection.default, self.metric)
 
     def views(self) -> dict[str, list[tuple[Any, float]]]:
@@ -162,17 +162,17 @@ class Tuning(Documented):
 
     @property
     def method(self) -> Literal["cross-validation", "dev split"]:
-        """Return whether settings are chosen by cross-validation or on a split of their own."""
+        """The way settings are chosen: by cross-validation or on a split of their own."""
         return "cross-validation" if self.plan.dev_split is None else "dev split"
 
     @property
     def folds(self) -> int | None:
-        """Return the folds of cross-validation; None without."""
+        """The folds of cross-validation; None without."""
         return None if self.plan.dev_split else self.plan.folds
 
     @property
     def repeats(self) -> int | None:
-        """Return the repeats of cross-validation; None without."""
+        """The repeats of cross-validation; None without."""
         return None if self.plan.dev_split else self.plan.repeats
 
     @property
@@ -209,13 +209,13 @@ class Tuning(Documented):
 
     @property
     def naive(self) -> NaiveFigures:
-        """Return what would be chosen, and reported, on the same queries."""
+        """The setting that would be chosen, and reported, on the same queries."""
         values = self.grid.settings[self.selection.naive].values
         return {"values": values, "mean": self.selection.naive_mean}
 
     @property
     def recommendation(self) -> RecommendedValues:
-        """Return what to use."""
+        """The setting to use."""
         return {
             "values": self.winner.values,
             "is_default": self.winner.as_is,
@@ -226,7 +226,7 @@ class Tuning(Documented):
 
     @property
     def choices(self) -> list[ChosenValues]:
-        """Return what each fold chose."""
+        """The choice of each fold."""
         return [
             {
                 "repeat": choice.repeat,
@@ -314,7 +314,7 @@ def _ties(grid: Grid, values: NDArray[np.float64], selection: Selection) -> list
 
 
 def _noise(grid: Grid, values: NDArray[np.float64], selection: Selection) -> list[str]:
-    """Return what the tuning queries cannot tell from the best."""
+    """Name the settings that the tuning queries cannot tell from the best."""
     others = [at for at in range(len(values)) if at != selection.winner]
     if not others:
         return []

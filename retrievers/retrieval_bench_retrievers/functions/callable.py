@@ -70,7 +70,7 @@ class CallableRetriever(Retriever):
         return Capabilities(external=True, filters=self._pass_query or self._pass_filter)
 
     def search(self, query: Query, k: int) -> Ranking:
-        """Return what the function returns, as a ranking.
+        """Call the function, and return its answer as a ranking.
 
         Its stages are ``function`` and ``wrapper`` (what the adapter adds, for an async function
         also handing over to its event loop); those of a :class:`.Ranking` that the function returns

@@ -18,7 +18,7 @@ from retrieval_bench_retrievers.functions.user_code import check_call, name_of
 def component(
     given: Any, handed: Sequence[str], params: Mapping[str, Any], methods: Sequence[str]
 ) -> tuple[Any, str, Mapping[str, Any]]:
-    """Return what ``given`` stands for, its name, and the parameters that each call of it gets.
+    """Resolve ``given``: the step, its name, and the parameters that each call of it gets.
 
     Args:
         given: ``module:name``, ``file.py:name``, or an object. A function that takes ``handed`` is
@@ -108,7 +108,7 @@ class Call:
         self._loop = EventLoop()
 
     def __call__(self, *handed: Any) -> Any:
-        """Return what it returns, awaited where it must be; what it raises is passed through."""
+        """Call the function, and await its answer where it must be; errors are passed through."""
         answer = self._function(*handed, **self._params)
         if inspect.isawaitable(answer):
             awaitable = answer

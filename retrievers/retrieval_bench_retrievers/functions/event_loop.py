@@ -37,7 +37,7 @@ class EventLoop:
         self._interrupt: BaseException | None = None
 
     def run(self, call: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        """Return what the coroutine that ``call`` makes returns or raises."""
+        """Run the coroutine that ``call`` makes, and return or raise as it does."""
         loop = self._loop()
         if not _loop_runs_here():
             return self._run_here(loop, call)

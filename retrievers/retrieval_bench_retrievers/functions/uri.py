@@ -39,7 +39,7 @@ class Address:
 
     @property
     def host(self) -> str:
-        """Return the host of a server; empty for a folder."""
+        """The host of a server; empty for a folder."""
         return "" if self.parts.netloc == "." else self.parts.hostname or ""
 
     @property

@@ -166,7 +166,7 @@ class Line:
         )
 
     def _proxy_of(self, url: httpx.URL) -> str:
-        """Return it as :func:`proxy_of`, asked once for each host, since a client does the same."""
+        """Look up :func:`proxy_of` once for each host, since a client does the same."""
         key = f"{url.scheme}://{url.netloc.decode()}"
         if key not in self._proxies:
             self._proxies[key] = proxy_of(url)
@@ -239,8 +239,7 @@ class Line:
 
 
 def certificates(ca: str | None, verify: bool, find: Callable[[str], Path]) -> Any:
-    """Return what httpx takes as ``verify``, made once: reading certificates takes longer than a
-    call.
+    """Make the argument ``verify`` of httpx, once: reading certificates takes longer than a call.
 
     Raises:
         ConfigError: both are given, or ``ca`` is no file of certificates.

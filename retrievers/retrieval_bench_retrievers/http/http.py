@@ -263,8 +263,8 @@ class HTTP(Retriever):
         self._line.close()
 
     def _values(self, query: Query, k: int, stages: dict[str, int]) -> dict[str, Any]:
-        """Return what stands in for each placeholder; those that this query has no value for are
-        not there."""
+        """Return the value of each placeholder; those that this query has no value for are not
+        there."""
         values = {"text": _readable(query.text), "k": k, **values_of(query.filter)}
         if query.filter is not None and (left := unplaced(query.filter, self._names)):
             raise ContractError(

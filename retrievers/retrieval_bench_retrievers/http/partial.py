@@ -57,7 +57,7 @@ class Sign:
     says: str = ""
 
     def said(self, answer: Any) -> str:
-        """Return what ``answer`` says of itself by this sign, empty where it does not."""
+        """Read what ``answer`` says of itself by this sign, empty where it does not."""
         beside: Any = None
         value = answer
         for key in self.path:
@@ -134,8 +134,7 @@ _KEYS = _SIGNS.keys()
 
 
 def partial(answer: Any) -> str:
-    """Return what ``answer`` says of itself where it is not whole; empty where it is, or does not
-    say.
+    """Say how ``answer`` is not whole, in its own words; empty where it is, or does not say.
 
     It looks at keys of the answer alone, never at its hits, since it is part of a timed call.
     """

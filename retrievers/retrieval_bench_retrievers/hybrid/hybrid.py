@@ -183,12 +183,12 @@ class Hybrid(Retriever):
 
     @property
     def legs(self) -> Sequence[Leg]:
-        """Return what it asks."""
+        """The legs that it asks."""
         return self._legs
 
     @property
     def parallel(self) -> bool:
-        """Return whether the legs run at the same time."""
+        """True if the legs run at the same time."""
         return self._parallel
 
     @property
@@ -241,8 +241,8 @@ class Hybrid(Retriever):
         self._indexed = True
 
     def index_identity(self) -> Mapping[str, Any] | None:
-        """Return those of the legs that are not external, in their order, which is that of the
-        files; None where one has none, and of a class of a user's."""
+        """Return the identities of the legs that are not external, in their order, which is that of
+        the files; None where one has none, and of a class of a user's."""
         of_legs = [leg.retriever.index_identity() for leg in self._indexing()]
         if type(self) is not Hybrid or not all(of_legs):
             return None
@@ -352,7 +352,7 @@ class Hybrid(Retriever):
         return {leg.name: leg.retriever for leg in self._legs}
 
     def document_encoder(self) -> DocumentEncoder | None:
-        """Return that of the one leg that has some."""
+        """Return the document encoder of the one leg that has some."""
         found = [own for leg in self._legs if (own := leg.retriever.document_encoder())]
         return found[0] if len(found) == 1 else None
 
@@ -362,7 +362,7 @@ class Hybrid(Retriever):
         return hybrid_parts(self, k)
 
     def rungs(self) -> Sequence[Rung]:
-        """Return those of each leg that has some, and how many of its hits are read."""
+        """Return the rungs of each leg that has some, and how many of its hits are read."""
         of_legs = [leg.retriever.rungs() for leg in self._legs]
         legs = [
             replace(
@@ -456,7 +456,7 @@ class Hybrid(Retriever):
 
 
 def _ask(leg: Leg, query: Query, k: int) -> tuple[RankingLike, int]:
-    """Return what the leg returns, and the nanoseconds of the call."""
+    """Ask the leg: its answer, and the nanoseconds of the call."""
     with told_from("leg", leg.name, "hybrid"):
         begin = perf_counter_ns()
         raw = leg.retriever.search(query, max(leg.depth, k))

@@ -73,7 +73,7 @@ def told_from(kind: str, name: str, whole: str) -> Iterator[None]:
 
 
 def steps_inside(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, StepTrace]:
-    """Return what the rankings of several retrievers kept, under the name of each."""
+    """Collect the steps that the rankings of several retrievers kept, under the name of each."""
     kept: dict[str, StepTrace] = {}
     for name, ranking in zip(names, rankings, strict=True):
         for leg, trace in ranking.legs.items():
@@ -84,7 +84,7 @@ def steps_inside(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str,
 
 
 def usage_of_legs(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, Usage]:
-    """Return what the legs of a hybrid used up, by stage."""
+    """Collect the usage of the legs of a hybrid, by stage."""
     return {
         f"leg:{name}" if stage == "call" else f"{name}.{stage}": used
         for name, ranking in zip(names, rankings, strict=True)
@@ -93,7 +93,7 @@ def usage_of_legs(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str
 
 
 def sources_of(legs: Sequence[LegSpec]) -> list[Source]:
-    """Return what each of ``legs`` is made of; nothing is built.
+    """Read the source of each of ``legs``; nothing is built.
 
     Raises:
         ConfigError: fewer than two, or what is no leg.
@@ -109,7 +109,7 @@ def sources_of(legs: Sequence[LegSpec]) -> list[Source]:
 
 
 def built_alone(spec: LegSpec) -> Leg:
-    """Return what one retriever inside of another is given as, found and built; its depth is 0.
+    """Find and build one retriever inside of another; its depth is 0.
 
     Raises:
         HarnessError: it cannot be had, or would contain itself.

@@ -28,14 +28,14 @@ class Hybrid(Protocol):
 
     @property
     def legs(self) -> Sequence[Leg]:
-        """Return what it asks."""
+        """The legs that it asks."""
 
     @property
     def parallel(self) -> bool:
-        """Return whether the legs run at the same time."""
+        """True if the legs run at the same time."""
 
     def plan(self, query: Query) -> Asked:
-        """Return what it asks for ``query``."""
+        """Plan the questions to the legs for ``query``."""
 
     def with_legs(self, legs: Sequence[Leg], keep: Sequence[int] | None = None) -> Retriever:
         """The same with other ``legs``."""
@@ -50,7 +50,7 @@ class Alone(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return those of the leg."""
+        """The capabilities of the leg."""
         return self._leg.retriever.capabilities
 
     def search(self, query: Query, k: int) -> Ranking:

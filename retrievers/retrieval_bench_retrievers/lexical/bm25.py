@@ -219,7 +219,7 @@ def _by_term(counts: _Counts, n_terms: int) -> _Frequencies:
 def _contributions(
     variant: Variant, model: Any, idf: NDArray[np.float64], frequencies: _Frequencies
 ) -> NDArray[Any]:
-    """Return what each posting adds to the score of its document.
+    """Compute the contribution of each posting to the score of its document.
 
     In single precision, unless a term counts negatively: sums of mixed signs may cancel, and then
     an error of 6e-8 in a part can be any error in the sum.

@@ -115,8 +115,7 @@ class BM25S(LexicalRetriever):
         return mask
 
     def _score_without_terms(self, terms: list[int]) -> float:
-        """Return what the library gives to a document without any of ``terms``, rounded up a
-        little."""
+        """Return the score of a document without any of ``terms``, rounded up a little."""
         background = self._model.nonoccurrence_array
         return 0.0 if background is None else float(background[terms].sum()) * (1 + 1e-5)
 

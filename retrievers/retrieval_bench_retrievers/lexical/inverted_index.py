@@ -78,7 +78,7 @@ class InvertedIndex:
 
     @classmethod
     def load(cls, folder: Path) -> InvertedIndex:
-        """Return what :meth:`save` wrote, mapped into memory."""
+        """Load the index that :meth:`save` wrote, mapped into memory."""
         index = cls.__new__(cls)
         terms, index._rows, index._starts, index._positions, index._weights = (
             read_array(folder / f"{name}.npy") for name in _FILES

@@ -132,7 +132,7 @@ class FactoryRetriever(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return it as the parameters say."""
+        """The capabilities that the parameters say."""
         return Capabilities(
             external=self._external,
             exact=self._options.exact,

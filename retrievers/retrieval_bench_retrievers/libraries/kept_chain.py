@@ -33,7 +33,7 @@ class KeptChain(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return those of the chain."""
+        """The capabilities of the chain."""
         return self._inner.capabilities
 
     def search(self, query: Query, k: int) -> Ranking:

@@ -126,7 +126,7 @@ class LangChain(Library):
         return hit.id if self.id_key is None else hit.metadata.get(self.id_key)
 
     def metadata(self, hit: Any) -> Mapping[str, Any]:
-        """Return that of the document."""
+        """Return the metadata of the document."""
         metadata: Mapping[str, Any] = hit.metadata
         return metadata
 
@@ -244,8 +244,8 @@ def _made(gave: Any, library: Library) -> StepTrace | None:
 
 
 def _keyword(made: Any) -> str:
-    """Return what the search of a vector store calls its filter, for retrievers over one; else
-    "filter". Stores that only declare ``**kwargs`` hand that on."""
+    """Name the filter of a vector store's search, for retrievers over one; else "filter". Stores
+    that only declare ``**kwargs`` hand that on."""
     if isinstance(made, VectorStoreRetriever):
         declared = inspect.signature(made.vectorstore.similarity_search).parameters
         return next((name for name in ("filter", "expr", "filters") if name in declared), "filter")

@@ -43,7 +43,7 @@ class Engine(ABC):
 
     @abstractmethod
     def call(self, asked: Any, k: int, filters: Any) -> Call:
-        """Return what is called, and with what.
+        """Return the function to call, and its arguments.
 
         Args:
             asked: the query's text.
@@ -68,7 +68,7 @@ class Engine(ABC):
         return isinstance(problem, NotImplementedError)
 
     def inside(self, library: Library) -> Inside | None:
-        """Return what the last call was made of, for a chain that tells its steps."""
+        """Look inside the last call, for a chain that tells its steps."""
         return None
 
     def deeper(self, k: int) -> Engine | None:
@@ -118,7 +118,7 @@ class Library(ABC):
 
     @abstractmethod
     def advice(self, made: Any) -> str:
-        """Return what to do about ``made``, which cannot be asked."""
+        """Advise what to do about ``made``, which cannot be asked."""
 
     @abstractmethod
     def engine(self, made: Any, *, filtered: bool) -> Engine:
@@ -176,7 +176,7 @@ class Library(ABC):
         return ", ".join(map(str, self.metadata(hit))) or "none"
 
     def facts(self) -> list[str]:
-        """Return what was seen while reading, one line each."""
+        """List the facts seen while reading, one line each."""
         return []
 
     def _place(self) -> str:
@@ -214,7 +214,7 @@ class Library(ABC):
         )
 
     def answer_advice(self, answer: Any) -> str:
-        """Return what to do about an answer that is no list of hits."""
+        """Advise what to do about an answer that is no list of hits."""
         return "return the documents themselves"
 
 
@@ -240,7 +240,7 @@ class OwnScores(Library):
         """The score of one hit."""
 
     def scores(self, hits: Sequence[Any]) -> list[float] | None:
-        """Return it as the class says; None where they are not wanted."""
+        """Read the scores as the class says; None where they are not wanted."""
         if not self._wanted:
             return None
         self._lists += 1

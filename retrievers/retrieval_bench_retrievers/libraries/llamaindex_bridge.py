@@ -107,7 +107,7 @@ class LlamaIndex(OwnScores):
         return node.ref_doc_id or node.node_id
 
     def metadata(self, hit: Any) -> Mapping[str, Any]:
-        """Return that of the node."""
+        """Return the metadata of the node."""
         metadata: Mapping[str, Any] = hit.node.metadata
         return metadata
 
@@ -131,7 +131,7 @@ class LlamaIndexEngine(Engine):
         return Call(self.made, (asked,))
 
     def deeper(self, k: int) -> Engine | None:
-        """Return it as :func:`_deeper` says."""
+        """Make the engine deeper as :func:`_deeper` says."""
         made = _deeper(self.made, k)
         return None if made is None else LlamaIndexEngine(made)
 
@@ -151,7 +151,7 @@ class FilteredEngine(Engine):
         return Call(self._with(filters), (asked,))
 
     def deeper(self, k: int) -> Engine | None:
-        """Return it as :func:`_deeper` says of the retriever without a filter."""
+        """Make the engine deeper as :func:`_deeper` says of the retriever without a filter."""
         made = _deeper(self.made, k)
         return None if made is None else FilteredEngine(self._make, made, k)
 

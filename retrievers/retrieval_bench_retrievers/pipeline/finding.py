@@ -132,7 +132,7 @@ class Retrieving(Running):
             passing.used(f"step:{self.name}" if stage == "call" else self._stage(stage), usage)
 
     def _stage(self, stage: str) -> str:
-        """Return what a stage of the retriever is called here."""
+        """Name a stage of the retriever as it is called here."""
         return f"{self.name}.{stage}" if stage.startswith(("step:", MORE_TEXTS)) else stage
 
     def _fuse(self, passing: Passing, lists: Sequence[Ranking]) -> Ranking:

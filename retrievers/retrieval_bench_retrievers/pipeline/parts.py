@@ -16,7 +16,7 @@ class Pipeline(Protocol):
 
     @property
     def steps(self) -> Sequence[Running]:
-        """Return those that are on."""
+        """The steps that are on."""
 
     @property
     def retrieving(self) -> Retrieving:

@@ -81,7 +81,7 @@ class Pipeline(Retriever):
 
     @property
     def steps(self) -> Sequence[Running]:
-        """Return those that are on."""
+        """The steps that are on."""
         return self._steps
 
     @property
@@ -91,18 +91,18 @@ class Pipeline(Retriever):
 
     @property
     def retriever(self) -> Retriever:
-        """Return the retriever of the step that retrieves."""
+        """The retriever of the step that retrieves."""
         return self.retrieving.retriever
 
     @property
     def reads_documents(self) -> bool:
-        """Return whether a step reads the texts of documents."""
+        """True if a step reads the texts of documents."""
         return any(isinstance(step, Reading) for step in self._steps)
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return those of the retriever; external only where no step reads documents, with scores
-        only where the last step has some."""
+        """The capabilities of the retriever; external only where no step reads documents, with
+        scores only where the last step has some."""
         own = self.retriever.capabilities
         scored = own.has_scores or any(isinstance(step, Rewriting) for step in self._steps)
         for step in self._steps:
@@ -129,7 +129,7 @@ class Pipeline(Retriever):
         self.retriever.use_k(self.depth(k))
 
     def server_pid(self) -> int | None:
-        """Return that of the retriever."""
+        """Return the process id of the retriever's server."""
         return self.retriever.server_pid()
 
     def prepare(self) -> None:
@@ -199,7 +199,7 @@ class Pipeline(Retriever):
         return Ranking(ids, scores, stages, steps=passing.steps, usage=passing.usage)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what each step says of itself, by name, and the depth."""
+        """Describe each step, by name, and the depth."""
         own = {step.name: step.describe() for step in self._steps}
         depth = self.retrieving.depth or (DEPTH if self.reads_documents else None)
         facts = {"steps": own, "depth": depth}
@@ -207,7 +207,7 @@ class Pipeline(Retriever):
         return facts if inner is None else {**facts, "parallel": inner}
 
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Return what the retriever says, and how often steps gave less than they got."""
+        """List the retriever's own facts, and how often steps gave less than they got."""
         counts = [fact for step in self._steps for fact in step.facts()]
         return [*self.retriever.health_facts(queries), *counts]
 
@@ -235,7 +235,7 @@ class Pipeline(Retriever):
         return space
 
     def shared(self, memory: Answers) -> Mapping[str, Any]:
-        """Return what each step that is on asks, with its answers from ``memory``."""
+        """Return the object that each step that is on asks, with its answers from ``memory``."""
         on = [at for at, step in enumerate(self._given) if getattr(step, "on", True)]
         shared = {}
         for at, step in zip(on, self._steps, strict=True):
@@ -261,7 +261,7 @@ class Pipeline(Retriever):
         return other
 
     def disk_bytes(self) -> int | None:
-        """Return those of the retriever."""
+        """Return the bytes of the retriever on disk."""
         return self.retriever.disk_bytes()
 
     def close(self) -> None:

@@ -31,8 +31,8 @@ class Rewriter(ABC):
 
     @abstractmethod
     def rewrite(self, query: Query) -> Rewritten:
-        """Return what to search for in place of ``query``; what foreign code raises is passed
-        through.
+        """Rewrite ``query`` into one or more texts to search for; what foreign code raises is
+        passed through.
 
         Raises:
             ContractError: it gave neither a text nor a list of texts.

@@ -62,7 +62,7 @@ class Running(ABC):
 
     @property
     def price(self) -> Price | None:
-        """Return the price of what it uses up."""
+        """The price of its usage."""
         return None
 
     @abstractmethod
@@ -87,11 +87,11 @@ class Running(ABC):
         return
 
     def facts(self) -> Sequence[str]:
-        """Return what happened that is no reason to worry."""
+        """Facts that are no reason to worry."""
         return ()
 
     def warnings(self) -> Sequence[str]:
-        """Return what happened that is one."""
+        """Warnings of what happened."""
         return ()
 
     def close(self) -> None:

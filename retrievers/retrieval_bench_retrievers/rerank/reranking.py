@@ -235,7 +235,7 @@ def by_score(raw: Any, documents: Sequence[Document], name: str) -> Reranked:
 
 
 def by_list(ids: Sequence[Any], documents: Sequence[Document], name: str) -> Reranked:
-    """Return those of ``documents`` whose ids are in ``ids``, in that order.
+    """Order those of ``documents`` whose ids are in ``ids``, as in that list.
 
     Raises:
         CallError: an id that is none of theirs.

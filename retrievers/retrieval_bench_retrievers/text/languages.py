@@ -38,8 +38,8 @@ def likely_language(texts: Sequence[str]) -> str | None:
 
 
 def language_advice(tokenizer: TokenizerSpec, queries: Sequence[str]) -> str:
-    """Return what naming the language of a dataset would change in its terms; empty where it would
-    change nothing, and in doubt.
+    """Say how naming the language of a dataset would change its terms; empty where it would change
+    nothing, and in doubt.
 
     Args:
         tokenizer: as it is configured; one that names its language is right in any case.

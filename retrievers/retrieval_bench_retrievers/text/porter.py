@@ -84,7 +84,7 @@ def _past_and_gerund(word: str) -> str:
 
 
 def _replaced(word: str, endings: dict[str, str], *, above: int) -> str:
-    """Return it with its longest ending of ``endings`` replaced where enough syllables stand before
+    """Replace the longest ending of ``endings`` of a word where enough syllables stand before
     it."""
     if not word.endswith(tuple(endings)):
         return word

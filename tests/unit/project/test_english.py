@@ -2,6 +2,7 @@
 
 ``found``, ``one`` and ``told`` are what a variable is called when nobody looked for its name.
 "What" and bare fragments ("Of a duet.") are how a docstring begins when nobody said what it is.
+"Return" before them hides that, and is false of what returns nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ Of As From With At When That By In On Over Without Between After Where Why Who W
 FRAGMENTS = frozenset(_LITTLE.split())
 SHARE = 0.03
 """Of all docstrings: at most so many begin with "What", and so many with a fragment."""
+
+BEHIND_RETURN = {"what": "What", "those": "Those", "that": "Those", "it": "Those"}
+"""Openers that "Return" does not mend."""
+GIVES_NO_RESULT = {"property", "cached_property", "contextmanager", "asynccontextmanager"}
+"""Decorators of functions that are called for something else than what they return."""
 
 _Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 
@@ -52,6 +58,10 @@ def test_docstrings_do_not_begin_with_a_fragment() -> None:
     assert sum(fragments.values()) < SHARE * openers.total(), fragments
 
 
+def test_what_returns_nothing_does_not_say_return() -> None:
+    assert not list(_false_returns(_trees()))
+
+
 def test_what_is_counted() -> None:
     tree = ast.parse(
         'def _f(one):\n    """Of a duet."""\n    for one in one: found = one\n'
@@ -60,6 +70,42 @@ def test_what_is_counted() -> None:
     )
     assert _bindings([tree]) == {"one": 1, "found": 1, "told": 1}
     assert Counter(_openers([tree])) == {"Of": 1, "What": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "opener"),
+    [
+        ("Return what it is.", "What"),
+        ("Return those of it.", "Those"),
+        ("Return that, too.", "Those"),
+        ("Return it: so.", "Those"),
+        ("Return\n    what is there.", "What"),
+        ("Return the mean.", "Return"),
+        ("Return.", "Return"),
+        ("Load what it is.", "Load"),
+    ],
+)
+def test_return_mends_no_opener(text: str, opener: str) -> None:
+    assert list(_openers([ast.parse(f'"""{text}"""')])) == [opener]
+
+
+@pytest.mark.parametrize(
+    ("head", "false"),
+    [
+        ("@property\ndef f(self) -> int:", True),
+        ("@functools.cached_property\ndef f(self) -> int:", True),
+        ("@contextmanager\ndef f() -> Iterator[None]:", True),
+        ("@x\n@contextlib.asynccontextmanager\nasync def f() -> AsyncIterator[int]:", True),
+        ("def f() -> None:", True),
+        ('def f() -> "None":', True),
+        ("@staticmethod\ndef f() -> int | None:", False),
+        ("@lru_cache(maxsize=1)\ndef f():", False),
+    ],
+)
+def test_what_counts_as_a_false_return(head: str, false: bool) -> None:
+    tree = ast.parse(f'{head}\n    """Return the mean."""')
+    assert list(_false_returns([tree])) == ["f"] * false
+    assert not list(_false_returns([ast.parse(f'{head}\n    """The mean."""')]))
 
 
 def _bindings(trees: Iterable[ast.Module]) -> Counter[str]:
@@ -87,8 +133,31 @@ def _bound(scope: ast.AST) -> Iterator[str]:
 
 
 def _openers(trees: Iterable[ast.Module]) -> Iterator[str]:
-    """Give the first word of each docstring."""
+    """Give the first word of each docstring, the second where "Return" stands before a riddle."""
+    for _, words in _documented(trees):
+        first, second = [word.strip(".,:;`*") for word in [*words, ""][:2]]
+        yield BEHIND_RETURN.get(second, first) if first == "Return" else first
+
+
+def _false_returns(trees: Iterable[ast.Module]) -> Iterator[str]:
+    """Name the functions whose docstring says "Return" and that are not called for a result."""
+    for node, words in _documented(trees):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            says = words[0].strip(".,:;`*") == "Return"
+            if says and (_returns_none(node) or GIVES_NO_RESULT & _decorators(node)):
+                yield node.name
+
+
+def _documented(trees: Iterable[ast.Module]) -> Iterator[tuple[_Documented, list[str]]]:
     for tree in trees:
         for node in ast.walk(tree):
             if isinstance(node, _Documented) and (text := ast.get_docstring(node)):
-                yield text.split()[0].strip(".,:;`*")
+                yield node, text.split()
+
+
+def _returns_none(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return isinstance(node.returns, ast.Constant) and node.returns.value in (None, "None")
+
+
+def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    return {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}

@@ -48,7 +48,7 @@ def _add_search(parser: argparse.ArgumentParser, *, k: int, dataset: str | None)
 
 
 def _searched_once(options: argparse.Namespace, *, every_query: bool = False) -> Experiment:
-    """Return what the options of :func:`_add_search` ask for."""
+    """Prepare the one search that the options of :func:`_add_search` ask for."""
     from retrieval_bench.experiment.preparation import prepare
     from retrieval_bench.measure.protocol import Protocol
 

@@ -118,7 +118,7 @@ def _tune(options: argparse.Namespace) -> int:
 
 
 def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
-    """Return what is tuned, and on which dataset: a retriever as it is named, or the fusion of
+    """Name the subject of the tuning and its dataset: a retriever as it is named, or the fusion of
     saved runs on theirs."""
     from retrieval_bench.core.config import retriever_names
     from retrieval_bench.core.errors import ConfigError, counted

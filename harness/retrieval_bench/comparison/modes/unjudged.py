@@ -28,7 +28,7 @@ class Unjudged(DatasetComparison):
 
     @property
     def extent(self) -> str:
-        """Return how many queries were asked."""
+        """The number of queries that were asked."""
         n = max(len(run.rankings.query_ids) for run in self.runs)
         return f"{counted(n, 'query')}, none judged"
 
@@ -53,7 +53,7 @@ class Unjudged(DatasetComparison):
         return Recommendation(self.dataset, None, sentence, (*reasons, *_faster(self)))
 
     def with_texts(self, source: Dataset | str) -> Self:
-        """Return it with the texts of the queries that differ most, and the titles of what the
+        """Return a copy with the texts of the queries that differ most, and the titles of what the
         systems find first."""
         if isinstance(source, str):
             likeness = replace(self.likeness, without_texts=source.rstrip("."))
@@ -62,7 +62,7 @@ class Unjudged(DatasetComparison):
         return replace(self, likeness=likeness)
 
     def rewritten(self, sentence: Callable[[str], str], *, with_texts: bool) -> Self:
-        """Return it with or without these texts, and why there are none in other words."""
+        """Return a copy with or without these texts, and why there are none in other words."""
         likeness = self.likeness
         if with_texts:
             return replace(
@@ -83,7 +83,7 @@ def compare_unjudged(systems: Systems, pairs: Sequence[Pair], warnings: Sequence
 
 
 def _alike(pair: PairLikeness, k: int) -> str:
-    """Return what a pair does, without its subject."""
+    """Say how alike a pair is, without its subject."""
     if pair.same == pair.n:
         return f"answer all {counted(pair.n, 'query')} the same"
     return f"share {100 * pair.overlap.mean:.0f} % of their top {k}, RBO {pair.rbo.mean:.2f}"

@@ -51,7 +51,7 @@ class Asked(Documented):
 
     @property
     def sentence(self) -> str:
-        """Return how far it came, and what that saved."""
+        """The queries that it took, and the calls that it saved."""
         of = f"{self.asked:,} of {counted(self.queries, 'query')}"
         saved = f"{self.calls_saved:,} of {counted(self.calls + self.calls_saved, 'call')} saved"
         if self.decided:
@@ -62,7 +62,7 @@ class Asked(Documented):
 
     @property
     def mean(self) -> str:
-        """Return which mean is meant."""
+        """The mean that is meant."""
         return {
             "split": "the mean of all queries of this split",
             "population": "the mean of queries like these",
@@ -85,17 +85,17 @@ class UntilDecided(DatasetComparison):
 
     @property
     def sentence(self) -> str:
-        """Return how far it came, and what that saved."""
+        """The queries that it took, and the calls that it saved."""
         return self.asked.sentence
 
     @property
     def meaning(self) -> str:
-        """Return what verdicts and intervals are, and of what."""
+        """The meaning of verdicts and intervals, and of what they are."""
         return f"anytime-valid intervals by betting, of {self.asked.mean}"
 
     @property
     def extent(self) -> str:
-        """Return how many queries were asked, of how many."""
+        """The number of queries that were asked, and of all."""
         return f"{self.asked.asked:,} of {counted(self.asked.queries, 'query')}"
 
     def recommended(self, margin: float) -> Recommendation:

@@ -88,7 +88,7 @@ def watch_for(pairs: Sequence[Pair], metric: Metric, margin: float, total: int |
 
 
 def scale_to_bet_on(metric: Metric, *, where: str = "--metrics") -> Scale:
-    """Return what a value of ``metric`` can be.
+    """Return the range of a value of ``metric``.
 
     Raises:
         ConfigError: it has no known range; the metric is named in ``where``.
@@ -157,7 +157,7 @@ def _judged(
     *,
     margin: float,
 ) -> list[Delta]:
-    """Return those of ``pairs`` in one metric."""
+    """Judge ``pairs`` in one metric."""
     systems = sorted({at for pair in pairs for at in pair})
     place = {at: row for row, at in enumerate(systems)}
     told = [_in_order(runs[at], metric) for at in systems]

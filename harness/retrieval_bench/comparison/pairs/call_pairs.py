@@ -55,12 +55,12 @@ class Pairs:
 
     @property
     def launches(self) -> int:
-        """Return how many processes."""
+        """The number of processes."""
         return len(np.unique(self.launch))
 
     @classmethod
     def joined(cls, launches: Sequence[Pairs]) -> Pairs:
-        """Return those of several launches, which are numbered in the given order."""
+        """Join the pairs of several launches, which are numbered in the given order."""
         arrays = (
             np.concatenate([getattr(launch, name) for launch in launches])
             for name in ("log_a", "log_b", "round", "position", "query")
@@ -157,8 +157,8 @@ def _tail_theta(pairs: Pairs, level: float) -> float:
 
 
 def stalls_cut(pairs: Pairs) -> Pairs:
-    """Return it with calls that took far longer, or shorter, than is usual for their query on their
-    side counted as :data:`STALL` standard deviations from there.
+    """Cut stalls: count calls that took far longer, or shorter, than is usual for their query on
+    their side as :data:`STALL` standard deviations from there.
 
     The machine stalls some calls. Among a few calls of each query these would be the slow queries,
     and one launch's 95th percentile a matter of luck. What is usual is the query's median over all

@@ -52,7 +52,7 @@ def _labels(datasets: Sequence[DatasetFacts]) -> list[str]:
 
 
 def common_metrics(runs: Sequence[Run]) -> tuple[Metric, ...]:
-    """Return those that all of ``runs`` have, in the order of the first."""
+    """Return the metrics that all of ``runs`` have, in the order of the first."""
     return tuple(
         metric
         for metric in runs[0].evaluation.metrics
@@ -108,7 +108,7 @@ def _what_differs(alike: Sequence[tuple[str, Run]]) -> str:
 
 
 def _language(run: Run) -> dict[str, str]:
-    """Return that of the dataset, which decides on stems and stop words."""
+    """Name the language of the dataset, which decides on stems and stop words."""
     named = run.summary.dataset.language
     return {} if named is None else {"language": str(named)}
 

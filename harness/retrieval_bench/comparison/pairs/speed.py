@@ -141,7 +141,7 @@ def latency_deltas(a: Run, b: Run, name_a: str, name_b: str) -> list[LatencyDelt
 def latencies(
     runs: Sequence[Run], names: Sequence[str], pairs: Sequence[Pair]
 ) -> tuple[LatencyDelta, ...]:
-    """Return those of all ``pairs``, corrected together."""
+    """Compare the latencies of all ``pairs``, corrected together."""
     times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]
     return tuple(corrected(times))
 
@@ -244,7 +244,7 @@ def _no_tail(pairs: Pairs) -> str:
 
 
 def _tested(delta: LatencyDelta, thetas: NDArray[np.float64]) -> LatencyDelta:
-    """Return it with the ratio and what Student's t over ``thetas`` says of it."""
+    """Return ``delta`` with the ratio and the result of Student's t over ``thetas``."""
     from scipy.special import stdtrit
 
     n, centre = len(thetas), float(thetas.mean())
@@ -265,7 +265,7 @@ def _tested(delta: LatencyDelta, thetas: NDArray[np.float64]) -> LatencyDelta:
 
 
 def _judged(delta: LatencyDelta, together: int = 1) -> LatencyDelta:
-    """Return it with the verdict of its ratio and p, which is one of ``together``."""
+    """Return ``delta`` with the verdict of its ratio and p, which is one of ``together``."""
     if delta.ratio is not None and delta.p is not None and delta.p < LATENCY_ALPHA:
         verdict = Verdict.BETTER if delta.ratio < 1 else Verdict.WORSE
         return replace(delta, verdict=verdict, reason=_left_out(delta))
@@ -280,7 +280,7 @@ def _left_out(delta: LatencyDelta) -> str:
 
 
 def _advice(delta: LatencyDelta, together: int) -> str:
-    """Return what would decide an undecided pair."""
+    """Say how an undecided pair could be decided."""
     if delta.launches < FEWEST_LAUNCHES:
         n = "one process shows" if delta.launches == 1 else f"{delta.launches} processes show"
         least = f"{100 * ALLOWANCE:g} %"

@@ -132,7 +132,7 @@ class Delta(Documented):
 
     @property
     def p_of_tests(self) -> dict[FigureOfTest, float]:
-        """Return what :attr:`tests` say, with a name for each figure."""
+        """The figures of :attr:`tests`, each under its name."""
         p_of_tests: dict[str, float] = {}
         for name, (p, adjusted) in self.tests.items():
             p_of_tests |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
@@ -140,13 +140,13 @@ class Delta(Documented):
 
     @property
     def interval(self) -> str:
-        """Return what kind of interval decides in place of a p; empty where the usual one stands
+        """The kind of interval that decides in place of a p; empty where the usual one stands
         beside it."""
         return ANYTIME if self.anytime else ""
 
     @property
     def resting(self) -> bool | None:
-        """Return whether the verdict rests on failures; None where neither failed on any query."""
+        """True if the verdict rests on failures; None where neither failed on any query."""
         return None if self.answered is None else self.rests_on_failures
 
 
@@ -473,7 +473,7 @@ def _additive(values: NDArray[np.float64], metrics: Sequence[Metric]) -> NDArray
 def _decided(
     delta: Delta, needed: Needed, *, geometric: bool, level: float = QUALITY_ALPHA
 ) -> Delta:
-    """Return it with the verdict; an undecided one with what takes the fewest further queries.
+    """Return ``delta`` with its verdict; if undecided, with what takes the fewest further queries.
 
     Args:
         level: what the table leaves to its smallest p; if that cannot be below, nothing can.

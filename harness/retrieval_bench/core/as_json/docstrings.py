@@ -37,7 +37,7 @@ def documented(documented_object: Any) -> dict[str, dict[str, str]]:
 
 @cache
 def attributes_of(kind: type) -> dict[str, str]:
-    """Return what the docstrings of a class and of those that it extends say of each attribute."""
+    """Read what the docstrings of a class and of its bases say of each attribute."""
     attributes: dict[str, str] = {}
     for item in reversed(kind.__mro__):
         for names, text in documented(item).get("Attributes", {}).items():

@@ -27,7 +27,7 @@ class Documented:
     KEYS = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON, with numbers to the last digit."""
+        """Return the record for JSON, with numbers to the last digit."""
         return document(self, self.KEYS)
 
 
@@ -101,14 +101,14 @@ def _key(text: str) -> Key:
 
 
 def keys_of_class(kind: type) -> tuple[Key, ...]:
-    """Return those of a class that is documented, or of any dataclass."""
+    """Return the keys of a class that is documented, or of any dataclass."""
     named: str = getattr(kind, "KEYS", "")
     return keys_of(named or " ".join(field.name for field in fields(kind)))
 
 
 def document(record: Any, names: str = "") -> dict[str, Any]:
-    """Return what ``names`` says of ``record``, as :class:`Documented` describes it. Numbers stay
-    as they are, to the last digit.
+    """Collect the attributes ``names`` of ``record``, as :class:`Documented` describes it. Numbers
+    stay as they are, to the last digit.
 
     Tuples become lists, members of an enumeration their values, paths text, records in
     it what their own ``as_dict`` gives or else their fields.

@@ -118,8 +118,7 @@ def _attribute(kind: Any, name: str) -> tuple[Any, str]:
         getter = member.fget if isinstance(member, property) else None
         getter = member.func if isinstance(member, cached_property) else getter
         if getter is not None:
-            said = documented(getter)[""][""].removeprefix("Return ")  # of a key it is no deed
-            text = said[:1].upper() + said[1:] or attributes_of(kind).get(name, "")
+            text = documented(getter)[""][""] or attributes_of(kind).get(name, "")
             return _evaluated(getter.__annotations__["return"], getter.__globals__), text
     raise TypeError(f"{kind.__name__}.{name} has no type")
 

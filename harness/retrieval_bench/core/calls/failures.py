@@ -132,8 +132,8 @@ def _causes(problem: BaseException) -> Iterator[BaseException]:
 
 
 def _status(problem: BaseException) -> int | None:
-    """Return it as the clients of services keep it: on the exception, or on the answer that it
-    holds."""
+    """Read the status as the clients of services keep it: on the exception, or on the answer that
+    it holds."""
     for holder in (problem, getattr(problem, "response", None)):
         for name in ("status_code", "status", "code"):
             status: Any = getattr(holder, name, None)

@@ -94,7 +94,7 @@ class WorkingFolder:
 
     @property
     def place(self) -> Path:
-        """Return where foreign code went."""
+        """The folder that foreign code went to."""
         return self._theirs
 
     @contextmanager

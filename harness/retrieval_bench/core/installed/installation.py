@@ -72,7 +72,7 @@ def _pinned(url: str, revision: dict[str, Any] | None) -> str:
 
 
 def _requirements(installed: Distribution, extra: str) -> list[str]:
-    """Return what the metadata of ``installed`` ask for with ``extra``."""
+    """List the packages that ``installed`` needs for ``extra``, by its metadata."""
     asked = [line.partition(";") for line in installed.requires or ()]
     return [
         needed.strip()

@@ -32,7 +32,7 @@ Stamp = tuple[int, int] | None
 
 
 def stamp(path: Path) -> Stamp:
-    """Return what tells that a file was changed since it was read."""
+    """Return the size and time of a file, which change when it is written."""
     try:
         status = path.stat()
     except OSError:
@@ -212,7 +212,7 @@ def _all_of(stream: IO[str] | None) -> bytes:
 
 
 def _unreadable(path: Path, problem: Exception) -> tuple[str, str]:
-    """Return what is wrong, and what is accepted."""
+    """Say what is wrong, and what is accepted."""
     if isinstance(problem, FileNotFoundError):
         return "no such file", ""
     if says := packed.damaged(path, problem):

@@ -60,7 +60,7 @@ _KINDS: dict[bytes, Mistaken] = {
 
 
 def mistaken(start: bytes) -> Mistaken | None:
-    """Return what content with the first bytes ``start`` is, where it is no text."""
+    """Recognise content with the first bytes ``start`` that is no text."""
     if name := packed.misnamed(start):
         return Mistaken(name, _PACKED_ONLY_WHEN)
     small = start[:LOOKED_AT].lstrip().lower()
@@ -73,7 +73,7 @@ def mistaken(start: bytes) -> Mistaken | None:
 
 
 def mistaken_file(path: Path) -> Mistaken | None:
-    """Return what the bytes of a file are, as it lies there, where they are no text."""
+    """Recognise a file whose bytes, as it lies there, are no text."""
     try:
         with path.open("rb") as file:
             start = file.read(LOOKED_AT)

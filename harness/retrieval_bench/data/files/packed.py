@@ -126,8 +126,7 @@ def unpacked(raw: bytes, label: str) -> IO[bytes]:
 
 
 def damaged(path: Path, problem: Exception) -> str:
-    """Return what to say of packed data that could not be unpacked; empty where the file was not
-    had."""
+    """Describe packed data that could not be unpacked; empty where the file was not had."""
     kind = COMPRESSIONS.get(_ending(path.name))
     if kind is None or (isinstance(problem, OSError) and problem.errno is not None):
         return ""

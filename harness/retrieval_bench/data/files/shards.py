@@ -33,7 +33,7 @@ class Shards:
     paths: tuple[Path, ...]
 
     def name(self, path: Path) -> str:
-        """Return what tells one of the files from the others."""
+        """Return the name that tells one of the files from the others."""
         names = [place.name for place in self.paths]
         return path.name if len(set(names)) == len(names) else str(path)
 

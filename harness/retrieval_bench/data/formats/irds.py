@@ -63,7 +63,7 @@ class Facts(Documented):
 
     @property
     def complete(self) -> bool:
-        """Return whether all files are on this machine."""
+        """True if all files are on this machine."""
         return not self.missing and not self.by_hand
 
 
@@ -405,7 +405,7 @@ def _page(given: Any) -> str:
 
 
 def licence_text(facts: Facts) -> str:
-    """Return what must be agreed to, or where to look."""
+    """Quote the terms that must be agreed to, or say where to look."""
     return facts.licence or f"not stated by ir_datasets, see {facts.page}"
 
 

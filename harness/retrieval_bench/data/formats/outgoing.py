@@ -77,7 +77,7 @@ def relevant(dataset: Dataset, faults: Faults) -> dict[str, list[str]]:
 
 
 def lost_grades(dataset: Dataset) -> list[str]:
-    """Return what is lost where a document is relevant or not named, a phrase each."""
+    """Say what is lost where a document is relevant or not named, a phrase each."""
     grades = [grade for of in dataset.qrels.values() for grade in of.values()]
     lost_grades = []
     if above := sum(grade > 1 for grade in grades):
@@ -105,7 +105,7 @@ def lost(
     only: Sequence[Query] | None = None,
     held: Collection[str] = (),
 ) -> list[str]:
-    """Return what is lost of a dataset where none of the named parts is held, a phrase each.
+    """List the losses of a dataset where none of the named parts is held, a phrase each.
 
     Args:
         only: the queries that are held, where those without a relevant document are not.

@@ -87,7 +87,7 @@ def _templates(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _texts(request: Mapping[str, Any], templates: Mapping[str, Any]) -> Iterator[str]:
-    """Return what a request searches for."""
+    """Find the texts that a request searches for."""
     if "template_id" not in request:
         yield from _searched(request.get("request"))
         return

@@ -216,7 +216,7 @@ def _walked(dataset: Dataset, wanted: Collection[str]) -> _Corpus:
 def _lost(
     dataset: Dataset, corpus: _Corpus, placed: Mapping[str, Sequence[Query]]
 ) -> Iterator[str]:
-    """Return what is lost, a phrase each."""
+    """List the losses, a phrase each."""
     if corpus.renamed:
         yield "the ids of documents"
     if corpus.again:

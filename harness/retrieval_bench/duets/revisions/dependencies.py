@@ -95,12 +95,12 @@ class Needs:
 
     @property
     def nothing(self) -> bool:
-        """Return whether there is nothing to install."""
+        """True if there is nothing to install."""
         return not (self.requirements or self.files or self.builds)
 
 
 def needs(project: Path, extras: Sequence[str] | None, own: Path) -> Needs:
-    """Return what the files of ``project`` ask for.
+    """Read what the files of ``project`` ask for.
 
     Args:
         extras: names of optional dependencies to install; None = those whose packages are all

@@ -117,7 +117,7 @@ def _distributions() -> list[str]:
 
 
 def beneath(own_tree: Path) -> dict[str, Any]:
-    """Return what an environment is put on."""
+    """Describe what an environment is put on."""
     return {
         "python": [sys.version, sys.executable, sys.prefix],
         "underlay": _underlay(own_tree),

@@ -105,7 +105,7 @@ class Kept:
         return folder, about
 
     def _about(self, folder: Path) -> dict[str, Any] | None:
-        """Return what is kept beside a folder; None where it is not there or only half made."""
+        """Read the facts kept beside a folder; None where it is not there or only half made."""
         try:
             about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -310,7 +310,7 @@ def _strangers(repository: Repository, folder: Path) -> list[str]:
 
 
 def _notes(repository: Repository, commit: str, label: str, folder: Path) -> list[str]:
-    """Return what is not there though it belongs to the revision."""
+    """List what belongs to the revision and is not there."""
     notes = []
     words = ("ls-tree", "-r", "-z", "--full-tree", commit)
     entries = [entry for entry in _git(repository, folder, *words).stdout.split("\0") if entry]

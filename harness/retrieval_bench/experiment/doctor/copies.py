@@ -287,7 +287,7 @@ class _Copied:
         return self._qrels[self._ids[row]].get(unit, 0) > 0
 
     def result(self, read: int) -> Copies:
-        """Return what was found in ``read`` documents."""
+        """Summarise the copies found in ``read`` documents."""
         if self._batch:
             self._look_up()
         relevant, elsewhere = self._relevant, self._elsewhere

@@ -206,7 +206,7 @@ def _next(
     language: str | None,
     self_hits: str | None,
 ) -> str:
-    """Return what to run; where nothing is judged, what pools two systems if there is a corpus."""
+    """Suggest a command; where nothing is judged, one to pool two systems if there is a corpus."""
     judged = experiment.dataset.judged
     command = ["retrieval-bench", *(["bench"] if judged else ["label", "pool"]), str(retriever)]
     if not judged and experiment.dataset.documents is not None:
@@ -272,7 +272,7 @@ _TRIGRAMS: Mapping[str, Any] = {
 def _other(
     experiment: Experiment, queries: Sequence[Query], reporter: Reporter | None
 ) -> tuple[str, Lists]:
-    """Return what a plain BM25 finds, or, beside a BM25, one whose terms are character trigrams: it
+    """Search with a plain BM25 or, beside a BM25, with one whose terms are character trigrams: it
     is cheap, works in any script, and shares no term with the first."""
     lexical = _is_lexical(experiment.candidates[0])
     second = prepare(

@@ -105,7 +105,7 @@ class Judgements(Documented):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Return what there is, in sentences."""
+        """The facts, in sentences."""
         if not self.counts.queries:
             return ("No query has a judgement.",)
         facts = [_counts(self.counts)]
@@ -119,7 +119,7 @@ class Judgements(Documented):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what changes how figures must be read, with what to do."""
+        """Warnings of what changes how figures must be read, with what to do."""
         if not self.counts.queries:
             return (_NOTHING,)
         favoured = self.pool is not None and bool(self.pool.favours)  # this says the shares

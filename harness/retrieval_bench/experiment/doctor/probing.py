@@ -89,7 +89,7 @@ class Probe(Documented):
 
     @property
     def answered(self) -> bool:
-        """Return whether any query was."""
+        """True if any query was."""
         return any(query.status == OK for query in self.queries)
 
 
@@ -180,7 +180,7 @@ def _tried(experiment: Experiment, candidate: Candidate, reporter: Reporter | No
 
 
 def _not_tried(experiment: Experiment, trials: Sequence[Trial]) -> list[str]:
-    """Return what a plan with ``trials`` leaves open."""
+    """Say what a plan with ``trials`` leaves open."""
     asked = {trial.retriever for trial in trials}
     left = [c.name for c in experiment.candidates if c.name not in asked]
     messages = [f"{name} was built, not asked: whether it answers" for name in left]

@@ -135,7 +135,7 @@ class ColdStart(Documented):
 
     @property
     def partial(self) -> bool:
-        """Return whether fewer processes finished than were asked for."""
+        """True if fewer processes finished than were asked for."""
         return len(self.processes) < self.planned
 
     @property
@@ -145,7 +145,7 @@ class ColdStart(Documented):
 
     @property
     def others(self) -> tuple[ColdProcess, ...]:
-        """Return those that medians are over: all but the first, or the first where it is alone."""
+        """The processes in the medians: all but the first, or the first where it is alone."""
         return self.processes[1:] or self.processes
 
     def steps_ms(self) -> dict[str, list[float]]:
@@ -155,8 +155,8 @@ class ColdStart(Documented):
 
     @property
     def documents_per_second(self) -> float | None:
-        """Return the documents per second of building the index, without importing libraries; None
-        where none is built."""
+        """The documents per second of building the index, without importing libraries; None where
+        none is built."""
         builders = [self.saved] if self.saved else self.others
         step = "index build"
         seconds = [
@@ -217,8 +217,7 @@ class ColdStart(Documented):
         }
 
     def facts(self) -> list[str]:
-        """Return what the retriever said of itself; what held for the first process only is told
-        so."""
+        """Facts from the retriever; those of the first process only are marked so."""
         last = self.processes[-1].facts
         own = [f"first process: {fact}" for fact in self.first.facts if fact not in last]
         return [*last, *own]
@@ -368,7 +367,7 @@ def _started(spec: Mapping[str, Any], place: str) -> tuple[dict[str, Any], ColdP
 
 
 def _record(said: Mapping[str, Any], spawned_ns: int, ended_ns: int) -> ColdProcess:
-    """Return what a process said, with the time of its interpreter where its clock reads as this
+    """Read what a process said, with the time of its interpreter where its clock reads as this
     one."""
     process = ColdProcess(**said["done"])
     steps = dict(process.steps_ns)

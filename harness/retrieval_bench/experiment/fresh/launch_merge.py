@@ -127,7 +127,7 @@ def _stage(timings: Timings, name: str) -> NDArray[np.int64]:
 
 
 def _differences(base: Run, others: Sequence[Run]) -> list[str]:
-    """Return what was answered otherwise in another launch, of the queries that both reached."""
+    """Say what was answered otherwise in another launch, of the queries that both reached."""
     ranked = np.zeros(len(base.status), dtype=bool)
     failed = np.zeros(len(base.status), dtype=bool)
     own, told = _fine(base), _reached(base)
@@ -187,7 +187,7 @@ def _without_figures(text: str) -> str:
 
 
 def _entry(launch: Launch, at: int, protocol: Protocol) -> dict[str, Any]:
-    """Return what a manifest says of one launch."""
+    """Describe one launch for a manifest."""
     entry: dict[str, Any] = {
         "launch": launch.number,
         "seconds": launch.seconds,

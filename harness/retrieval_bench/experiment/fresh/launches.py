@@ -82,12 +82,12 @@ class LaunchSpec:
 
     @property
     def launches(self) -> int:
-        """Return how many processes."""
+        """The number of processes."""
         return max(1, self.protocol.launches)
 
     def message(self, number: int) -> dict[str, Any]:
-        """Return what launch ``number``, from 0, is told to measure: its share of the calls, in an
-        order of its own."""
+        """Write the instructions of launch ``number``, from 0: its share of the calls, in an order
+        of its own."""
         whole, n = self.protocol, self.launches
         most = None if whole.max_calls is None else max(1, whole.max_calls // n)
         share = replace(

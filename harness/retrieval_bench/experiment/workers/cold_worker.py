@@ -171,8 +171,8 @@ def _data(spec: Mapping[str, Any], retriever: Retriever) -> tuple[Dataset, Seque
 
 
 def _index(retriever: Retriever, data: Dataset, spec: Mapping[str, Any], steps: Steps) -> str:
-    """Return what was done to have an index: ``external``, ``loaded``, ``built``, or ``saved``
-    where it was built to be loaded by the processes that follow."""
+    """Get an index, and say how: ``external``, ``loaded``, ``built``, or ``saved`` where it was
+    built to be loaded by the processes that follow."""
     from retrieval_bench.data.saved.indexes import documents_to_index
 
     unread = documents_to_index(retriever, data)
@@ -275,7 +275,7 @@ def _peak() -> int | None:
 
 
 def _described(problem: BaseException, step: str) -> dict[str, Any]:
-    """Return what the parent makes an error of, or after the measurement a warning."""
+    """Describe a failure: the parent makes an error of it, or after the measurement a warning."""
     from retrieval_bench.core.calls.foreign import innermost, message_of
     from retrieval_bench.core.errors import ContractError, HarnessError
     from retrieval_bench.measure.child import described

@@ -76,12 +76,12 @@ class Completeness(Documented):
 
     @property
     def share_judged(self) -> float:
-        """Return the judged share of the pairs; 1 of none."""
+        """The judged share of the pairs; 1 of none."""
         return self.judged / self.pairs if self.pairs else 1.0
 
     @property
     def share_found(self) -> float | None:
-        """Return the share of the relevant documents of finished queries, at most."""
+        """The share of the relevant documents of finished queries, at most."""
         return None if not self.estimated else min(1.0, self.relevant_finished / self.estimated)
 
 

@@ -106,7 +106,7 @@ class Decision(Documented):
 
     @property
     def done(self) -> bool:
-        """Return whether every pair has a verdict."""
+        """True if every pair has a verdict."""
         return all(not pair.verdict.open for pair in self.pairs)
 
     @property
@@ -126,8 +126,8 @@ class Decision(Documented):
 
 
 def decide(pool: Pool, grades: Mapping[Pair, Settled], *, futures: bool = True) -> Decision:
-    """Return what ``grades`` of its pairs say of the systems of ``pool``; those of other documents
-    change no value: whoever could add some later could move what was drawn already.
+    """Judge the systems of ``pool`` by ``grades`` of its pairs; those of other documents change no
+    value: whoever could add some later could move what was drawn already.
 
     Args:
         futures: also tell how many more queries it may take, which takes a moment.
@@ -357,8 +357,8 @@ def between(ends: tuple[float, float]) -> str:
 
 
 def sentence(decision: Decision, pair: Decided) -> str:
-    """Return what is shown of a pair on these very questions, in words; that the mean of one is
-    higher, never that it is better."""
+    """Say in words how a pair compares on these very questions; that the mean of one is higher,
+    never that it is better."""
     those = f"On these {counted(decision.queries, 'question')} themselves"
     if pair.exact and not pair.difference:
         return f"{those} {pair.a} and {pair.b} score the same."

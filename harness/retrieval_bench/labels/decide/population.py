@@ -57,7 +57,7 @@ class PopulationPair(Documented):
 
     @property
     def decided(self) -> bool:
-        """Return whether something is shown."""
+        """True if something is shown."""
         return self.delta.verdict in (Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT)
 
 
@@ -81,21 +81,20 @@ class Population(Documented):
 
     @property
     def done(self) -> bool:
-        """Return whether every pair has a verdict."""
+        """True if every pair has a verdict."""
         return all(pair.decided for pair in self.pairs)
 
     @property
     def beyond(self) -> int | None:
-        """Return the questions of the pair that takes the most; None where that cannot be told of
-        one."""
+        """The questions of the pair that takes the most; None where that cannot be told of one."""
         needed = [pair.beyond for pair in self.pairs if not pair.decided]
         known = [n for n in needed if n is not None]
         return max(known, default=0) if len(known) == len(needed) else None
 
 
 def of_population(pool: Pool, grades: Mapping[Pair, Settled]) -> Population | None:
-    """Return what ``grades`` say of questions like those of ``pool``; None where they cannot: the
-    pool was drawn with unequal chances, and is not complete.
+    """Judge questions like those of ``pool`` by ``grades``; None where they cannot: the pool was
+    drawn with unequal chances, and is not complete.
 
     Before it is complete, grades of documents outside of the pool count for nothing: whoever could
     add some later could move what was drawn already. Then they count, as in ``compare``.
@@ -129,7 +128,7 @@ def _rules(pool: Pool, pairs: Sequence[tuple[int, int]]) -> Rules:
 def _judge(
     pool: Pool, grades: Mapping[Pair, Settled], queries: Collection[PooledQuery]
 ) -> PairJudge:
-    """Return what ``compare`` would judge by, had it these questions."""
+    """Build the judge of ``compare``, had it these questions."""
     (metric,) = parse_metrics([pool.metric])
     ids = sorted(query.id for query in queries)  # as compare has them
     values = values_by_grades(metric, _lists(pool), ids, grades, set(ids))
@@ -206,7 +205,7 @@ def _answered(pool: Pool, query_ids: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def sentence(pool: Pool, population: Population, pair: PopulationPair) -> str:
-    """Return what is shown of a pair on questions like those of the pool, in words."""
+    """Say in words how a pair compares on questions like those of the pool."""
     delta = pair.delta
     better, worse = (delta.b, delta.a) if delta.verdict is Verdict.BETTER else (delta.a, delta.b)
     if delta.verdict in (Verdict.BETTER, Verdict.WORSE):

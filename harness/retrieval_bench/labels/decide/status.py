@@ -81,12 +81,12 @@ class Status(Documented):
 
     @property
     def done(self) -> bool:
-        """Return whether every pair has a verdict, of what is said first."""
+        """True if every pair has a verdict, of what is said first."""
         return self.decision.done if self.population is None else self.population.done
 
     @property
     def shown_pool(self) -> ShownPool:
-        """Return what is judged, without its queries and documents."""
+        """The pool that is judged, without its queries and documents."""
         return ShownPool(self.pool)
 
 

@@ -98,7 +98,7 @@ def export_labels(
 
 
 def _of_these_texts(labels: Sequence[Label], dataset: Dataset) -> list[Label]:
-    """Return those of the texts that the dataset has now, and those whose query or document is
+    """Select the labels of the texts that the dataset has now, and those whose query or document is
     gone."""
     if dataset.documents is None:
         return list(labels)

@@ -155,7 +155,7 @@ class _Missing:
 def _matched(
     read: Read, dataset: Dataset, pool: Pool, path: Path, whose: tuple[str, Kind]
 ) -> tuple[list[Label], _Missing]:
-    """Return it as labels on the queries and documents of ``dataset``."""
+    """Match judgements to the queries and documents of ``dataset``, as labels."""
     _check_grades(read.judgements, path)
     missing = _Missing()
     queries = {query.id: query for query in dataset.queries}
@@ -198,7 +198,7 @@ def _matched(
 
 
 def _own(labels: Iterable[Label], dataset: Dataset, pool: Pool) -> tuple[list[Label], _Missing]:
-    """Return those of the offline page that are on queries and documents of ``dataset``."""
+    """Select the labels of the offline page that are on queries and documents of ``dataset``."""
     missing, kept = _Missing(), list[Label]()
     queries = {query.id: query.text for query in dataset.queries}
     ids, pooled = _ids(dataset) | set(pool.documents), pool.digests()

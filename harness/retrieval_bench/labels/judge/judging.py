@@ -52,7 +52,7 @@ class Question:
 
     @property
     def pair(self) -> Pair:
-        """Return what is judged."""
+        """The pair that is judged."""
         return Pair(self.query.id, self.document.id)
 
 
@@ -101,7 +101,7 @@ class Judging:
         return self._current().pool
 
     def next(self, who: str) -> Question | None:
-        """Return what ``who`` is asked next; None where nothing is left for them.
+        """Choose the next question for ``who``; None where nothing is left for them.
 
         Raises:
             ConfigError: the name cannot be used (:func:`checked_name`).

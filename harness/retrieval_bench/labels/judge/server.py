@@ -125,18 +125,18 @@ class LabelServer(ThreadingHTTPServer):
 
     @property
     def port(self) -> int:
-        """Return the port on which it listens."""
+        """The port on which it listens."""
         return int(self.server_address[1])
 
     @property
     def url(self) -> str:
-        """Return the address of the page, with the token."""
+        """The address of the page, with the token."""
         return f"http://{ADDRESS}:{self.port}/{self.token}/"
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Return the names by which it may be called: a name that somebody else's DNS leads here is
-        none of them."""
+        """The names by which it may be called: a name that somebody else's DNS leads here is none
+        of them."""
         named = {f"{name}:{self.port}" for name in (ADDRESS, "localhost")}
         return frozenset(named | ({ADDRESS, "localhost"} if self.port == 80 else set()))
 
@@ -395,7 +395,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _state(
         self, who: str, question: Question | None = None, before: Mapping[str, object] | None = None
     ) -> str:
-        """Return what the page shows: the question, the answer that it had ``before``, and how far
+        """Write the state of the page: the question, the answer that it had ``before``, and how far
         all is."""
         judging = self.server.judging
         question = question or judging.next(who)

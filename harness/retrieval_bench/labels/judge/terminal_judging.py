@@ -216,7 +216,7 @@ def judge(
 
 
 def _kept(terminal: _Terminal) -> str:
-    """Return what became of the work, in two sentences."""
+    """Count the answers kept, and say how far the work is."""
     now = progress_sentence(terminal.judging.progress(terminal.who))
     are = "is" if terminal.answers == 1 else "are"
     return f"{counted(terminal.answers, 'answer')} of this session {are} kept. {now}"

@@ -14,7 +14,7 @@ _READINGS = 2_000
 
 
 def clock_facts(clock: Callable[[], int] = time.perf_counter_ns) -> dict[str, Any]:
-    """Return what ``clock`` (nanoseconds) is, says of itself, and was seen to do.
+    """Describe ``clock`` (nanoseconds): its kind, its own words, and the steps it was seen to make.
 
     Returns:
         ``implementation``, ``monotonic``, ``adjustable`` and ``stated_resolution_ns`` are the
@@ -57,7 +57,7 @@ def impossible_times(
 
 
 def clock_warnings(wall_ns: NDArray[np.int64], limit_ns: int | NDArray[np.int64]) -> list[str]:
-    """Return what :func:`impossible_times` found, in words; empty when the clock ran as it
+    """Put the findings of :func:`impossible_times` in words; empty when the clock ran as it
     should."""
     wall = np.asarray(wall_ns, dtype=np.int64)
     wrong = impossible_times(wall, limit_ns)

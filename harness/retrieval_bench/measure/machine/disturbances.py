@@ -41,7 +41,7 @@ def disturbances(
     threads: int = 1,
     during: str = "while searches were timed",
 ) -> list[str]:
-    """Return what makes the times less than they should be, one sentence each with what to do.
+    """List why the times are less than they should be, one sentence each with what to do.
 
     Args:
         noise: ``record`` of a :class:`NoiseRecorder`.

@@ -160,8 +160,7 @@ class _Reading:
 
 
 def _record(before: _Reading, after: _Reading) -> dict[str, Any]:
-    """Return what changed between two readings, for the manifest; shares are of the usable cores'
-    time."""
+    """Compare two readings for the manifest; shares are of the usable cores' time."""
     seconds = (after.clock_ns - before.clock_ns) / 1e9
     used, first = after.usage, before.usage
     helpers = (used.children_s or 0.0) - (first.children_s or 0.0)

@@ -52,7 +52,7 @@ class Observer:
 
 
 def seen() -> list[Observer]:
-    """Return those of :data:`OBSERVERS` that are at work in this thread now."""
+    """Return the :data:`OBSERVERS` that are at work in this thread now."""
     return [observer for observer in OBSERVERS if observer.at_work]
 
 

@@ -86,7 +86,7 @@ class ServerUse:
 
 
 def server_use(pid: int, root: Path = Path("/")) -> ServerUse:
-    """Return what the server has used so far; nothing where it is gone."""
+    """Sum the use of the server so far; nothing where it is gone."""
     pids = [str(pid), *descendants(root, str(pid))]
     ticks, memory, there = 0, 0, 0
     for process in pids:

@@ -98,7 +98,7 @@ class SavedRun(Documented):
 
     @property
     def when(self) -> str:
-        """Return when it was measured, UTC."""
+        """The time when it was measured, UTC."""
         return self.created.isoformat(timespec="seconds")
 
     @property
@@ -109,19 +109,17 @@ class SavedRun(Documented):
 
     @property
     def revision(self) -> str:
-        """Return the revision of the code, short: "3f2a1c9", with a plus when files differed from
-        it."""
+        """The revision of the code, short: "3f2a1c9", with a plus when files differed from it."""
         return short(self.commit, self.dirty)
 
     @property
     def code(self) -> tuple[str, str | None] | None:
-        """Return what equal runs share; None when the files of the run are in no commit."""
+        """The commit and config that equal runs share; None for files that are in no commit."""
         return None if self.commit is None or self.dirty else (self.commit, self.config)
 
     @property
     def counts(self) -> bool:
-        """Return whether it stands on a line: a run that was cut short has other queries in its
-        means."""
+        """True if it stands on a line: a run that was cut short has other queries in its means."""
         return self.status == COMPLETE
 
 
@@ -162,12 +160,12 @@ class SavedDuet(Documented):
 
     @property
     def when(self) -> str:
-        """Return when it was measured, UTC."""
+        """The time when it was measured, UTC."""
         return self.created.isoformat(timespec="seconds")
 
     @property
     def revision(self) -> str:
-        """Return the revision of side b: its commit, or what its place is called."""
+        """The revision of side b: its commit, or the name of its place."""
         return short(self.commit) if self.commit else self.place or "-"
 
 
@@ -397,7 +395,7 @@ def called_data(given: str) -> str:
 
 
 def _data_named(name: str, source: Any) -> str:
-    """Return it as it was given: a path may hold a dataset of any name."""
+    """Return the name of the data as it was given: a path may hold a dataset of any name."""
     path = Path(str(source or name))
     if not path.is_absolute():
         return str(source or name)

@@ -64,7 +64,7 @@ class History(Documented):
 
     @property
     def nothing_there(self) -> list[str]:
-        """Return what was looked for, what is there in its place, and what to do: a line each."""
+        """The runs looked for, the runs there in their place, and what to do: a line each."""
         wanted = [
             f"{name} {value!r}"
             for name, value in (("retriever", self.retriever), ("dataset", self.dataset))

@@ -130,7 +130,7 @@ class Subject(Documented):
 
     @property
     def last(self) -> datetime:
-        """Return when it was measured last."""
+        """The time when it was measured last."""
         saved: list[SavedRun | SavedDuet] = [*self.runs, *self.duets]
         return max(run.created for run in saved)
 
@@ -313,8 +313,8 @@ def _steps(
 
 
 def _duet_command(step: Step) -> tuple[str, ...]:
-    """Return what measures both revisions side by side; empty where one of them is in no commit,
-    both are the same, or the command line cannot say what was measured."""
+    """Write the command that measures both revisions side by side; empty where one of them is in no
+    commit, both are the same, or the command line cannot say what was measured."""
     before, after = step.before, step.after
     if before.code is None or after.code is None or before.commit == after.commit:
         return ()

@@ -21,7 +21,7 @@ _NAMED = 3
 
 
 def headline(answer: Recommendation) -> str:
-    """Return what to take, in a few words."""
+    """Name the system to take, in a few words."""
     if not answer.leaders:
         return "No recommendation"
     if len(answer.leaders) > _NAMED:
@@ -78,8 +78,8 @@ def _why(answer: Recommendation) -> str:
 
 
 def meaning(group: DatasetComparison) -> str:
-    """Return what the figures of the first metric say, for a reader who does not know it; where
-    nothing is judged, what is left out."""
+    """Explain the first metric for a reader who does not know it; where nothing is judged, say what
+    is left out."""
     if isinstance(group, Unjudged):
         return (
             "Nothing is judged here, so the page leaves out quality, differences in it, kinds of "

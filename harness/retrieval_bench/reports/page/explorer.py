@@ -259,7 +259,7 @@ def _legs(
 
 
 def _cut(text: str, cells: int) -> str:
-    """Return it as :func:`cut`, and at once for what is plain ASCII."""
+    """Cut a text as :func:`cut`, and at once where it is plain ASCII."""
     line = " ".join(text.split())
     if not (line.isascii() and line.isprintable()):
         return cut(line, cells)

@@ -70,7 +70,7 @@ class Source:
         return shlex.join(words + ([] if self.with_text else ["--no-text"]))
 
     def to_html(self) -> str:
-        """Return it as JSON that can stand in HTML."""
+        """Write the source as JSON that can stand in HTML."""
         return json_in_html(asdict(self))
 
     @classmethod
@@ -89,7 +89,7 @@ class Source:
 def source_of(
     comparison: Comparison, loads: Sequence[LoadResult] = (), **options: Any
 ) -> Source | None:
-    """Return that of a page on ``comparison``; None where a run was not saved.
+    """Describe the source of a page on ``comparison``; None where a run was not saved.
 
     Args:
         loads: saved, with a section each.
@@ -125,7 +125,7 @@ def hash_of(folder: Path, files: Sequence[str] = RUN_FILES) -> str:
 
 
 def rules_table(comparison: Comparison) -> Table:
-    """Return what the figures rest on, dataset by dataset."""
+    """Show the rules that the figures rest on, dataset by dataset."""
     facts = {group.dataset: _rules(comparison, group) for group in comparison.groups}
     names = dict.fromkeys(name for of_group in facts.values() for name in of_group)
     return Table(

@@ -111,7 +111,7 @@ class GroupPage:
 
     @staticmethod
     def _still(explorer: Explorer, chosen: Chosen) -> Markup:
-        """Return what is there without the script."""
+        """Show the part that is there without the script."""
         a, b = (explorer.data.names[at] for at in explorer.data.pair)
         return joined(
             [
@@ -209,7 +209,7 @@ class GroupPage:
         return joined([*tables, *shown])
 
     def _legs(self) -> Markup:
-        """Return what each hybrid makes of its legs, and how far a perfect one would get."""
+        """Show the gain of each hybrid over its legs, and how far a perfect one would get."""
         queries, blocks = self._analysis.queries, []
         if queries is not None:
             for explanation, ceilings in zip(queries.explained, queries.ceilings, strict=True):
@@ -222,8 +222,8 @@ class GroupPage:
         return joined(blocks)
 
     def _parts(self) -> Markup:
-        """Return what the parts of each system buy and take, as far as the lists that were kept say
-        it."""
+        """Show the gain and the cost of the parts of each system, as far as the lists that were
+        kept say it."""
         blocks = []
         pictures = self._pictures.parts or [("", "")] * len(self._analysis.ledgers)
         for ledger, picture in zip(self._analysis.ledgers, pictures, strict=True):

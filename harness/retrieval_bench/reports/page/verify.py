@@ -70,7 +70,7 @@ class Verification(Documented):
 
     @property
     def holds(self) -> bool:
-        """Return whether the page says what its runs give, and all of its runs are there."""
+        """True if the page says what its runs give, and all of its runs are there."""
         return not self.differences and not self.problems
 
     def tables(self) -> list[Table]:
@@ -186,7 +186,7 @@ def _places(run: Saved, given: Sequence[Path], of: Kind) -> Iterator[Path]:
 
 
 def _of_run(run: Run, sources: Sequence[Dataset | str]) -> Iterator[Difference]:
-    """Return what a run says of itself and its own rankings and times do not."""
+    """List the differences between what a run says of itself and its own rankings and times."""
     where = str(run.folder)
     latency = run.summary.latency_ms
     if latency.mean is not None:
@@ -236,8 +236,8 @@ _OF_DATASET = ("alike", "systems", "differences", "legs", "slices", "queries")
 
 
 def _parts(page: str, *, without_dataset: bool) -> list[tuple[str, str]]:
-    """Return what the page shows, each text behind its section; without a dataset not of those that
-    take one."""
+    """List the texts that the page shows, each behind its section; without a dataset not of those
+    that take one."""
     parser = _Texts()
     parser.feed(page)
     left_out = _OF_DATASET if without_dataset else ()

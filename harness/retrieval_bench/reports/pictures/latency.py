@@ -137,8 +137,7 @@ def _curves(systems: Sequence[_Shown], levels: Sequence[float], x: Spec, width: 
 
 
 def _label(system: _Shown, width: int) -> str:
-    """Return what the legend says of a system: name, calls and percentiles, on a narrow picture
-    below."""
+    """Label a system in the legend: name, calls and percentiles, on a narrow picture below."""
     room = width - 2 * vega.MARGIN - 64
     count = f": {system.count}"
     if vega.is_wide(width):
@@ -189,7 +188,7 @@ def _rows(systems: Sequence[_Shown], levels: Sequence[float], x: Spec, width: in
 
 
 def _notes(systems: Sequence[_Shown], scale: Spec) -> list[str]:
-    """Return what the picture does not show; of many systems the first few notes."""
+    """Note the facts that the picture does not show; of many systems the first few notes."""
     missing: dict[str, list[str]] = {}
     for system in systems:
         if reasons := "; ".join(p.reason for p in system.calls.percentiles if p.reason):

@@ -67,7 +67,7 @@ def stage_bars(
 
 
 def part_bars(ledger: Ledger, *, about: str = "", width: int = WIDTH) -> Spec:
-    """Return what the parts of a retriever buy and take."""
+    """Draw the gain and the cost of the parts of a retriever."""
     good = {Worth.HELPS: True, Worth.HARMFUL: False, Worth.DEAD: False}
     bars = [
         PartBar(r.name, worth_label(r.worth), good.get(r.worth), r.gain, r.ci95, r.cost.p50_ms)

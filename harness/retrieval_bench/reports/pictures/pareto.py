@@ -47,7 +47,7 @@ class Spot:
 
     @property
     def has_place(self) -> bool:
-        """Return whether both are known."""
+        """True if both are known."""
         return self.ms is not None and self.ms > 0 and bool(np.isfinite(self.ms + self.quality))
 
 
@@ -117,7 +117,7 @@ def pareto(
 def _rows(
     names: Sequence[str], systems: Sequence[Spot], recommended: Collection[str]
 ) -> list[Spec]:
-    """Return those that have a place; ``number`` counts from 1 in the order given."""
+    """Return the rows of systems that have a place; ``number`` counts from 1 in the order given."""
     rows: list[Spec] = [
         {"system": name, "number": at, "ms": spot.ms, "quality": spot.quality,
          "left": left, "right": right, "low": low, "high": high,
@@ -134,8 +134,8 @@ def _rows(
 
 
 def _channels(rows: Sequence[Spec], n: int, width: int) -> tuple[Spec, Spec]:
-    """Return those of colour and of shape. Of many systems only the front stands out, and a legend
-    says which number is which."""
+    """Build the channels of colour and of shape. Of many systems only the front stands out, and a
+    legend says which number is which."""
     names = [row["system"] for row in rows]
     styles, key = [vega.STYLES[(row["number"] - 1) % _MANY] for row in rows], None
     if n >= _MANY:

@@ -224,7 +224,7 @@ def around(values: Iterable[float | None], share: float) -> Spec:
 
 
 def notes_on_times(times: Sequence[NDArray[np.float64]], scale: Spec, end: str) -> list[str]:
-    """Return what an axis of times does not show: that there are none, or those of 0 at its
+    """Note the facts that an axis of times does not show: that there are none, or those of 0 at its
     ``end``."""
     if not any(map(len, times)):
         return ["There are no calls to show."]

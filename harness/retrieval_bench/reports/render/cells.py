@@ -101,7 +101,7 @@ class Cell:
 
     @property
     def more(self) -> str:
-        """Return what stands behind or below the value."""
+        """The text that stands behind or below the value."""
         interval = "" if self.ends is None else "[{}, {}]".format(*self.ends)
         return " ".join(filter(None, (interval, self.remark)))
 
@@ -125,7 +125,7 @@ class Label(str):
 
 
 def code_of(text: str) -> str:
-    """Return what programs read in place of ``text``."""
+    """Return the code that programs read in place of ``text``."""
     return text.code if isinstance(text, Label) else text
 
 

@@ -39,7 +39,7 @@ class Table:
 
     @property
     def headed(self) -> bool:
-        """Return whether the columns have heads."""
+        """True if the columns have heads."""
         return any(self.columns)
 
 

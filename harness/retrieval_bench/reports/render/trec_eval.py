@@ -22,7 +22,7 @@ def trec_rows(names: Sequence[str]) -> list[Row]:
 
 
 def trec_lines(card: ScoreCard, rows: Sequence[Row], tag: str, *, per_query: bool) -> str:
-    """Return what trec_eval prints: name, query or "all", and value, counts as whole numbers.
+    """Write the lines of trec_eval: name, query or "all", and value, counts as whole numbers.
 
     Args:
         tag: what made the run.

@@ -56,7 +56,7 @@ def verdict_label(verdict: Verdict) -> Label:
 
 
 def worth_label(worth: Worth) -> Label:
-    """Return what is said of a part of a retriever, in words."""
+    """Word the worth of a part of a retriever."""
     return Label(_WORTHS.get(worth, worth.value), worth.value)
 
 
@@ -67,14 +67,13 @@ def speed_label(verdict: Verdict) -> Label:
 
 
 def letter(place: int, of: int) -> str:
-    """Return what stands for system ``place``, from 0, of ``of``: letters, numbers where they run
-    out."""
+    """Name system ``place``, from 0, of ``of``: letters, numbers where they run out."""
     return LETTERS[place] if of <= len(LETTERS) else str(place + 1)
 
 
 def marks(places: Sequence[int], of: int) -> str:
-    """Return those of several systems, rising; four or more in a row as a range: "abd", "a-e".
-    Where letters run out, only how many they are: of numbers nobody would find one again."""
+    """Mark several systems, rising; four or more in a row as a range: "abd", "a-e". Where letters
+    run out, only how many they are: of numbers nobody would find one again."""
     if of > len(LETTERS):
         return str(len(places)) if places else ""
     runs: list[list[int]] = []
@@ -91,7 +90,7 @@ def marks(places: Sequence[int], of: int) -> str:
 
 
 def meaning(of: int) -> str:
-    """Return what superscripts stand for, as a note."""
+    """Explain superscripts, as a note."""
     what = "that many" if of > len(LETTERS) else "those"
     return (
         f"Superscripts: significantly better than {what} systems (p < .05, Holm-corrected within "

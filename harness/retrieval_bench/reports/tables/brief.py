@@ -173,7 +173,7 @@ def _title(run: Run) -> str:
 
 
 def _warnings(run: Run) -> list[str]:
-    """Return what changes how the figures must be read."""
+    """Warn of what changes how the figures must be read."""
     summary = run.summary
     failed = []
     if summary.n_failed and run.judged:  # a warning of the run tells it, too
@@ -249,7 +249,7 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
 
 
 def _unjudged_brief(group: Unjudged, answer: Recommendation) -> list[Table]:
-    """Return what can be said where nothing is judged."""
+    """Answer in brief where nothing is judged."""
     warnings, worth_knowing = _shown(warnings_of(group))
     lead: list[AnyNote] = [result(" ".join([answer.sentence, *answer.reasons])), *warnings]
     systems = systems_table(group, _title_of(group), SYSTEMS_SHOWN)
@@ -368,7 +368,7 @@ def against(
 
 
 def warnings_of(group: DatasetComparison) -> list[AnyNote]:
-    """Return what changes how the answer must be read, equal warnings of several systems
+    """Warn of what changes how the answer must be read, equal warnings of several systems
     together."""
     pairs = list(zip(group.names, group.runs, strict=True))
     timed = how_timed(group.runs)

@@ -26,7 +26,7 @@ WARNINGS_SHOWN = 5
 
 
 def title_of(summaries: Sequence[Summary], what: str) -> str:
-    """Return what was measured on what; only what holds for all ``summaries``."""
+    """Write the title: what was measured on what; only what holds for all ``summaries``."""
     data = {f"{on_dataset(s.dataset.name)} ({s.dataset.split})" for s in summaries}
     cuts = {s.k for s in summaries}
     title = f"{what} {data.pop() if len(data) == 1 else f'on {len(data)} datasets'}"

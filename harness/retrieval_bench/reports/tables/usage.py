@@ -45,7 +45,7 @@ def tokens_of(summary: Summary) -> float | None:
 
 
 def usage_tables(name: str, summary: Summary) -> list[Table]:
-    """Return what each stage uses up; nothing where nothing is known."""
+    """Show the usage of each stage; nothing where nothing is known."""
     usage = summary.usage
     if usage is None:
         return []

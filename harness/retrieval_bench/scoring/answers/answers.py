@@ -87,7 +87,7 @@ class GoldQuestion:
 
     @property
     def answerable(self) -> bool:
-        """Return whether there is a right answer."""
+        """True if there is a right answer."""
         return bool(self.texts)
 
 
@@ -352,7 +352,7 @@ class Passage(NamedTuple):
 def gold_question(
     question: str, record: Mapping[str, Any], passage: Passage, place: str, report: FileFaults
 ) -> GoldQuestion:
-    """Return what is right for a question, from its ``answers`` and ``is_impossible``; faults are
+    """Read the right answers to a question from its ``answers`` and ``is_impossible``; faults are
     told."""
     texts: dict[str, None] = {}
     spans: dict[Span, None] = {}

@@ -140,7 +140,7 @@ def _answer(item: Any, only: str | None) -> Answer:
 
 
 def reader_from(target: str, params: Mapping[str, Any] = EMPTY) -> Reader | Path:
-    """Return what ``--reader`` names: a reader, or the path of a file with saved predictions.
+    """Find the reader that ``--reader`` names, or the path of a file with saved predictions.
 
     In this order: a file; a folder with a model; a short name (built in, or registered by a package
     under the entry points ``retrieval_bench.readers``); ``module:Class`` or ``module:function``;

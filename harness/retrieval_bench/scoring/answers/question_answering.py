@@ -468,7 +468,7 @@ def _label(
     experiment: Experiment,
     labels: Sequence[str],
 ) -> str:
-    """Return it as the gold says; where there is none, as the query and its judgements do."""
+    """Label a query as the gold says; where there is none, as the query and its judgements do."""
     question = gold.get(query.id)
     if not (query.answerable if question is None else question.answerable):
         return NO_ANSWER

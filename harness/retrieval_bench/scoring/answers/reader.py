@@ -111,7 +111,7 @@ class ReaderResult(Documented):
 
     @property
     def has_spans(self) -> bool:
-        """Return whether the span family is there."""
+        """True if the span family is there."""
         return len(self.columns) > len(reader_text.COLUMNS)
 
     def mean(self, name: str) -> ReaderMean:
@@ -265,7 +265,7 @@ def _row(question: GoldQuestion, answers: Sequence[Answer], has_spans: bool) -> 
 
 
 def _scale(column: str) -> Scale:
-    """Return what a question can score: graded by F1, else 0 or all; texts in percent."""
+    """Return the range of a question's score: graded by F1, else 0 or all; texts in percent."""
     base = SHARE if column.endswith("f1") else HIT
     return base._replace(high=100.0) if column in reader_text.COLUMNS else base
 

@@ -83,7 +83,7 @@ class HybridDynamic(Hybrid):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return what Hybrid does; but weights need the corpus, even where the legs do without."""
+        """The capabilities of Hybrid; but weights need the corpus, even if the legs do without."""
         of_legs = super().capabilities
         return replace(of_legs, external=False) if self._weigher else of_legs
 
@@ -110,7 +110,7 @@ class HybridDynamic(Hybrid):
         super().index(documents)
 
     def plan(self, query: Query) -> Plan:
-        """Return what each leg is asked, and the weights; with the stages ``expand`` and
+        """Plan the query and depth of each leg, and the weights; with the stages ``expand`` and
         ``weigh``."""
         queries, fusion = [query, query], self._fusion
         stages: dict[str, int] = {}
@@ -128,8 +128,8 @@ class HybridDynamic(Hybrid):
         return Plan(queries, fusion, stages)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what Hybrid does, with WordNet's version and hash, and what the weights are made
-        of."""
+        """Describe it as Hybrid does, with WordNet's version and hash, and the base of the
+        weights."""
         facts = dict(super().describe())
         if self._weigher:
             sparse, dense = self._names()
@@ -170,7 +170,7 @@ class HybridDynamic(Hybrid):
         return warnings
 
     def search_space(self) -> Mapping[str, Sequence[Any]]:
-        """Return what the paper does not say of the weights, and the depth of the legs."""
+        """Values that the paper does not give: of the weights, and the depth of the legs."""
         depths = [leg.depth for leg in self._legs]
         own = depths[0] if depths[0] == depths[1] else depths
         space: dict[str, Sequence[Any]] = {
@@ -185,7 +185,7 @@ class HybridDynamic(Hybrid):
         return space
 
     def parts(self, k: int) -> Sequence[Part]:
-        """Return what Hybrid does, with the expansion and the weighting."""
+        """List the parts as Hybrid does, with the expansion and the weighting."""
         parts = list(super().parts(k))
         if self._expander:
             plain = copy(self)

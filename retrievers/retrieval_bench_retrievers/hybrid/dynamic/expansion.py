@@ -55,7 +55,7 @@ class Expander:
         return self._wordnet
 
     def synonyms(self, text: str) -> list[str]:
-        """Return what is added to ``text``: the synonyms of each term in turn, none that it has
+        """Find the words to add to ``text``: the synonyms of each term in turn, none that it has
         already. The first for a term is of its most frequent meaning."""
         wordnet = self.prepare()
         terms = dict.fromkeys(self._words(text))

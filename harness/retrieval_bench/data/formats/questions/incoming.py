@@ -245,7 +245,7 @@ def _rows(
 
 
 def _first(record: Record, names: Sequence[str]) -> Any:
-    """Return what is under the first of ``names`` that is there; None where none is."""
+    """Return the value under the first of ``names`` that is there; None where none is."""
     values = (looked_up(record, name) for name in names)
     return next((value for value in values if value is not None), None)
 

@@ -147,7 +147,7 @@ def outgoing(
 
 
 def lost_contexts(questions: Sequence[Answered]) -> list[str]:
-    """Return what is lost where the texts of a row must be as many as its documents."""
+    """List the losses where the texts of a row must be as many as its documents."""
     partly = sum(any(question.texts) and not all(question.texts) for question in questions)
     if not partly:
         return []

@@ -40,7 +40,7 @@ def _row(gate: GateResult) -> list[Content]:
 
 
 def _measured(result: DuetResult) -> list[AnyNote]:
-    """Return what was done: sides, calls, time."""
+    """Note how it was measured: sides, calls, time."""
     data = result.dataset
     notes: list[AnyNote] = [
         (

@@ -59,7 +59,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
 
 
 def _told(run: SavedRun, line: Line) -> str:
-    """Return what a chart shows beside a point, one fact a line."""
+    """Write the text that a chart shows beside a point, one fact a line."""
     facts = {"run": run.id, "revision": run.revision, "config": run.config or "-", **line.same}
     shown = {key: value for key, value in facts.items() if key not in ("protocol", "beside")}
     if line.same.get("beside"):

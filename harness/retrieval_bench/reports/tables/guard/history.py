@@ -323,7 +323,7 @@ def _trend_words(subject: Subject) -> list[str]:
 
 
 def trend_words(line: Line) -> str:
-    """Return what the duets of a line were played against, and where."""
+    """Say what the duets of a line were played against, and where."""
     same = line.same
     told = [f"{same['retriever']} at {str(same['commit'])[:7]}", *same["overrides"]]
     return f"{' '.join(told)}, {same['split']}, k = {same['k']}, machine {same['machine']}"

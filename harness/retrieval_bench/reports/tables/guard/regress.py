@@ -70,7 +70,7 @@ def regress_tables(regression: Regression) -> list[Table]:
 
 
 def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
-    """Return what is kept now, beside what was kept before; from the document of ``baseline``."""
+    """Show the baselines kept now, beside those kept before; from the document of ``baseline``."""
     revision, changes = document["revision"], document["changes"]
     again = any(change["before"] is not None for change in changes)
     machine = document["machine"]
@@ -99,7 +99,7 @@ def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
 
 
 def _next(command: str) -> list[str]:
-    """Return what to do with a baseline; a machine that is another one each day can judge no
+    """Advise what to do with a baseline; a machine that is another one each day can judge no
     latency."""
     if "--policy" in command:
         return [f"next:  commit what was written; at each change: {command}"]
@@ -111,7 +111,7 @@ def _next(command: str) -> list[str]:
 
 
 def _use(path: str, machine: str) -> str:
-    """Return what a file of a baseline is good for."""
+    """Name the use of a file of a baseline."""
     return "latency, on this machine" if PurePath(path).parent.name == machine else "quality"
 
 
@@ -148,7 +148,7 @@ def _latency_row(gate: LatencyGate) -> list[Content]:
 
 
 def _against(regression: Regression) -> list[str]:
-    """Return what today was compared with."""
+    """Note the baselines that today was compared with."""
     revision = regression.subject["revision"]
     now = None if revision is None else _revision_text(revision)
     notes = []

@@ -35,7 +35,7 @@ START = "next:  retrieval-bench label start"
 
 
 def pool_tables(status: Status, file: str, warnings: Sequence[str] = ()) -> list[Table]:
-    """Return what is to be judged, what each system brings, and how to begin."""
+    """Show how much is to be judged, the share of each system in it, and how to begin."""
     pool, completeness, decision = status.pool, status.completeness, status.decision
     left = completeness.pairs - completeness.judged
     title = f"{pool.dataset}: {counted(left, 'document')} to judge for "
@@ -126,7 +126,7 @@ def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Ta
 
 
 def _effort(status: Status, queries: int) -> str:
-    """Return what so many more queries take."""
+    """Estimate the effort of so many more queries."""
     left = max(status.completeness.queries - status.completeness.finished, 1)
     documents = status.completeness.pairs - status.completeness.judged
     n = round(queries * documents / left)
@@ -139,8 +139,8 @@ def _effort(status: Status, queries: int) -> str:
 
 
 def _answers(status: Status) -> list[str]:
-    """Return what is shown of questions like those of the pool, and then of these very ones; only
-    the latter where the former cannot be told."""
+    """Answer on questions like those of the pool, and then on these very ones; only on the latter
+    where the former cannot be told."""
     decision, population = status.decision, status.population
     if not decision.pairs:
         return ["One system: nothing to compare."]
@@ -336,7 +336,7 @@ def _coefficient(agreement: Agreement) -> str:
 
 
 def import_tables(imported: Imported, file: str) -> list[Table]:
-    """Return what came in, and what did not."""
+    """Show the judgements that came in, and those that did not."""
     title = (
         f"{counted(imported.labels, 'judgement')} of {imported.who} ({imported.kind.value}) added"
     )

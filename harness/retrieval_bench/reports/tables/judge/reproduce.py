@@ -153,7 +153,7 @@ def summary_table(reproductions: Mapping[str, Reproduction]) -> Table:
 
 
 def files_table(papers: Mapping[str, Published]) -> Table:
-    """Return what there is to measure, and which data each file wants; for when there are none."""
+    """Show all there is to measure, and the data that each file wants; for when there are none."""
     rows: list[list[Content]] = []
     for name, paper in papers.items():
         paths = [data.path for data in paper.datasets.values() if data.path]

@@ -209,7 +209,7 @@ def _trial(trial: Trial) -> str:
 
 
 def plan_table(plan: PlannedRun) -> Table:
-    """Return what ``--dry-run`` says: how many calls a run would make."""
+    """Show the answer to ``--dry-run``: how many calls a run would make."""
     rows: Sequence[tuple[str, int | None]] = (
         ("queries", plan.queries),
         ("measured rounds", plan.rounds),

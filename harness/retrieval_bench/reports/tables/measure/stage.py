@@ -33,9 +33,8 @@ def stage_tables(name: str, report: StageReport) -> list[Table]:
 
 
 def stage_sentences(report: StageReport) -> list[str]:
-    """Return what to take from the stages, in plain words: what takes most of a call, and for a
-    hybrid which order of the legs was measured, what the other would take, and which leg
-    decides."""
+    """Say in plain words what to take from the stages: what takes most of a call, and for a hybrid
+    which order of the legs was measured, what the other would take, and which leg decides."""
     if report.call is None:
         return []
     direct = {name: stage.share for name, stage in report.stages.items() if stage.direct}

@@ -8,7 +8,7 @@ from retrieval_bench.reports.render.table import AnyNote, Table, next_step, resu
 
 
 def load_tables(loaded: Loaded, dataset: str) -> list[Table]:
-    """Return what is there now, and how much of it this call sent."""
+    """Show how many documents are there now, and how many of them this call sent."""
     documents = counted(loaded.n_documents, "document")
     lead = [result(f"{documents} of {dataset} are in table {loaded.table} of {loaded.into}.")]
     notes: list[AnyNote] = []

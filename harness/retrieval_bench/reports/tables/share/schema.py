@@ -25,7 +25,7 @@ class NamedDocument(Documented):
 
 
 def schema_tables(documents: Sequence[NamedDocument]) -> list[Table]:
-    """Return what can be named, and what prints it."""
+    """Show the documents that can be named, and the command that prints each."""
     return [
         Table(
             "JSON documents",

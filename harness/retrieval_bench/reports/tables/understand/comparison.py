@@ -142,7 +142,7 @@ def quality_table(
 
 
 def kinds_tables(group: DatasetComparison) -> list[Table]:
-    """Return what each system is: the retriever that its config names, and the settings given to
+    """Show the kind of each system: the retriever that its config names, and the settings given to
     it; none where no run says it."""
     rows: list[list[Content]] = [
         [
@@ -399,7 +399,7 @@ def patterns(group: DatasetComparison) -> str:
 
 
 def how_measured(group: DatasetComparison) -> list[AnyNote]:
-    """Return what was measured on what, what is missing and why, and what the runs warn of."""
+    """Note what was measured on what, what is missing and why, and what the runs warn of."""
     runs, pairs = group.runs, list(zip(group.names, group.runs, strict=True))
     data = {
         (facts.fingerprint, facts.split): f"{facts.name} ({facts.split})"
@@ -439,7 +439,7 @@ def how_timed(runs: Sequence[Run]) -> AnyNote:
 def said(
     sentences_of: Callable[[Run], Sequence[AnyNote]], pairs: Sequence[tuple[str, Run]]
 ) -> list[AnyNote]:
-    """Return what runs say, each sentence once, behind the names of those that say it, if not all
+    """Merge the sentences of runs, each once, behind the names of those that say it, if not all
     do."""
     spoken = [(name, note) for name, run in pairs for note in sentences_of(run)]
     kinds = {text_of(note): kind_of(note) for _, note in reversed(spoken)}

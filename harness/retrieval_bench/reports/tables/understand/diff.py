@@ -74,7 +74,7 @@ def diff_tables(
 
 
 def answer(explanation: Explanation) -> str:
-    """Return what the explanation comes to, in a sentence."""
+    """Sum up the explanation in a sentence."""
     n, metric = counted(len(explanation.query_ids), "query"), metric_label(explanation.metric)
     gap = explanation.gap
     size = f"{abs(gap.difference):.3f}"
@@ -153,8 +153,8 @@ def _oracle_rows(ceilings: Mapping[str, Ceiling], by: str) -> list[list[Content]
 
 
 def _gained(ceiling: Ceiling, oracle: Mean, by: str) -> str:
-    """Return it as a percentage; below the best leg a number would say little, the distance may be
-    tiny."""
+    """Write the gain as a percentage; below the best leg a number would say little, the distance
+    may be tiny."""
     part = ceiling.realised(oracle)
     if part is None:
         return ""
@@ -188,7 +188,7 @@ def _groups(explanation: Explanation, partition: Partition) -> Table:
 
 
 def _subtracted(explanation: Explanation) -> str:
-    """Return what the column of differences is; of a hybrid, beside what the answer goes by."""
+    """Explain the column of differences; of a hybrid, beside what the answer goes by."""
     first, other = explanation.subtracted
     if len(explanation.runs) == 2 or explanation.made_by == RERANKING:
         return f"Difference: {first} minus {other}."
@@ -233,7 +233,7 @@ def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Tab
 
 
 def _rewritten(explanation: Explanation, detail: QueryDetail) -> list[AnyNote]:
-    """Return what was searched for in place of the query, where steps made other texts of it."""
+    """Note the texts searched for in place of the query, where steps made other texts of it."""
     notes: list[AnyNote] = []
     for run, system in zip(explanation.runs, explanation.systems, strict=False):
         of = f" of {system.name}" if len(explanation.runs) > 1 else ""

@@ -144,7 +144,7 @@ def _reason(ledger: Ledger, row: Row) -> str:
 
 
 def _takes(row: Row) -> str:
-    """Return what it takes, in brackets."""
+    """Word the cost of a part, in brackets."""
     costs = []
     if row.cost.p50_ms is not None:
         costs.append(f"{short_ms(row.cost.p50_ms)} ms of a call")

@@ -68,7 +68,7 @@ def _hits(run: Run) -> HitFacts:
 
 
 def nothing_judged(run: Run) -> list[Note]:
-    """Return what must be known to read the figures of ``run``, where nothing is judged."""
+    """Note how to read the figures of ``run``, where nothing is judged."""
     return [] if run.judged else [result(NOTHING_JUDGED)]
 
 

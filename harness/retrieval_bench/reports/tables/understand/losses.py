@@ -43,7 +43,7 @@ def losses_table(losses: Losses) -> Table:
 
 
 def answer(losses: Losses) -> list[AnyNote]:
-    """Return what is lost, where, and what for."""
+    """Say how much is lost, where, and what for."""
     name, metric = losses.retriever, metric_label(losses.metrics[0])
     if not losses.whole:
         return [result(f"{name} is exact: no step of it that can be told apart differs from that.")]

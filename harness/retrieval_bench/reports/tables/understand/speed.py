@@ -59,8 +59,8 @@ def speed_tables(group: DatasetComparison) -> list[Table]:
 
 
 def _verdict(delta: LatencyDelta) -> Cell:
-    """Return it with how large a difference one process can show, where that is why nothing is
-    shown."""
+    """Show the verdict, with how large a difference one process can show, where that is why nothing
+    is shown."""
     few = delta.launches < FEWEST_LAUNCHES and delta.beyond is not None
     hidden = delta.verdict is Verdict.UNDECIDED and few
     remark = f"(below {100 * (delta.beyond or 0):.0f} %)" if hidden else ""
@@ -79,7 +79,7 @@ def _how(
     typical: Sequence[LatencyDelta],
     tails: Sequence[LatencyDelta],
 ) -> list[str]:
-    """Return what the figures are, and when a difference is told."""
+    """Explain the figures, and when a difference is told."""
     judged = [delta for delta in (*typical, *tails) if delta.beyond is not None]
     if not judged:
         return []

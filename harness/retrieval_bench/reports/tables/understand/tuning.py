@@ -76,7 +76,7 @@ def _notes(tuning: Tuning) -> list[AnyNote]:
 
 
 def _choice(tuning: Tuning) -> str:
-    """Return what is recommended: the winner only where it is shown to be worth it."""
+    """Recommend a setting: the winner only where it is shown to be worth it."""
     winner = _named(tuning.winner)
     if tuning.winner.as_is or tuning.delta.verdict is Verdict.BETTER:
         return f"Recommended: {winner}."
@@ -87,7 +87,7 @@ def _choice(tuning: Tuning) -> str:
 
 
 def _price(price: Price) -> str:
-    """Return what the best setting takes beside the default."""
+    """Compare the cost of the best setting with that of the default."""
     return (
         f"Its price: p50 {short_ms(price.tuned)} ms, the default {short_ms(price.default)} ms; "
         f"{price.ratio:.2f} times the default over {price.n:,} paired calls."
