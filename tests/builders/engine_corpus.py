@@ -39,7 +39,7 @@ ENGINES = {
     "milvus": Case(("milvus_lite", "pymilvus"), "bm25", "milvus", stand_in=True, exact_apart=True),
 }
 LISTED = WORDS.split()
-CORPUS = [
+MANY = [
     Document(
         f"d{number}",
         " ".join(LISTED[at * 7 % len(LISTED)] for at in range(number, number + 9)),
@@ -49,8 +49,10 @@ CORPUS = [
             "since": f"2026-{number % 12 + 1:02}-01",
         },
     )
-    for number in range(200)
+    for number in range(300)
 ]
+"""More than the 256 that LanceDB builds a graph for."""
+CORPUS = MANY[:200]
 FIELDS = ("tenant", "number", "even", "tags", "inner.part", "since")
 MODELS: dict[str, Any] = {}
 """Parameters of the encoder, once a test has built it."""

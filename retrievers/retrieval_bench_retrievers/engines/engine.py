@@ -33,7 +33,7 @@ class Engine(LoadedByURI, Retriever):
         table: its name.
         mode: ``dense``, ``hybrid``, and ``bm25`` or ``text``, as the engine has it.
         exact: search all vectors; by default the engine's index is used.
-        ef: candidates of an approximate index; never fewer than the hits asked for.
+        ef: candidates of an approximate index; never fewer than the hits of a leg.
         encoder: ``{model, backend, prompts, device, batch_size, max_seq_length}`` of the vectors.
         load: of the embedded one: ``{index: exact or hnsw, m, ef_construction, cache}``.
         language: of words; ``auto`` takes that of the dataset.
@@ -148,8 +148,9 @@ class Engine(LoadedByURI, Retriever):
         whole = self.capabilities.exact
         wanted = k + whole
         while True:
-            ef = self._ef_told = min(max(self._ef or store.usual_ef, wanted), store.most_ef)
             depth = max(base.DEPTH, wanted)
+            fewest = depth if self._mode == "hybrid" else wanted  # engines refuse an ef below
+            ef = self._ef_told = min(max(self._ef or store.usual_ef, fewest), store.most_ef)
             how = (self._mode, query.text, vector, wanted, depth, query.filter, self._exact, ef)
             hits = sorted(store.search(base.Asked(*how)), key=lambda hit: (-hit[1], hit[0]))
             if not whole or len(hits) < wanted or hits[k][1] < hits[k - 1][1]:

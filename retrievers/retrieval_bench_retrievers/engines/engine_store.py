@@ -76,7 +76,8 @@ class Asked:
     Attributes:
         vector: of length 1; None where the mode takes none.
         k, depth: hits; hits of each leg of a hybrid.
-        exact, ef: search all vectors; what an approximate index is told, at least k.
+        exact, ef: search all vectors; what an approximate index is told, at least
+            the hits of a leg.
     """
 
     mode: str

@@ -22,6 +22,8 @@ from retrieval_bench_retrievers.sql.failures import text_of
 
 _SPARE = 1 << 27
 """Bytes of the disk that stay free: its log alone takes several pieces of 32 MB."""
+_GRAPH_FROM = 10_000
+"""Kilobytes of vectors in a segment that has a graph: Qdrant's own."""
 
 
 class _Edge(QdrantWords, FolderStore):
@@ -73,10 +75,10 @@ class _Edge(QdrantWords, FolderStore):
             params = words.EdgeVectorParams(size=plan.dimension, distance=words.Distance.Dot)
             config = {"vectors": {"dense": params}}
         if plan.index.index == "hnsw":
-            graph = words.HnswIndexConfig(plan.index.m, plan.index.ef_construction, 10_000)
-            config["hnsw_config"] = graph
-        else:
-            config["optimizers"] = words.EdgeOptimizersConfig(indexing_threshold=1 << 40)
+            how = (plan.index.m, plan.index.ef_construction, _GRAPH_FROM)
+            config["hnsw_config"] = words.HnswIndexConfig(*how)
+        threshold = _GRAPH_FROM if plan.index.index == "hnsw" else 1 << 40
+        config["optimizers"] = words.EdgeOptimizersConfig(indexing_threshold=threshold)
         made = words.EdgeConfig(max_search_threads=1, **config)
         self._shard = words.EdgeShard.create(str(self._place), made)
 

@@ -13,7 +13,7 @@ import pytest
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.filters import Condition, parse_filter
-from retrieval_bench.core.types import Document
+from retrieval_bench.core.types import Document, Query
 from retrieval_bench_retrievers.engines import columns
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.engine_store import Asked, EngineStore, Hits, Plan, Row
@@ -31,7 +31,7 @@ class _Nothing(EngineStore):
     """A store that was filled before, and finds nothing."""
 
     kind, extra, schemes = "Nothing", "nothing", ("nothing",)
-    modes, usual_ef, most_ef = ("dense", "bm25"), 10, 50
+    modes, usual_ef, most_ef = ("dense", "bm25", "hybrid"), 10, 50
 
     @classmethod
     def packages(cls, address: Address | None) -> tuple[str, ...]:
@@ -117,6 +117,25 @@ def test_an_ef_that_would_not_be_what_is_used_is_refused() -> None:
     assert engine.searching({"ef": 20}) is not None
     with pytest.raises(ConfigError, match="ef changes nothing in mode bm25"):
         _NothingByURI(uri="nothing://host", mode="bm25").searching({"ef": 20})
+
+
+def test_each_leg_of_a_hybrid_is_searched_with_an_ef_of_its_hits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[tuple[str, int]] = []
+
+    def search(store: EngineStore, asked: Asked) -> Hits:
+        told.append((asked.mode, asked.ef))
+        return []
+
+    monkeypatch.setattr(_Nothing, "most_ef", 1000)
+    monkeypatch.setattr(_Nothing, "search", search)
+    for k in (10, 150):
+        for mode in ("dense", "hybrid"):
+            engine = _NothingByURI(uri="nothing://host", mode=mode, ef=20)
+            store = _Nothing.at(None, "documents")
+            assert engine._ranked(store, Query("q", "cell"), None, k) == []
+    assert told == [("dense", 20), ("hybrid", 100), ("dense", 150), ("hybrid", 150)]
 
 
 @pytest.mark.parametrize(

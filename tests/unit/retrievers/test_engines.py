@@ -31,11 +31,11 @@ from retrieval_bench.data.stores import STORES, Load, Loaded
 from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench.testing.samples import sample_documents
 from retrieval_bench_retrievers.dense.dense import Dense
-from retrieval_bench_retrievers.engines import engine_store
+from retrieval_bench_retrievers.engines import engine_store, qdrant
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.qdrant_words import QdrantWords
 from retrieval_bench_retrievers.functions.uri import Address
-from tests.builders.engine_corpus import CORPUS, ENGINES, FIELDS, LISTED, MODELS, made
+from tests.builders.engine_corpus import CORPUS, ENGINES, FIELDS, LISTED, MANY, MODELS, made
 from tests.builders.service import free_port
 from tests.builders.tiny_encoder import build_tiny_model, one_thread
 
@@ -68,7 +68,8 @@ TEXTS = ("cell of trees", "the moon and the sun", "salt iron", CORPUS[7].text)
 def _model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = build_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
     MODELS["tiny"] = {"model": str(folder), "device": "cpu"}
-    with one_thread():
+    with one_thread(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(qdrant, "_GRAPH_FROM", 1)  # so that few documents have a graph
         yield
 
 
@@ -85,6 +86,12 @@ def ids(engine: Retriever, text: str, k: int, **filter: Any) -> list[str]:
     query = Query("q", text, filter=parse_filter(filter) if filter else None)
     ranking = engine.search(query, k)
     return list(getattr(ranking, "doc_ids", ()))
+
+
+def assert_graph(engine: Engine) -> None:
+    """That a graph answers, and not a search of all vectors."""
+    facts = engine.describe()
+    assert facts.get("indexed_vectors", 1) > 0, facts
 
 
 def load_of(name: str, into: str, **changed: Any) -> Loaded:
@@ -141,9 +148,10 @@ globals().update(_suites())
 @each()
 def test_exact_search_is_ours_also_after_many_approximate_calls(name: str) -> None:
     dense = Dense(**MODELS["tiny"])
-    dense.index(CORPUS)
+    dense.index(MANY)
     engine = made(name, load={"index": "hnsw"})
-    engine.index(CORPUS)
+    engine.index(MANY)
+    assert_graph(engine)
     for at in range(50):
         ids(engine, TEXTS[at % len(TEXTS)], 10)
     exact: Engine | None = engine.searching({"exact": True, "ef": 20})
@@ -154,7 +162,7 @@ def test_exact_search_is_ours_also_after_many_approximate_calls(name: str) -> No
             ids(engine, TEXTS[0], 10)
         engine.close()
         exact = engine = made(name, exact=True)
-        engine.index(CORPUS)
+        engine.index(MANY)
     assert exact is not None
     assert engine.searching({"table": "other"}) is None
     for text in TEXTS:
@@ -167,10 +175,13 @@ def test_exact_search_is_ours_also_after_many_approximate_calls(name: str) -> No
 
 
 @each()
-def test_an_approximate_search_gives_as_many_hits_as_are_asked_for(name: str) -> None:
-    engine = made(name, ef=1)
+@pytest.mark.parametrize("mode", ["dense", "hybrid"])
+def test_an_approximate_search_gives_as_many_hits_as_are_asked_for(name: str, mode: str) -> None:
+    engine = made(name, mode, ef=1)
     engine.use_filters(FIELDS)
-    engine.index(CORPUS)
+    engine.index(MANY)
+    assert_graph(engine)
+    assert len(ids(engine, TEXTS[0], 10)) == 10
     assert len(ids(engine, TEXTS[0], 150)) == 150
     filtered = len(ids(engine, TEXTS[0], 90, tenant="a"))
     assert filtered == 90 or (ENGINES[name].stand_in and filtered >= 60)
@@ -342,7 +353,7 @@ import os, signal, sys
 from retrieval_bench.core import plugins
 from retrieval_bench.core.types import Document
 from retrieval_bench.data.stores import STORES, Load
-from retrieval_bench_retrievers.engines import engine_store
+from retrieval_bench_retrievers.engines import engine_store, qdrant
 from retrieval_bench_retrievers.sql import table
 engine_store.BATCH = table.BATCH = 50
 def stop(done, total):
