@@ -191,6 +191,8 @@ class Engine(LoadedByURI, Retriever):
         if store is not None:
             engine |= {"version": store.version, "stand_in": store.stand_in}
             found |= {"ef": self._ef_told, "similarity": "cosine", **store.facts()}
+            if self._mode == "hybrid":
+                found["rrf"] = {"k": base.RRF_K, "first_rank": store.first_rank}
             found["split"] = [store.split(text) for text in self._texts]
         return found | ({"encoder": self._encoder.describe()} if self._encoder else {})
 

@@ -58,6 +58,12 @@ class Plan:
         """Of the vectors."""
         return None if self.encoder is None else self.encoder.dimension
 
+    def index_facts(self, graph: Any, why: str = "the engine has built no graph") -> dict[str, Any]:
+        """What vectors are searched with, as :meth:`.IndexSettings.describe` says it."""
+        kind = "hnsw" if self.index.index == "hnsw" else "flat"
+        used = {"type": kind, "used": "hnsw" if graph else f"flat: {why}"}
+        return {} if self.dimension is None else {"index": used}
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -99,6 +105,7 @@ class EngineStore(ABC):
         extra, modes: what must be installed; what it can search in.
         usual_ef, most_ef: what the engine takes where nobody says; at most.
         graph_only: where there is a graph, nothing searches past it.
+        first_rank: of its fusion by rank, 0 or 1.
         stand_in: it stands in for another engine: its times are not those of that.
         plan: what the collection is made for; set before it is filled or searched.
     """
@@ -110,6 +117,7 @@ class EngineStore(ABC):
     usual_ef: ClassVar[int]
     most_ef: ClassVar[int] = 1 << 30
     graph_only: ClassVar[bool] = False
+    first_rank: ClassVar[int] = 1
     stand_in: bool = False
     version: str = ""
     plan: Plan
@@ -168,7 +176,8 @@ class EngineStore(ABC):
         return []
 
     def facts(self) -> dict[str, Any]:
-        """What else the manifest says: indexed vectors, settings that nobody gave. Optional."""
+        """What else the manifest says: what vectors are searched with, settings that nobody gave.
+        Optional."""
         return {}
 
     def failed(self, problem: Exception) -> Exception:

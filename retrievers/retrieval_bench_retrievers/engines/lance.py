@@ -155,7 +155,7 @@ class _Lance(FolderStore):
     def facts(self) -> dict[str, Any]:
         found = {i.columns[0]: i for i in self._table.list_indices()}
         vectors = found["vector"].num_indexed_rows if "vector" in found else 0
-        return {"indexed_vectors": vectors, "rrf": {"k": base.RRF_K, "first_rank": 1}}
+        return {"indexed_vectors": vectors, **self.plan.index_facts(vectors)}
 
     def close(self) -> None:
         self._table = self._base = None

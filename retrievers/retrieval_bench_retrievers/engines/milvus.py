@@ -219,8 +219,8 @@ class _Milvus(FolderStore):
         if self.plan.dimension is None:
             return {}
         index = self._client.describe_index(self.table, "vector")
-        facts = {"indexed_vectors": index.get("indexed_rows"), "index": index.get("index_type")}
-        return {**facts, "rrf": {"k": base.RRF_K, "first_rank": 1}}
+        vectors = index.get("indexed_rows") if index.get("index_type") == "HNSW" else 0
+        return {"indexed_vectors": vectors, **self.plan.index_facts(vectors)}
 
     def failed(self, problem: Exception) -> Exception:
         text = f"Milvus: {text_of(problem)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.core.calls.failures import Kind, TransientError
 from retrieval_bench.core.errors import ConfigError
@@ -18,6 +18,9 @@ from retrieval_bench_retrievers.sql import connection as sql_connection
 from retrieval_bench_retrievers.sql import failures
 from retrieval_bench_retrievers.sql.statement import plain_text
 from retrieval_bench_retrievers.sql.table import Filled, Table, load_of
+
+if TYPE_CHECKING:
+    from retrieval_bench_retrievers.sql.embedded_postgres import Rooms
 
 _COMPARISONS = {"eq": "==", "in": "==", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
@@ -46,7 +49,7 @@ class _Postgres(base.EngineStore):
     modes, usual_ef, most_ef = ("dense", "text", "hybrid"), 40, 1000
     _connection: Any = None
     _near: dict[int, Any]
-    _rooms: Any = None
+    _rooms: Rooms | None = None
 
     @classmethod
     def packages(cls, address: Address | None) -> tuple[str, ...]:
@@ -125,24 +128,24 @@ class _Postgres(base.EngineStore):
 
     def facts(self) -> dict[str, Any]:
         """Whether the planner takes the index of the vectors: small tables are read without."""
-        facts = {"rrf": {"k": base.RRF_K, "first_rank": 1}}
         if self.plan.dimension is None:
-            return facts
+            return {}
         zero = f"'[{','.join(['1'] * self.plan.dimension)}]'::vector"
         asked = f"EXPLAIN SELECT id FROM {self.table} ORDER BY embedding <=> {zero} LIMIT 10"
         plan = " ".join(row[0] for row in self._connection.execute(asked.encode()).fetchall())
-        return {**facts, "planner": "index" if "Index Scan" in plan else "whole table"}
+        return self.plan.index_facts("Index Scan" in plan, "the planner reads the whole table")
 
     def failed(self, problem: Exception) -> Exception:
         return failures.failed(problem)
 
     def disk_bytes(self) -> int | None:
+        if self._rooms is None:
+            return None
         asked = "SELECT pg_total_relation_size(%s::regclass)"
-        size = self._connection.execute(asked, (self.table,)).fetchone()[0]
-        return int(size) if self._rooms is not None else None
+        return int(self._connection.execute(asked, (self.table,)).fetchone()[0])
 
     def server_pid(self) -> int | None:
-        return None if self._rooms is None else int(self._rooms.server_pid or 0) or None
+        return None if self._rooms is None else self._rooms.server_pid
 
     def close(self) -> None:
         connection, self._connection = self._connection, None

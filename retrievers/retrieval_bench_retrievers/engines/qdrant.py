@@ -29,8 +29,14 @@ _GRAPH_FROM = 10_000
 class _Edge(QdrantWords, FolderStore):
     """The core in this process; one thread searches, as the protocol has it."""
 
-    module, point = "qdrant_edge", "Point"
+    module, point, range = "qdrant_edge", "Point", "RangeFloat"
     _shard: Any = None
+
+    @classmethod
+    def at(cls, address: Address | None, table: str) -> base.EngineStore:
+        """A server, where the address names one."""
+        on_server = address is not None and address.host
+        return QdrantServer.at(address, table) if on_server else super().at(address, table)
 
     @property
     def _place(self) -> Path:
@@ -96,9 +102,7 @@ class _Edge(QdrantWords, FolderStore):
             raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}, or soon")
 
     def facts(self) -> dict[str, Any]:
-        info = self._shard.info()
-        found = {"indexed_vectors": info.indexed_vectors_count, "segments": info.segments_count}
-        return {**found, "search_threads": 1, "rrf": {"k": base.RRF_K, "first_rank": 0}}
+        return {**super().facts(), "search_threads": 1}
 
     def split(self, text: str) -> list[str]:
         """Numbers in place of terms, which it does not tell: equal terms have equal numbers."""
@@ -116,8 +120,8 @@ class _Edge(QdrantWords, FolderStore):
     def _snowball(self, language: Any) -> Any:
         return self.words.SnowballParams(language)
 
-    def _range(self, **bounds: float) -> Any:
-        return self.words.RangeFloat(**bounds)
+    def _info(self) -> Any:
+        return self._shard.info()
 
     def _leg(self, mode: str, asked: base.Asked) -> dict[str, Any]:
         if mode == "bm25":
@@ -145,15 +149,7 @@ class _Edge(QdrantWords, FolderStore):
         self._shard.flush()
 
 
-class _Qdrant(QdrantWords):
-    """One of the two, by the address."""
-
-    @classmethod
-    def at(cls, address: Address | None, table: str) -> base.EngineStore:
-        return (QdrantServer if address and address.host else _Edge).at(address, table)
-
-
 class Qdrant(Engine):
     """See :class:`.Engine`; ``bm25`` is that of Qdrant's text index."""
 
-    store = _Qdrant
+    store = _Edge

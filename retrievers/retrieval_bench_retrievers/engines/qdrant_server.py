@@ -20,7 +20,7 @@ _THROTTLED = 429
 class QdrantServer(QdrantWords):
     """A server, or a cluster behind one address; the password of the URI is its API key."""
 
-    module, point = "qdrant_client.models", "PointStruct"
+    module, point, range = "qdrant_client.models", "PointStruct", "Range"
     _client: Any = None
     _told: Mapping[str, Any] = {}
 
@@ -49,8 +49,7 @@ class QdrantServer(QdrantWords):
     def known(self) -> dict[str, Any] | None:
         if not self._client.collection_exists(self.table):
             return None
-        found = self._client.get_collection(self.table).config.metadata or {}
-        return dict(found.get(_NOTE, {}))
+        return dict((self._info().config.metadata or {}).get(_NOTE, {}))
 
     def remember(self, loaded: Mapping[str, Any]) -> None:
         self._told = {_NOTE: dict(loaded)}
@@ -77,15 +76,10 @@ class QdrantServer(QdrantWords):
     def finish(self) -> None:
         """Until the optimiser is done: green, and no longer grey or yellow."""
         self._text_index()
-        while (status := str(self._client.get_collection(self.table).status.value)) != "green":
+        while (status := str(self._info().status.value)) != "green":
             if status == "red":
                 raise RuntimeError("the optimiser failed: the collection is red")
             time.sleep(_POLL_S)
-
-    def facts(self) -> dict[str, Any]:
-        info = self._client.get_collection(self.table)
-        found = {"indexed_vectors": info.indexed_vectors_count, "segments": info.segments_count}
-        return {**found, "rrf": {"k": base.RRF_K, "first_rank": 0}}
 
     def failed(self, problem: Exception) -> Exception:
         text, status = f"Qdrant: {text_of(problem)}", getattr(problem, "status_code", None)
@@ -109,8 +103,8 @@ class QdrantServer(QdrantWords):
         kind = self.words.Snowball.SNOWBALL
         return self.words.SnowballParams(type=kind, language=language)
 
-    def _range(self, **bounds: float) -> Any:
-        return self.words.Range(**bounds)
+    def _info(self) -> Any:
+        return self._client.get_collection(self.table)
 
     def _leg(self, mode: str, asked: base.Asked) -> dict[str, Any]:
         if mode == "bm25":

@@ -18,9 +18,11 @@ class QdrantWords(base.EngineStore):
     """Searches and points by the classes of :attr:`module`; what is sent how, a subclass knows."""
 
     kind, extra, schemes = "Qdrant", "qdrant", ("qdrant", "qdrant+https")
-    modes, usual_ef = ("dense", "bm25", "hybrid"), 100
+    modes, usual_ef, first_rank = ("dense", "bm25", "hybrid"), 100, 0
     module: ClassVar[str]
     point: ClassVar[str]
+    range: ClassVar[str]
+    _indexed: frozenset[str] = frozenset()
 
     @classmethod
     def packages(cls, address: Address | None) -> tuple[str, ...]:
@@ -46,7 +48,7 @@ class QdrantWords(base.EngineStore):
     def send(self, rows: Sequence[base.Row]) -> None:
         """Points named by a hash of the id, since Qdrant takes numbers and UUIDs only."""
         words = self.words
-        for name in self.plan.fields:
+        for name in set(self.plan.fields) - self._indexed:
             values = (value_at(row.metadata, name) for row in rows)
             firsts = (one[0] if isinstance(one, list) and one else one for one in values)
             known = next((one for one in firsts if one is not MISSING and one is not None), None)
@@ -54,6 +56,7 @@ class QdrantWords(base.EngineStore):
                 kinds = {int: "Float", float: "Float"}
                 schema = _member(words.PayloadSchemaType, kinds.get(type(known), "Keyword"))
                 self._index_field(f"metadata.{_path(name)}", schema)
+                self._indexed |= {name}
         for start in range(0, len(rows), 256):
             self._upsert(
                 [
@@ -73,6 +76,11 @@ class QdrantWords(base.EngineStore):
     def missing(self, ids: Sequence[str]) -> set[str]:
         points = {_point_id(one): one for one in ids}
         return set(ids) - {points[found] for found in self._there(list(points))}
+
+    def facts(self) -> dict[str, Any]:
+        info = self._info()
+        found = {"indexed_vectors": info.indexed_vectors_count, "segments": info.segments_count}
+        return {**found, **self.plan.index_facts(info.indexed_vectors_count)}
 
     def _analysis(self) -> dict[str, Any]:
         """Of the text index: words of any script, stems and stop words as the language has them."""
@@ -100,7 +108,8 @@ class QdrantWords(base.EngineStore):
             if isinstance(value, int | float) and not isinstance(value, bool):
                 require_exact(self.kind, one)
                 bounds = ("gte", "lte") if equal else (one.operator,)
-                how = {"range": self._range(**dict.fromkeys(bounds, value))}
+                ends = dict.fromkeys(bounds, value)
+                how = {"range": getattr(words, self.range)(**ends)}
             elif equal:
                 how = {"match": words.MatchValue(value=_marked(value))}
             else:
@@ -114,8 +123,8 @@ class QdrantWords(base.EngineStore):
         """A stemmer."""
 
     @abstractmethod
-    def _range(self, **bounds: float) -> Any:
-        """A range of numbers."""
+    def _info(self) -> Any:
+        """What it counts: segments, indexed vectors."""
 
     @abstractmethod
     def _leg(self, mode: str, asked: base.Asked) -> dict[str, Any]:
