@@ -47,8 +47,8 @@ def stall(n: int = 1) -> None:
     clients that wait."""
     for seed in range(n):
         with running(seed=seed, mean_s=0.002, stall_s=0.5, each_s=10.0) as server:
-            opened = loaded(server, Plan(rates=[100.0], seconds=40.0)).levels[0].result
-            closed = loaded(server, Plan(clients=[1], seconds=40.0)).levels[0].result
+            opened = loaded(server, Plan(rates=[100.0], seconds=200.0)).levels[0].result
+            closed = loaded(server, Plan(clients=[1], seconds=200.0)).levels[0].result
         print(f"open: p99 {ms(opened, 99):.1f} ms; closed, 1 client: p99 {ms(closed, 99):.1f} ms")
 
 
