@@ -24,7 +24,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := $(BIN)/retrieval-bench
-PIP := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check --no-warn-conflicts --constraint constraints.txt
 # The set-up is in layers, each with a stamp: light is the package alone, the others are its extras.
 ready = $(1:%=$(VENV)/.ready-%)
 LIGHT := $(call ready,light)

@@ -210,12 +210,12 @@ class _View:
         for name in others:
             best = self._in_other_orders(name, "best")
             if best is not None and self.group.mean(name, self.metric) < value <= best + ROUNDING:
-                ties = f"equal scores decide this: in another order of them {name}'s {metric}"
+                ties = f"tied hits could turn this: in another order of them {name}'s {metric}"
                 lines.append(f"But {ties} would be up to {best:.3f}.")
         worst = self._in_other_orders(taken, "worst")
         rival = max((self.group.mean(name, self.metric) for name in others), default=np.nan)
         if worst is not None and worst - ROUNDING <= rival < value:
-            ties = f"equal scores decide this: in another order of them {taken}'s {metric}"
+            ties = f"tied hits could turn this: in another order of them {taken}'s {metric}"
             lines.append(f"But {ties} would be as low as {worst:.3f}.")
         return lines
 

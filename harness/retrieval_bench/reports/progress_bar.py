@@ -1,11 +1,11 @@
-"""Progress: on a terminal a bar per phase, redrawn at most ten times a second, else a line."""
+"""Progress: on a terminal a bar per phase, redrawn at most ten times a second, else lines."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import IO
 
 from rich.console import Console
@@ -22,6 +22,7 @@ from rich.progress import (
 from retrieval_bench.core.progress import Phase, Reporter, Task
 
 _SECONDS_BETWEEN = 0.1
+_SECONDS_BETWEEN_LINES = 30.0
 
 
 class Bars:
@@ -74,15 +75,35 @@ class Bars:
 
 
 class Lines:
-    """A reporter where there is no terminal: one line for each phase, when it begins."""
+    """A reporter where there is no terminal: a line when a phase begins, and one each half minute
+    of a phase that takes long.
 
-    def __init__(self, say: Callable[[str], object]) -> None:
-        self._say = say
+    Args:
+        say: prints a line.
+        clock: seconds.
+    """
 
-    def phase(self, phase: Phase) -> AbstractContextManager[Task]:
-        """Nothing is printed between the calls of a phase."""
+    def __init__(
+        self, say: Callable[[str], object], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._say, self._clock = say, clock
+
+    @contextmanager
+    def phase(self, phase: Phase) -> Iterator[Task]:
+        """Say that ``phase`` begins; its task says how far it is, and for how much longer."""
         self._say(f"retrieval-bench: {phase.text} ...")
-        return nullcontext(lambda done, total: None)
+        began = said = self._clock()
+
+        def advance(done: int, total: int) -> None:
+            nonlocal said
+            now = self._clock()
+            if now - said >= _SECONDS_BETWEEN_LINES and 0 < done < total:
+                said = now
+                left = (now - began) * (total - done) / done
+                about = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
+                self._say(f"retrieval-bench: {phase.text}: {done:,} of {total:,}, {about} left")
+
+        yield advance
 
 
 def in_notebook(reporter: Reporter | None) -> Reporter | None:

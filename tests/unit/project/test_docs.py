@@ -436,7 +436,7 @@ def test_every_field_of_baselines_and_regress_is_in_the_guide() -> None:
 
 
 def test_the_policy_of_the_guide_is_the_shipped_one(tmp_path: Path) -> None:
-    (text,) = (text for _, text in _blocks("yaml policy"))
+    (text,) = (text for _, text in _blocks("{.yaml .policy}"))
     path = tmp_path / "policy.yaml"
     path.write_text(text, encoding="utf-8")
     shipped, shown = load_policy(ROOT / "configs" / "policy.yaml", k=10), load_policy(path, k=10)

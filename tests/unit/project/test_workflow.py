@@ -105,7 +105,7 @@ def test_each_exit_code_is_what_the_guide_says(
 
 def test_the_small_gate_of_the_guide_works() -> None:
     page = guide_page("ci.md")
-    (block,) = re.findall(r"^```yaml ci\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(r"^```{\.yaml \.ci}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     (job,) = yaml.safe_load(block)["jobs"].values()
     (command,) = [s["run"] for s in job["steps"] if "regress" in s.get("run", "")]
     options = cli.parser().parse_args(shlex.split(command)[1:])
@@ -114,7 +114,7 @@ def test_the_small_gate_of_the_guide_works() -> None:
 
 def test_the_limits_of_the_small_gate_are_some(tmp_path: Path) -> None:
     page = guide_page("ci.md")
-    (block,) = re.findall(r"^```yaml limits\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(r"^```{.yaml .limits}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     file = tmp_path / "policy-quality.yaml"
     file.write_text(block, encoding="utf-8")
     assert set(map(str, load_policy(file, k=10).quality)) == {"nDCG@10", "R@10"}

@@ -1,4 +1,4 @@
-"""Progress where there is no terminal: one line for each phase."""
+"""Progress where there is no terminal: a line for each phase, and more where it takes long."""
 
 from __future__ import annotations
 
@@ -19,6 +19,18 @@ def test_a_phase_is_one_line_however_many_calls_it_has() -> None:
         for done in range(1000):
             task(done, 1000)
     assert lines == ["retrieval-bench: indexing bm25 ..."]
+
+
+def test_a_phase_that_takes_long_says_each_half_minute_how_far_it_is() -> None:
+    lines: list[str] = []
+    times = iter([0.0, 29.0, 30.0, 45.0, 80.0, 300.0])
+    with Lines(lines.append, clock=lambda: next(times)).phase(Phase(Step.INDEXING, "x")) as task:
+        for done in (90, 100, 150, 500, 1000):
+            task(done, 1000)
+    assert lines[1:] == [
+        "retrieval-bench: indexing x: 100 of 1,000, 4 min left",
+        "retrieval-bench: indexing x: 500 of 1,000, 80 s left",
+    ]
 
 
 def test_phases_follow_each_other_and_say_in_which_launch_they_are() -> None:

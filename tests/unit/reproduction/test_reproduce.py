@@ -510,5 +510,5 @@ def test_every_field_of_the_document_and_of_a_file_is_in_the_guide(
 
 def test_the_example_of_the_guide_is_a_file_of_published_numbers() -> None:
     page = guide_page("reproduce.md")
-    (example,) = re.findall(r"```yaml published\n(.*?)```", page, re.DOTALL)
+    (example,) = re.findall(r"```{.yaml .published}\n(.*?)```", page, re.DOTALL)
     assert validate(Published, yaml.safe_load(example), where="guide").table is not None

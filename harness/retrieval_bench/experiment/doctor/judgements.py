@@ -264,8 +264,8 @@ def _depth(counts: Counts, judged: JudgedAt | None) -> str:
     return (
         f"{' '.join(seen)} Whatever is unjudged counts as not relevant: unless people read the "
         "whole collection for each query, precision and MRR are lower bounds, and a system that "
-        f"finds other documents is underrated.{useless} Compare your systems, then judge what they "
-        f"find: `{TO_JUDGE}`."
+        "finds documents which nobody judged is underrated, in nDCG and recall, too."
+        f"{useless} Compare your systems, then judge what they find: `{TO_JUDGE}`."
     )
 
 

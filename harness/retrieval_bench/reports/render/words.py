@@ -25,8 +25,8 @@ _TIMES = {
 }
 
 BOUND = (
-    '"At most": few queries carry this difference, or it is small by its interval only; the bound '
-    "at the same level assumes nothing but the range of the values (Gaffke)."
+    '"At most": the usual interval may be too narrow here, since few queries carry the difference; '
+    "this wider one assumes nothing but the range of the metric (Gaffke)."
 )
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"

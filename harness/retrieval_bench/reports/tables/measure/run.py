@@ -154,7 +154,9 @@ def _notes(run: Run) -> list[AnyNote]:
         notes.append(f"{over}: {', '.join(means)}.")
     stalls = run.summary.latency_ms.stalls
     if stalls:
-        notes.append(f"{counted(stalls, 'call')} far slower than their query usually is (stalls).")
+        notes.append(
+            f"{counted(stalls, 'call')} took far longer than their query usually does (stalls)."
+        )
     notes += unsupported(summary)
     if summary.n_collapsed:
         hits = counted(summary.n_collapsed, "hit")

@@ -200,7 +200,8 @@ def cost_table(group: DatasetComparison) -> Table:
     ]
     if any(run.summary.latency_ms.stalls for run in runs):
         notes.append(
-            "stalls: calls far slower than their query usually is; they count in all figures."
+            "stalls: calls that took far longer than their query usually does; they count in all "
+            "figures."
         )
     if any(run.summary.unanswerable.n for run in runs):
         notes.append(
