@@ -3,6 +3,7 @@ is judged before the system's."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +18,17 @@ from retrieval_bench.core.figures import three_digits
 from retrieval_bench.load.clients import KINDS
 from retrieval_bench.load.generator import Made
 from retrieval_bench.load.stamps import ANSWERED, FAILED, NEVER, OPEN, Calls
-from retrieval_bench.load.tails import BLOCKS, LEVELS, Floats, Ints, Tail, block_of, tails
+from retrieval_bench.load.tails import (
+    BLOCKS,
+    LEVELS,
+    Floats,
+    Ints,
+    Tail,
+    block_of,
+    of_all,
+    tails,
+)
+from retrieval_bench.stats.percentiles import needs
 
 LEAST_SENT = 0.99
 
@@ -191,11 +202,11 @@ def judged(
     timeout_ms = level.timeout_s * 1e3
     ours = _our_fault(made, times, calls, inside, seconds, service=not in_process)
     theirs = _overload(made, times, calls, inside, bounded=not in_process)
-    latency, without, service, lag = (
+    latency, service, lag = (
         tails(ms, times.block, timeout_ms, percentiles)
-        for ms in (times.latency, times.latency - times.lag, times.service, times.lag)
+        for ms in (times.latency, times.service, times.lag)
     )
-    moved = _moved(latency, without)
+    moved = _moved(times, percentiles)
     if not theirs and moved:
         ours.append(moved)
     state = State.NOT_MEASURED if ours else State.OVERLOADED if theirs else State.MEASURED
@@ -334,15 +345,16 @@ def _area(times: Ints, edges: Ints) -> Floats:
     return np.diff(upto)
 
 
-def _moved(latency: list[Tail], without: list[Tail]) -> str | None:
-    """Which percentile the generator's lag moves too far, in words."""
-    for with_lag, free in zip(latency, without, strict=True):
-        if with_lag.ms is None:
+def _moved(times: Times, percentiles: Sequence[float]) -> str | None:
+    """Which percentile the generator's lag moves too far, in words.
+
+    That of all calls counts, also where the calls are too dependent for it to be given: a generator
+    that stops now and then makes them so itself.
+    """
+    for level in percentiles:
+        if len(times.latency) < needs(level).printed:
             continue
-        moved = with_lag.ms - (free.ms if free.ms is not None else with_lag.ms)
-        if moved > max(LAG_MS, LAG_SHARE * with_lag.ms):
-            return (
-                f"the generator's own lag moves p{with_lag.level:g} by {moved:,.2f} ms of "
-                f"{with_lag.ms:,.2f}"
-            )
+        ms, free = (of_all(each, level) for each in (times.latency, times.latency - times.lag))
+        if math.isfinite(ms) and ms - free > max(LAG_MS, LAG_SHARE * ms):
+            return f"the generator's own lag moves p{level:g} by {ms - free:,.2f} ms of {ms:,.2f}"
     return None

@@ -71,8 +71,7 @@ def tail(ms: Floats, block: Ints, level: float, timeout_ms: float) -> Tail:
     if n < needed:
         reason = f"{counted(n, 'call')}, p{level:g} needs {needed:,}"
         return Tail(level, None, None, float(n), reason=reason)
-    ordered = np.sort(ms)
-    value = _at(ordered, p * (n - 1))
+    ordered, value = np.sort(ms), of_all(ms, level)
     effective = effective_calls(ms > value, block)
     if effective < needed:
         reason = f"calls that wait for each other count as {effective:,.0f}, of {needed:,} needed"
@@ -98,6 +97,12 @@ def effective_calls(above: NDArray[np.bool_], block: Ints) -> float:
         return float(n)
     variance = float(excess @ excess) / n**2 * used / (used - 1)
     return min(float(n), share * (1 - share) / max(variance, 1e-300))
+
+
+def of_all(ms: Floats, level: float) -> float:
+    """The ``level``-th percentile of these calls, whether or not they are enough for one that is
+    given; infinite where it lies among those without an answer."""
+    return _at(np.sort(ms), level / 100 * (len(ms) - 1))
 
 
 def _at(ordered: Floats, place: float) -> float:

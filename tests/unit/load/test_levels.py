@@ -81,6 +81,17 @@ def test_a_generator_that_stops_now_and_then_has_measured_nothing() -> None:
     assert "own lag" in level.reasons[0]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_stops_count_also_where_they_leave_too_few_calls_for_a_percentile(seed: int) -> None:
+    made = queue(0.1, 20.0, seed)
+    calls, each, stop = made.calls, 4 * 10**9, 3 * 10**8
+    late = np.where(calls.due % each < stop, calls.due // each * each + stop, calls.due)
+    served_late = replace(served(late, calls.done - calls.sent), due=calls.due)
+    level = judged(level_of(served_late, 20.0, 5.0, rate=50.0), in_process=True)
+    assert level.state is State.NOT_MEASURED
+    assert "own lag moves p95" in level.reasons[0]
+
+
 def test_a_lost_process_says_nothing_of_the_system() -> None:
     level = judged(replace(queue(0.3, 30.0, 6), processes=[None], lost=["ended with code -9"]))
     assert (level.state, level.reasons) == (
