@@ -97,7 +97,7 @@ class TestConstantScores:
         out = shown(run, *command)
         assert "Use plain: its nDCG@8 of 0.923 is significantly better than best's 0.417" in out
         assert (
-            "But equal scores decide this: in another order of them best's nDCG@8 would be up to "
+            "But tied hits could turn this: in another order of them best's nDCG@8 would be up to "
             "0.923."
         ) in out
         assert f"best: {CONSTANT}" in out

@@ -100,7 +100,7 @@ def says(texts: Iterable[str], *codes: Code) -> bool:
     return any(isinstance(text, Notice) and text.code in codes for text in texts)
 
 
-LOUD = frozenset({Code.PROMPTS, Code.PARTIAL, Code.NOTHING_FOUND, Code.OUTSIDE_SERVER})
+LOUD = frozenset({Code.PROMPTS, Code.UNFIT, Code.PARTIAL, Code.NOTHING_FOUND, Code.OUTSIDE_SERVER})
 """They say that a figure is not that of what was meant to be measured, and are shown first."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -54,6 +54,7 @@ class RowColumns(_Strict):
     Attributes:
         sources: texts that answer the question.
         documents: ids of documents that answer it.
+        separator: between several ids in one cell; a cell that holds a list needs none.
         unfound: what becomes of a source that no document of the corpus contains: "refuse" makes it
             a fault, "drop" a warning.
     """
@@ -63,6 +64,7 @@ class RowColumns(_Strict):
     answer: str | None = None
     sources: str | None = None
     documents: str | None = None
+    separator: Annotated[str, Field(min_length=1)] | None = None
     unfound: Literal["refuse", "drop"] = "refuse"
 
 

@@ -185,6 +185,20 @@ class TestQuotes:
         assert alone.documents is None
         assert list(alone.qrels.values()) == [{"holidays": 1}]
 
+    @pytest.mark.parametrize(
+        ("separator", "cell"),
+        [('" "', "holidays  연차"), (";", "holidays;연차; "), ("','", "holidays , 연차")],
+    )
+    def test_a_cell_may_hold_ids_with_something_between(
+        self, tmp_path: Path, separator: str, cell: str
+    ) -> None:
+        described = f"{QUOTES}columns: {{rows: {{documents: right, separator: {separator}}}}}\n"
+        rows = [{"question": "days?", "right": cell}]
+        data = load_dataset(write(tmp_path, rows, "table.csv", described=described))
+        assert list(data.qrels.values()) == [{"holidays": 1, "연차": 1}]
+        listed = write(tmp_path / "b", [{"question": "?", "right": ["연차"]}], described=described)
+        assert list(load_dataset(listed).qrels.values()) == [{"연차": 1}]
+
     def test_an_id_beside_a_quote_is_its_id_without_a_corpus(self, tmp_path: Path) -> None:
         rows = [{**ROWS[0], "doc_id": "p1"}, {**ROWS[1], "doc_id": "p2"}]
         data = load_dataset(write(tmp_path / "a", rows, described=without_corpus()))

@@ -33,7 +33,7 @@ from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.power import Needed
 from retrieval_bench.stats.randomization import ROUNDING, fewest_rows, smallest_p
 
-HOW_BRACKETED = "the same test inverted, each at 95 % or more by itself"
+HOW_BRACKETED = "intervals by the same test, each of 95 % or more"
 """What the interval is of a difference that was tested once."""
 
 FigureOfTest = Annotated[str, Spelt("^p_(t|wilcoxon)(_adjusted)?$")]

@@ -363,7 +363,7 @@ def _run_lines(
     for id_ in ids:
         if not id_ or _UNWRITABLE.search(id_) or id_.startswith("#"):
             raise DataError(
-                f"id {id_!r} cannot stand in a TREC run",
+                f"id {id_!r} cannot stand in a TREC run, which is split at white space",
                 accepted="ids of at least one character that UTF-8 can hold, without white space, "
                 "at which others split, and without # at their start, which begins a comment",
                 fix="rename it in the dataset, if you need the file",

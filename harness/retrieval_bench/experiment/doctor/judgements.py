@@ -251,16 +251,16 @@ def _depth(counts: Counts, judged: JudgedAt | None) -> str:
     shows it."""
     seen = []
     if not counts.not_relevant:
-        none = "none of a document that is not relevant"
-        sparse = f"Judgements are sparse: {counts.median:g} for the median query, {none}."
-        many = f"All judgements are of relevant documents, {none}."
+        none = "no document is judged as not relevant"
+        sparse = f"Judgements are sparse: the median query has {counts.median:g}, and {none}."
+        many = f"All judgements are of relevant documents: {none}."
         seen.append(sparse if counts.median <= _SPARSE else many)
     if judged is not None and judged.ci95 is not None and judged.ci95[1] < ENOUGH:
         share = _percent(judged.mean)
         seen.append(f"Only {share} of the top {judged.k} of {judged.retriever} is judged.")
     if not seen:
         return ""
-    useless = "" if counts.not_relevant else " bpref and infAP say nothing."
+    useless = "" if counts.not_relevant else " Do not use bpref and infAP."
     return (
         f"{' '.join(seen)} Whatever is unjudged counts as not relevant: unless people read the "
         "whole collection for each query, precision and MRR are lower bounds, and a system that "

@@ -25,8 +25,8 @@ _TIMES = {
 }
 
 BOUND = (
-    '"At most": the usual interval may be too narrow here, since few queries carry the difference; '
-    "this wider one assumes nothing but the range of the metric (Gaffke)."
+    '"Or wider": few queries carry this difference, so its usual interval may be too narrow; quote '
+    "this one, which assumes nothing but the range of the metric (Gaffke)."
 )
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"
@@ -101,7 +101,7 @@ def meaning(of: int) -> str:
 def bound_text(bound: tuple[float, float]) -> str:
     """The bound that stands beside an interval."""
     low, high = map(end_text, bound)
-    return f"at most [{low}, {high}]"
+    return f"or wider: [{low}, {high}]"
 
 
 def word_beside(word: Label, bound: tuple[float, float] | None) -> Content:

@@ -213,7 +213,7 @@ def _rows(
         key: getattr(usual, key) if getattr(named, key) is None else (getattr(named, key),)
         for key in ("id", "question", "answer", "sources", "documents")
     }
-    needed = [name for key in named.model_fields_set - {"unfound"} for name in names[key]]
+    needed = [name for key in named.model_fields_set & names.keys() for name in names[key]]
     used = frozenset(name for several in names.values() for name in several)
     columns = [name for name in needed if "." not in name]
     cells: dict[str, Column] = {}
@@ -224,6 +224,9 @@ def _rows(
         except LiteralError as problem:
             report.error(place, f"a cell holds {problem}", ACCEPTED)
             continue
+        if named.separator and isinstance(ids := fields["documents"], str):
+            parts = ids.split(named.separator.strip() or None)
+            fields["documents"] = [part for each in parts if (part := each.strip())]
         missing = [key for key in ("question", "sources") if fields[key] is None]
         missing += [key for key in names if getattr(named, key) and fields[key] is None]
         if fields["documents"] is not None and named.sources is None:
