@@ -16,8 +16,8 @@ from retrieval_bench.core.filters import fields_of
 from retrieval_bench.core.types import Dataset, Documents
 
 STORES: dict[str, str] = {
-    "postgresql": "retrieval_bench_retrievers.sql.load:load_into",
-    "postgres": "retrieval_bench_retrievers.sql.load:load_into",
+    "postgresql": "retrieval_bench_retrievers.engines.postgres:Postgres.load_into",
+    "postgres": "retrieval_bench_retrievers.engines.postgres:Postgres.load_into",
     "lancedb": "retrieval_bench_retrievers.engines.lance:LanceDB.load_into",
     "milvus": "retrieval_bench_retrievers.engines.milvus:Milvus.load_into",
     "milvus+https": "retrieval_bench_retrievers.engines.milvus:Milvus.load_into",

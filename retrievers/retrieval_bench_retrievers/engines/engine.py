@@ -36,7 +36,8 @@ class Engine(LoadedByURI, Retriever):
         ef: candidates of an approximate index; never fewer than the hits of a leg.
         encoder: ``{model, backend, prompts, device, batch_size, max_seq_length}`` of the vectors.
         load: of the embedded one: ``{index: exact or hnsw, m, ef_construction, cache}``.
-        language: of words; ``auto`` takes that of the dataset.
+        language: of the embedded one's words: ``auto`` takes that of the dataset, ``simple`` has
+            no stems, ``english`` and others do.
 
     Raises:
         ConfigError: a parameter that cannot be used.
@@ -60,6 +61,13 @@ class Engine(LoadedByURI, Retriever):
             accepted = near_names(mode, self.store.modes)
             raise ConfigError(f"mode = {mode!r}", where=where, accepted=accepted)
         self._address = None if uri == EMBEDDED else Address.parse(uri, self.store.schemes, where)
+        if self._address is not None and (load is not None or language != "auto"):
+            raise ConfigError(
+                "load or language beside a uri",
+                where=where,
+                accepted=f"both with uri: {EMBEDDED}",
+                fix="remove them: a collection keeps what it was filled with",
+            )
         self.require_packages(self._address, where)
         self._table, self._mode, self._exact = params.check_table(table), mode, exact
         self._ef, self._ef_told = 0 if ef is None else self._checked(ef), 0
@@ -70,7 +78,7 @@ class Engine(LoadedByURI, Retriever):
         if self._vectors and (encoder is not None or self._address is None):
             given = validate(params.EncoderSettings, encoder or {}, where=where, fix=_FIX)
             self._encoder = Encoder(**given.model_dump(exclude_unset=True))
-        self._given, self._language = language, ""
+        self._given, self._language = params.check_language(language, where), ""
         self._fields: tuple[str, ...] = ()
         self._store: base.EngineStore | None = None
         self._loaded: dict[str, Any] = {}
@@ -144,8 +152,9 @@ class Engine(LoadedByURI, Retriever):
         return Ranking([doc_id for doc_id, _ in hits], [score for _, score in hits], stages)
 
     def _ranked(self, store: base.EngineStore, query: Query, vector: Any, k: int) -> base.Hits:
-        """By score, ties by id. What is exact is asked on while the cut goes through a tie."""
-        whole = self.capabilities.exact
+        """By score, ties by id. What is exact is asked on while the cut goes through a tie, unless
+        the engine orders ties as we do."""
+        whole = self.capabilities.exact and not store.ties_by_id
         wanted = k + whole
         while True:
             depth = max(base.DEPTH, wanted)

@@ -2,7 +2,7 @@
 
 How to add an engine, in a module of this room with at most 250 lines:
 
-1. A subclass of :class:`EngineStore` (of :class:`.FolderStore` where it runs in this process) with
+1. A subclass of :class:`BatchedStore` (of :class:`.FolderStore` where it runs in this process) with
    its class variables and abstract methods; ``search`` gives what :class:`Asked` says.
 2. ``class NAME(Engine)`` with ``store = THAT``.
 3. Its short name in ``core.plugins.BUILT_IN``, its schemes in ``data.stores.STORES``, its extra in
@@ -106,6 +106,7 @@ class EngineStore(ABC):
         usual_ef, most_ef: what the engine takes where nobody says; at most.
         graph_only: where there is a graph, nothing searches past it.
         first_rank: of its fusion by rank, 0 or 1.
+        ties_by_id: it cuts equal scores of an exact search by id, as :class:`.Engine` does.
         stand_in: it stands in for another engine: its times are not those of that.
         plan: what the collection is made for; set before it is filled or searched.
     """
@@ -118,6 +119,7 @@ class EngineStore(ABC):
     most_ef: ClassVar[int] = 1 << 30
     graph_only: ClassVar[bool] = False
     first_rank: ClassVar[int] = 1
+    ties_by_id: ClassVar[bool] = False
     stand_in: bool = False
     version: str = ""
     plan: Plan
@@ -141,27 +143,17 @@ class EngineStore(ABC):
 
     @abstractmethod
     def known(self) -> dict[str, Any] | None:
-        """What :meth:`remember` was told, {} = nothing; None where the collection is not there."""
+        """The facts of the load: content, documents, language, encoder, index, fields, finished;
+        {} where it was none of ours, None where the collection is not there."""
 
     @abstractmethod
-    def remember(self, loaded: Mapping[str, Any]) -> None:
-        """Keep what was loaded: content, documents, language, encoder, index, fields, finished."""
+    def fill(self, documents: Iterable[Document], progress: Progress | None) -> Filled:
+        """Make the collection unless it is there, send what it lacks, then build its index.
 
-    @abstractmethod
-    def create(self) -> None:
-        """Make the collection that :attr:`plan` says."""
-
-    @abstractmethod
-    def missing(self, ids: Sequence[str]) -> set[str]:
-        """Those of ``ids`` that the collection does not hold."""
-
-    @abstractmethod
-    def send(self, rows: Sequence[Row]) -> None:
-        """Add them; they survive a killed process afterwards."""
-
-    @abstractmethod
-    def finish(self) -> None:
-        """Build all indexes, and wait until nothing is left to do."""
+        Raises:
+            ConfigError, ContractError: it holds something else, or the engine failed, after which
+                the same again goes on; two documents of one id, or one that nothing can hold.
+        """
 
     @abstractmethod
     def search(self, asked: Asked) -> Hits:
@@ -192,13 +184,31 @@ class EngineStore(ABC):
         """The process on this machine that answers, where it is another one. Optional."""
         return None
 
-    def fill(self, documents: Iterable[Document], progress: Progress | None) -> Filled:
-        """Make the collection unless it is there, send what it lacks, then build its index.
 
-        Raises:
-            ConfigError, ContractError: it holds something else, or the engine failed, after which
-                the same again goes on; two documents of one id, or one that nothing can hold.
-        """
+class BatchedStore(EngineStore):
+    """One that is filled in batches, as its five methods say how."""
+
+    @abstractmethod
+    def remember(self, loaded: Mapping[str, Any]) -> None:
+        """Keep the facts that :meth:`known` gives."""
+
+    @abstractmethod
+    def create(self) -> None:
+        """Make the collection that :attr:`plan` says."""
+
+    @abstractmethod
+    def missing(self, ids: Sequence[str]) -> set[str]:
+        """Those of ``ids`` that the collection does not hold."""
+
+    @abstractmethod
+    def send(self, rows: Sequence[Row]) -> None:
+        """Add them; they survive a killed process afterwards."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Build all indexes, and wait until nothing is left to do."""
+
+    def fill(self, documents: Iterable[Document], progress: Progress | None) -> Filled:
         content, there = content_of(documents)
         loaded = {
             **{"content": content, "documents": there, "language": self.plan.language},

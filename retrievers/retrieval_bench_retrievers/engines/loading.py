@@ -36,14 +36,16 @@ class LoadedByURI:
         encoder = None if load.encoder is None else Encoder(load.encoder)
         language = params.configuration("auto", load.language)
         settings = params.LoadSettings.model_validate({"index": load.index})
+        store.plan = Plan(encoder, language, load.fields, settings)
         try:
+            store.open()
             if encoder is not None:
                 encoder.load()
-            store.plan = Plan(encoder, language, load.fields, settings)
-            store.open()
             filled = store.fill(load.documents, load.progress)
         finally:
             store.close()
+            if encoder is not None:
+                encoder.close()
         n, sent, model = filled.sent + filled.there, filled.sent, load.encoder
         name, where = f"{store.kind} {store.version}", (address.shown, load.table)
         content = filled.content

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.core.calls.failures import Kind, TransientError
@@ -47,6 +47,7 @@ class _Postgres(base.EngineStore):
 
     kind, extra, schemes = "PostgreSQL", "postgres", ("postgresql", "postgres")
     modes, usual_ef, most_ef = ("dense", "text", "hybrid"), 40, 1000
+    ties_by_id = True
     _connection: Any = None
     _near: dict[int, Any]
     _rooms: Rooms | None = None
@@ -60,7 +61,7 @@ class _Postgres(base.EngineStore):
         from retrieval_bench_retrievers.sql.embedded_postgres import Rooms
 
         if self.address.uri == EMBEDDED:
-            self._rooms = Rooms(f"retriever {self.extra}", "uri")
+            self._rooms = Rooms(f"retriever {self.extra}, uri {EMBEDDED}")
         self._connection, self._near = self._connect(), {}
         facts = sql_connection.server_facts(self._connection)
         vector = facts["extensions"].get("vector", "none")
@@ -73,13 +74,9 @@ class _Postgres(base.EngineStore):
     def fill(self, documents: Iterable[Document], progress: base.Progress | None) -> Filled:
         """See :class:`.sql.table.Table`, which does all of it."""
         plan = self.plan
-        table = Table(self._connection, self.table, plan.index, plan.language, plan.encoder)
-        filled = table.fill(documents, None, progress)
-        if plan.fields:
-            name = f"{self.table.rpartition('.')[2]}_metadata"
-            made = f"{name} ON {self.table} USING gin (metadata jsonb_path_ops)"
-            self._connection.execute(f"CREATE INDEX IF NOT EXISTS {made}".encode())
-        return filled
+        how = (plan.index, plan.language, plan.encoder)
+        table = Table(self._connection, self.table, *how, fields=plan.fields)
+        return table.fill(documents, progress)
 
     def search(self, asked: base.Asked) -> base.Hits:
         try:
@@ -97,8 +94,17 @@ class _Postgres(base.EngineStore):
         return list(connection.execute(statement.encode(), values).fetchall())
 
     def _connect(self) -> Any:
-        address = sql_connection.Address.parse(self._rooms.dsn if self._rooms else self.address.uri)
-        return sql_connection.connect(address)
+        dsn = self._rooms.dsn if self._rooms else self.address.uri
+        try:
+            return sql_connection.connect(sql_connection.Address.parse(dsn))
+        except ConfigError as problem:  # which speaks of the parameters of `sql`
+            raise ConfigError(
+                problem.given.removeprefix("dsn: "),
+                where=self.address.shown,
+                accepted="a server that runs and lets this user in",
+                fix="start the server, or correct the address, where special characters of a "
+                "password are written as %XX; `uri: embedded` needs no server",
+            ) from None
 
     def _connected(self, asked: base.Asked) -> Any:
         """A connection of its own for each ``ef``: ways that take turns would set it at every
@@ -115,7 +121,7 @@ class _Postgres(base.EngineStore):
         near = self._near.get(ef)
         if near is None or near.closed:
             near = self._near[ef] = self._connect()
-            sql_connection.learn_vectors(near)
+            sql_connection.learn_vectors(near, self.address.shown)
             if ef:
                 near.execute("SET hnsw.iterative_scan = strict_order")
                 near.execute(f"SET hnsw.ef_search = {ef}".encode())
@@ -136,7 +142,7 @@ class _Postgres(base.EngineStore):
         return self.plan.index_facts("Index Scan" in plan, "the planner reads the whole table")
 
     def failed(self, problem: Exception) -> Exception:
-        return failures.failed(problem)
+        return failures.failed(problem, self.address.shown)
 
     def disk_bytes(self) -> int | None:
         if self._rooms is None:
@@ -154,23 +160,6 @@ class _Postgres(base.EngineStore):
         rooms, self._rooms = self._rooms, None
         if rooms is not None:
             rooms.close()
-
-    # What ``fill`` above does by itself.
-
-    def remember(self, loaded: Mapping[str, Any]) -> None:
-        raise NotImplementedError
-
-    def create(self) -> None:
-        raise NotImplementedError
-
-    def missing(self, ids: Sequence[str]) -> set[str]:
-        raise NotImplementedError
-
-    def send(self, rows: Sequence[base.Row]) -> None:
-        raise NotImplementedError
-
-    def finish(self) -> None:
-        raise NotImplementedError
 
 
 def _where(wanted: Filter | None, values: dict[str, Any]) -> str:

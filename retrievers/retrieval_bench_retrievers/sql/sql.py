@@ -178,7 +178,7 @@ class SQL(Retriever):
         language = configuration(self._given.language, self._language)
         with connect(self._address) as connection:
             table = Table(connection, self._given.table, self._given.load, language, self._encoder)
-            filled = table.fill(documents, None, self.progress)
+            filled = table.fill(documents, self.progress)
         self._facts = {"documents": filled.sent, **table.facts()}
         self._open()
         self._indexed = True

@@ -54,6 +54,7 @@ class Table:
         name: of the table, perhaps with its schema.
         language: name of a text search configuration.
         encoder: loaded; None for a table without vectors.
+        fields: of the metadata, which filters name.
     """
 
     def __init__(
@@ -63,27 +64,26 @@ class Table:
         settings: LoadSettings,
         language: str,
         encoder: Encoder | None,
+        *,
+        fields: Sequence[str] = (),
     ) -> None:
         self._connection = connection
         self._name = name
         self._settings = settings
         self._language = language
         self._encoder = encoder
+        self._fields = fields
         self._vectors = DocumentVectors(encoder, settings.cache) if encoder else None
         if encoder is not None:
-            learn_vectors(connection)
+            learn_vectors(connection, f"table {name}")
 
     def fill(
-        self,
-        documents: Iterable[Document],
-        total: int | None,
-        progress: Callable[[int, int], None] | None = None,
+        self, documents: Iterable[Document], progress: Callable[[int, int], None] | None = None
     ) -> Filled:
         """Make the table unless it is there, send what it lacks, then build its indexes.
 
         Args:
             documents: walked twice.
-            total: their number, None where that is not known.
             progress: told (documents done, documents in all) after each batch.
 
         Raises:
@@ -92,8 +92,7 @@ class Table:
         """
         import psycopg
 
-        content, counted = content_of(documents)
-        total = counted if total is None else total
+        content, total = content_of(documents)
         try:
             finished = self._begun(content, total)
             sent = there = 0
@@ -121,8 +120,8 @@ class Table:
                     where=f"table {self._name}",
                     fix="see what the server says; the same command then goes on where this ended",
                 ) from problem
-            raise refused(problem, f"load into table {self._name}") from problem
-        return Filled(sent, counted if finished else there, content)
+            raise refused(problem, "load", f"table {self._name}") from problem
+        return Filled(sent, total if finished else there, content)
 
     def facts(self) -> dict[str, Any]:
         """How many vectors were made for the last batch, and what became of the cache."""
@@ -232,6 +231,9 @@ class Table:
                 f"(embedding vector_cosine_ops) WITH (m = {settings.m}, "
                 f"ef_construction = {settings.ef_construction})"
             )
+        if self._fields:
+            made = f"{short}_metadata ON {name} USING gin (metadata jsonb_path_ops)"
+            self._run(f"CREATE INDEX IF NOT EXISTS {made}")
         self._run(f"VACUUM ANALYZE {name}")
         self._connection.execute(
             f"UPDATE {LOADS} SET finished = now(), index = %s WHERE name = %s".encode(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,19 @@ from retrieval_bench.core.filters import Condition, parse_filter
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench_retrievers.engines import columns
 from retrieval_bench_retrievers.engines.engine import Engine
-from retrieval_bench_retrievers.engines.engine_store import Asked, EngineStore, Hits, Plan, Row
+from retrieval_bench_retrievers.engines.engine_store import (
+    Asked,
+    EngineStore,
+    Hits,
+    Plan,
+    Progress,
+)
 from retrieval_bench_retrievers.engines.folder_store import FolderStore
 from retrieval_bench_retrievers.engines.qdrant import Qdrant
 from retrieval_bench_retrievers.engines.qdrant_words import _unambiguous
 from retrieval_bench_retrievers.functions.uri import Address
 from retrieval_bench_retrievers.sql.params import LoadSettings
+from retrieval_bench_retrievers.sql.table import Filled
 
 LOADED = {"encoder": None, "documents": 1, "language": "simple", "index": "exact"}
 """A collection that was filled without an encoder."""
@@ -49,19 +56,7 @@ class _Nothing(EngineStore):
     def close(self) -> None:
         pass
 
-    def remember(self, loaded: Any) -> None:
-        raise NotImplementedError
-
-    def create(self) -> None:
-        raise NotImplementedError
-
-    def missing(self, ids: Sequence[str]) -> set[str]:
-        raise NotImplementedError
-
-    def send(self, rows: Sequence[Row]) -> None:
-        raise NotImplementedError
-
-    def finish(self) -> None:
+    def fill(self, documents: Iterable[Document], progress: Progress | None) -> Filled:
         raise NotImplementedError
 
 
@@ -138,6 +133,53 @@ def test_each_leg_of_a_hybrid_is_searched_with_an_ef_of_its_hits(
     assert told == [("dense", 20), ("hybrid", 100), ("dense", 150), ("hybrid", 150)]
 
 
+@pytest.mark.parametrize("ties_by_id", [False, True])
+def test_who_orders_ties_by_id_is_not_asked_again(
+    ties_by_id: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int] = []
+
+    def search(store: EngineStore, asked: Asked) -> Hits:
+        told.append(asked.k)
+        return [(f"d{at}", 1.0) for at in range(min(asked.k, 30))]
+
+    monkeypatch.setattr(_Nothing, "ties_by_id", ties_by_id)
+    monkeypatch.setattr(_Nothing, "search", search)
+    engine = _NothingByURI(uri="nothing://host", exact=True)
+    hits = engine._ranked(_Nothing.at(None, "documents"), Query("q", "cell"), None, 3)
+    assert [doc_id for doc_id, _ in hits] == (
+        ["d0", "d1", "d2"] if ties_by_id else ["d0", "d1", "d10"]
+    )
+    assert told == ([3] if ties_by_id else [4, 16, 64])
+
+
+@pytest.mark.parametrize(
+    "uri", ["", "http://me:geheim@host", "geheim", "//", "nothing://", "nothing://h:x"]
+)
+def test_a_bad_address_is_told_without_being_shown(uri: str) -> None:
+    with pytest.raises(ConfigError, match="no address") as raised:
+        _NothingByURI(uri=uri)
+    assert "geheim" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"mode": "sparse"}, "mode = 'sparse'"),
+        ({"ef": 0}, "ef = 0"),
+        ({"load": {"index": "ivf"}}, "'index'"),
+        ({"encoder": {"modell": 1}}, "modell"),
+        ({"table": "a; b"}, "table 'a; b'"),
+        ({"language": "englisch"}, "language = 'englisch'"),
+        ({"uri": "nothing://host", "language": "english"}, "load or language beside a uri"),
+        ({"uri": "nothing://host", "load": {"index": "exact"}}, "load or language beside a uri"),
+    ],
+)
+def test_a_bad_parameter_is_told(params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        _NothingByURI(**params)
+
+
 @pytest.mark.parametrize(
     "uri",
     [
@@ -151,6 +193,8 @@ def test_each_leg_of_a_hybrid_is_searched_with_an_ef_of_its_hits(
         "postgresql://me:12/34geheim@host/base",
         "postgresql://me:12?geheim@host/base",
         "postgresql://me:#geheim@host/base",
+        "postgresql://me@host:1,other:geheim/base",
+        "qdrant://host:1,other:2",
     ],
 )
 def test_a_secret_in_a_wrong_place_is_refused_and_never_shown(uri: str) -> None:
@@ -167,6 +211,10 @@ def test_a_secret_in_a_wrong_place_is_refused_and_never_shown(uri: str) -> None:
         ("qdrant:///home/me@work", "qdrant:///home/me@work"),
         ("postgresql://me@host/base?sslmode=require", None),
         ("postgresql://me:@/base?host=/run", None),
+        (
+            "postgresql://me:geheim@one:1,two:2,three/base",
+            "postgresql://me:***@one:1,two:2,three/base",
+        ),
         (
             "postgresql://me:geheim@host/base?sslmode=require&sslp%61ssword=geheim",
             "postgresql://me:***@host/base?sslmode=require&sslp%61ssword=***",

@@ -410,11 +410,11 @@ def test_the_home_of_root_is_not_opened_to_all(
     from retrieval_bench_retrievers.sql import embedded_postgres
 
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    embedded_postgres._refuse_homes("/tmp", "a test", "dsn")
+    embedded_postgres._refuse_homes("/tmp", "a test")
     account = pwd.getpwuid(0)
     monkeypatch.setattr(
         pwd, "getpwuid", lambda _: account.__class__((*account[:5], str(tmp_path), ""))
     )
     with pytest.raises(ConfigError, match="to all users") as raised:
-        embedded_postgres._refuse_homes(str(tmp_path / "tmp"), "a test", "dsn")
+        embedded_postgres._refuse_homes(str(tmp_path / "tmp"), "a test")
     assert str(tmp_path) in str(raised.value)
