@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from retrieval_bench.reports.render import csv, html, latex, markdown, terminal
-from retrieval_bench.reports.render.cells import count, difference, quality
+from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY
 from retrieval_bench.reports.render.table import Table
 from tests.builders.golden import golden
 
@@ -18,11 +18,11 @@ SAMPLE = [
         [
             (
                 "all",
-                count(1204),
-                quality(0.7154, (0.576, 0.711), "ab"),
-                difference(-0.01, (-0.104, 0.111)),
+                COUNT(1204),
+                QUALITY(0.7154, (0.576, 0.711), "ab"),
+                DIFFERENCE(-0.01, (-0.104, 0.111)),
             ),
-            ("한국어", count(9, "*"), quality(0.5), difference(None)),
+            ("한국어", COUNT(9, marks="*"), QUALITY(0.5), DIFFERENCE(None)),
         ],
         rules=[1],
         notes=["p < .05", "100 % of --k"],

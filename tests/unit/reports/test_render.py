@@ -17,7 +17,7 @@ from retrieval_bench.comparison.explain.slices import slicings
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.reports.render import csv as as_csv
 from retrieval_bench.reports.render import html, latex, markdown, terminal
-from retrieval_bench.reports.render.cells import Cell, Content, cell_of, count, difference, quality
+from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content, cell_of
 from retrieval_bench.reports.render.table import Table, warning
 from retrieval_bench.reports.tables.measure.run import run_tables
 from retrieval_bench.reports.tables.understand.comparison import comparison_tables
@@ -32,10 +32,10 @@ NASTY = r"""a_b%c&d#e$f{g}h~i^j\k<b>l|m`n"o'p--q*r한"""
 
 
 def test_a_cell_is_a_value_with_its_interval_marks_and_remark() -> None:
-    cell = quality(0.71542, (0.5764, 0.7111), "ab")
+    cell = QUALITY(0.71542, (0.5764, 0.7111), "ab")
     assert (cell.text, cell.ends, cell.more) == ("0.7154", ("0.576", "0.711"), "[0.576, 0.711]")
     assert Cell("worse", remark="(small)").more == "(small)"
-    assert [quality(value).text for value in (None, float("nan"))] == ["-", "-"]
+    assert [QUALITY(value).text for value in (None, float("nan"))] == ["-", "-"]
 
 
 def test_every_mark_is_one_column_wide() -> None:
@@ -44,7 +44,7 @@ def test_every_mark_is_one_column_wide() -> None:
 
 
 def test_a_cell_without_marks_has_no_mark_up() -> None:
-    table = Table("t", ("a",), [(count(1),)])
+    table = Table("t", ("a",), [(COUNT(1),)])
     assert "<sup>" not in html.render([table]) + markdown.render([table])
     assert "textsuperscript" not in latex.render([table])
     assert "(marks)" not in as_csv.render([table])
@@ -52,7 +52,7 @@ def test_a_cell_without_marks_has_no_mark_up() -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_shows_value_interval_marks_remark_and_notes(form: Any) -> None:
-    cells = (quality(0.5, (0.25, 0.75), "a"), Cell("worse", remark="(small)"))
+    cells = (QUALITY(0.5, (0.25, 0.75), "a"), Cell("worse", remark="(small)"))
     text = form(
         [Table("T", ("x", "y"), [cells], notes=["how"], lead=[warning("mind")], words=(1,))]
     )
@@ -134,7 +134,13 @@ def test_a_latex_row_may_begin_with_what_a_line_break_takes_as_its_own(start: st
 
 
 def test_latex_has_minus_signs_before_numbers_only() -> None:
-    cells = ("all-MiniLM-L6", difference(-0.01, (-0.104, 0.111)), "-", "2024-11-02", count(-1, "a"))
+    cells = (
+        "all-MiniLM-L6",
+        DIFFERENCE(-0.01, (-0.104, 0.111)),
+        "-",
+        "2024-11-02",
+        COUNT(-1, marks="a"),
+    )
     text = latex.render([Table("t", ("",) * 5, [cells])])
     assert (
         r"all-MiniLM-L6 & $-$0.0100 {\footnotesize [$-$0.104, +0.111]} & - & 2024-11-02 & "
@@ -265,7 +271,7 @@ def test_every_table_fits_eighty_columns_and_breaks_no_figure(n: int) -> None:
 
 def test_an_interval_stands_behind_its_figure_where_there_is_room() -> None:
     rows: list[list[Content]] = [
-        ["a", *(quality(0.5, (0.25, 0.75)) for _ in range(n))] for n in (2, 2)
+        ["a", *(QUALITY(0.5, (0.25, 0.75)) for _ in range(n))] for n in (2, 2)
     ]
     shown = terminal.plain([Table("t", ("", "x", "y"), rows)])
     assert "  a   0.5000 [0.250, 0.750]   0.5000 [0.250, 0.750]\n" in shown
@@ -274,7 +280,7 @@ def test_an_interval_stands_behind_its_figure_where_there_is_room() -> None:
 def test_a_table_that_is_too_wide_is_shown_in_blocks_with_the_names_in_each() -> None:
     names = [f"system {at}" for at in range(12)]
     rows: list[list[Content]] = [
-        [name, *(quality(at / 10, (0, 1)) for at in range(12))] for name in names
+        [name, *(QUALITY(at / 10, (0, 1)) for at in range(12))] for name in names
     ]
     shown = terminal.plain([Table("t", ("", *names), rows)])
     assert max(map(cell_len, shown.splitlines())) <= terminal.PLAIN_WIDTH

@@ -20,7 +20,7 @@ from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.page import choices, report_page
 from retrieval_bench.reports.page import html_page as document
 from retrieval_bench.reports.page.explorer import json_in_html
-from retrieval_bench.reports.render.cells import Cell, Content, count
+from retrieval_bench.reports.render.cells import COUNT, Cell, Content
 from retrieval_bench.reports.render.html import whole
 from retrieval_bench.reports.render.markup import Markup, el, harmless, joined
 from retrieval_bench.reports.render.table import Table, warning
@@ -555,7 +555,7 @@ def test_partial_runs_and_warnings_stand_with_the_answer() -> None:
 
 
 def test_a_table_can_be_sorted_and_its_intervals_stand_below_its_figures() -> None:
-    rows: list[list[Content]] = [["a", Cell(1, interval=(0, 2), marks="bc")], ["d", count(2)]]
+    rows: list[list[Content]] = [["a", Cell(1, interval=(0, 2), marks="bc")], ["d", COUNT(2)]]
     html = whole(Table("T", ["", "x"], rows, notes=["n < 3", warning("mind")]))
     assert html.count("<tr>") == 3
     assert "1<sup>bc</sup><small>[0, 2]</small>" in html

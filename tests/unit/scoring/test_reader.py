@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval_bench.core.errors import ConfigError, DataError
-from retrieval_bench.reports.render.cells import count, quality
+from retrieval_bench.reports.render.cells import COUNT, QUALITY
 from retrieval_bench.reports.render.table import NoteKind, kind_of, text_of, warning
 from retrieval_bench.reports.render.terminal import plain
 from retrieval_bench.reports.tables.judge.reader import reader_tables
@@ -221,7 +221,7 @@ def test_the_tables_say_denominator_convention_and_counts() -> None:
     assert [row[0] for row in spans.rows] == list(SPAN_METRICS)
     assert texts.rules == [3, 6]
     assert spans.rules == [7, 14]
-    assert texts.rows[0] == ["exact", quality(25.0, result.mean("exact").ci95), count(4)]
+    assert texts.rows[0] == ["exact", QUALITY(25.0, result.mean("exact").ci95), COUNT(4)]
     notes = "\n".join(map(text_of, spans.notes))
     for told in (
         "Denominator retrieved",

@@ -100,11 +100,11 @@ def _tiles(group: DatasetComparison, name: str) -> Markup:
     run = group.runs[group.names.index(name)]
     mean, p50 = run.evaluation.mean(metric), run.summary.latency_ms.at("p50")
     of = f" of {name}" if len(group.names) > 1 else ""
-    tiles = [_tile(f"{metric_label(metric)}{of}", Cell(mean.mean, SHORT_QUALITY, mean.ci95))]
+    tiles = [_tile(f"{metric_label(metric)}{of}", SHORT_QUALITY(mean.mean, mean.ci95))]
     if below_clock(run):
         tiles.append(_tile(f"p50{of}", Cell(BELOW_CLOCK)))
     elif p50.value is not None:
-        time = Cell(p50.value, SHORT_MS, p50.ci95)
+        time = SHORT_MS(p50.value, p50.ci95)
         tiles.append(_tile(f"p50{of}", time, " ms"))
     if beside := _beside(group, name):
         lines = [el("span", line, dir="auto") for line in beside]

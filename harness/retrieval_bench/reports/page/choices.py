@@ -12,7 +12,7 @@ from itertools import islice
 from retrieval_bench.comparison.analysis import GroupAnalysis
 from retrieval_bench.comparison.explain.slices import Slice, Slicing
 from retrieval_bench.metrics import Metric
-from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, SHORT_QUALITY, Cell, Content
+from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, SHORT_QUALITY, Content
 from retrieval_bench.reports.render.html import whole
 from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.table import Table
@@ -85,8 +85,8 @@ def _table(slicing: Slicing, slice_: Slice, at: int, metric: Metric) -> Table:
         rows.append(
             [
                 name,
-                Cell(mean.mean, SHORT_QUALITY, mean.ci95),
-                "-" if gap is None else Cell(gap.mean, SHORT_DIFFERENCE, gap.ci95),
+                SHORT_QUALITY(mean.mean, mean.ci95),
+                "-" if gap is None else SHORT_DIFFERENCE(gap.mean, gap.ci95),
             ]
         )
     return Table(

@@ -22,7 +22,7 @@ NOTHING = "-"
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Form of a figure.
+    """Form of a figure; called with one, it is a cell.
 
     Attributes:
         text: of the value.
@@ -31,6 +31,18 @@ class Form:
 
     text: Callable[[float], str]
     end: Callable[[float], str] | None = None
+
+    def __call__(
+        self,
+        value: float | str | None,
+        interval: Sequence[float] | None = None,
+        marks: str = "",
+        *,
+        strong: bool = False,
+        remark: str = "",
+    ) -> Cell:
+        """``value`` in this form, as :class:`Cell` has it."""
+        return Cell(value, self, interval, marks, remark, strong)
 
 
 def _decimals(n: int) -> Callable[[float], str]:
@@ -56,6 +68,8 @@ PERCENT = Form(lambda share: f"{100 * share:.1f} %")
 BARE_PERCENT = Form(lambda share: f"{100 * share:.2f}", lambda share: f"{100 * share:.1f}")
 POINTS = Form(lambda share: signed(100 * share, 2))
 CHANGE = Form(lambda share: signed(100 * share, 1, " %"), lambda share: f"{100 * share:+.1f}")
+RATIO = Form(lambda r: signed(100 * (r - 1), 1, " %"), lambda r: f"{100 * (r - 1):+.1f}")
+"""A ratio as the change in percent that it stands for."""
 P = Form(p_text)
 MEGABYTES = Form(lambda n: f"{n / 1e6:,.0f}" if n >= 1e8 else f"{n / 1e6:,.1f}")
 RATE = Form(three_digits)
@@ -135,44 +149,3 @@ Content = str | Cell
 def cell_of(content: Content) -> Cell:
     """``content`` as a cell; text is words."""
     return content if isinstance(content, Cell) else Cell(content)
-
-
-def quality(value: float | None, interval: Sequence[float] | None = None, marks: str = "") -> Cell:
-    """The mean of a metric, or a share."""
-    return Cell(value, QUALITY, interval, marks)
-
-
-def difference(value: float | None, interval: Sequence[float] | None = None) -> Cell:
-    """A difference of two means, with its sign."""
-    return Cell(value, DIFFERENCE, interval)
-
-
-def milliseconds(value: float | None, interval: Sequence[float] | None = None) -> Cell:
-    """A time of a call."""
-    return Cell(value, MILLISECONDS, interval)
-
-
-def change(ratio: float | None, interval: Sequence[float] | None = None) -> Cell:
-    """A ratio as the change in percent that it stands for."""
-    ends = None if interval is None else [end - 1 for end in interval]
-    return Cell(None if ratio is None else ratio - 1, CHANGE, ends)
-
-
-def seconds(value: float | None) -> Cell:
-    """A duration."""
-    return Cell(value, SECONDS)
-
-
-def count(n: float | None, marks: str = "") -> Cell:
-    """A number of things."""
-    return Cell(n, COUNT, marks=marks)
-
-
-def percent(share: float | None) -> Cell:
-    """A share as a percentage."""
-    return Cell(share, PERCENT)
-
-
-def p_value(p: float | None) -> Cell:
-    """The p of a test."""
-    return Cell(p, P)

@@ -21,13 +21,7 @@ from retrieval_bench.core.notices import loudest_first
 from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
-from retrieval_bench.reports.render.cells import (
-    MEGABYTES,
-    SHORT_MS,
-    SHORT_QUALITY,
-    Cell,
-    Content,
-)
+from retrieval_bench.reports.render.cells import MEGABYTES, SHORT_MS, SHORT_QUALITY, Content
 from retrieval_bench.reports.render.table import (
     AnyNote,
     Note,
@@ -100,7 +94,7 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
     lead += warnings
     means = list(zip(run.evaluation.metrics, run.evaluation.means, strict=True))
     rows: list[list[Content]] = [
-        [metric_label(metric), Cell(mean.mean, SHORT_QUALITY, mean.ci95)]
+        [metric_label(metric), SHORT_QUALITY(mean.mean, mean.ci95)]
         for metric, mean in means[1:]
         if run.judged
     ]
@@ -159,13 +153,13 @@ def _more_warnings(n: int) -> str:
 
 def _title(run: Run) -> str:
     metric, mean = run.evaluation.metrics[0], run.evaluation.means[0]
-    cell = Cell(mean.mean, SHORT_QUALITY, mean.ci95)
+    cell = SHORT_QUALITY(mean.mean, mean.ci95)
     figures = [f"{metric_label(metric)} {cell.text} {cell.more}".strip()] if run.judged else []
     p50 = run.summary.latency_ms.at("p50")
     if below_clock(run):
         figures.append(f"p50 {BELOW_CLOCK}")
     elif p50.value is not None:
-        time = Cell(p50.value, SHORT_MS, p50.ci95)
+        time = SHORT_MS(p50.value, p50.ci95)
         figures.append(f"{f'p50 {time.text} {time.more}'.strip()} ms")
     partial = " (PARTIAL RUN)" if run.summary.status == "partial" else ""
     title = f"{run.name} {on_dataset(run.summary.dataset.name)}{partial}"
@@ -181,7 +175,7 @@ def _warnings(run: Run) -> list[str]:
         failed = [f"Search FAILED on {queries}: each evaluated one counts 0 in every mean."]
         if answered := summary.answered:
             name, entry = next(iter(answered.metrics.items()))
-            figure = f"{metric_label(name)} {Cell(entry.mean, SHORT_QUALITY).text}"
+            figure = f"{metric_label(name)} {SHORT_QUALITY(entry.mean).text}"
             failed[0] += f" Over the {answered.n:,} that were answered: {figure}."
     return [*failed, *loudest_first(summary.warnings)]
 
@@ -192,7 +186,7 @@ def _latency(latency: LatencyFacts) -> str:
     for level, entry in latency.levels.items():
         if entry.value is None or (level == "p99" and entry.ci95 is None):
             continue
-        cell = Cell(entry.value, SHORT_MS, entry.ci95)
+        cell = SHORT_MS(entry.value, entry.ci95)
         figures.append(f"{level} {cell.text} {cell.more}".strip())
     if not figures:
         return ""
@@ -327,13 +321,13 @@ def beside_leader(
     paid = any(money_of(run.summary) is not None for run in group.runs)
     rows: list[list[Content]] = []
     for name, run in sorted(group.ranked(metric), key=lambda pair: pair[0] != leader)[:most]:
-        row: list[Content] = [name, Cell(run.evaluation.mean(metric).mean, SHORT_QUALITY)]
+        row: list[Content] = [name, SHORT_QUALITY(run.evaluation.mean(metric).mean)]
         row += ("-", "") if name == leader else against(group, metric, name, leader)
         if deepest is not None:
-            row.append(Cell(run.evaluation.mean(deepest).mean, SHORT_QUALITY))
+            row.append(SHORT_QUALITY(run.evaluation.mean(deepest).mean))
         values = [run.summary.latency_ms.at(level).value for level in times]
-        row += [Cell(value, SHORT_MS) for value in values]
-        rows.append([*row, Cell(money_of(run.summary), AMOUNT)] if paid else row)
+        row += [SHORT_MS(value) for value in values]
+        rows.append([*row, AMOUNT(money_of(run.summary))] if paid else row)
     columns = ["system", metric_label(metric), f"against {leader}", ""]
     columns += [metric_label(deepest)] if deepest is not None else []
     columns += [f"{level} ms" for level in times]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from retrieval_bench.core.figures import three_digits
-from retrieval_bench.reports.render.cells import Cell, Content, Form
+from retrieval_bench.reports.render.cells import Content, Form
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.runs.summary import Summary
 
@@ -62,6 +62,6 @@ def usage_tables(name: str, summary: Summary) -> list[Table]:
 def _row(each: Mapping[str, float | None]) -> list[Content]:
     money = each["money"]
     return [
-        *(Cell(each[name], AMOUNT) for name in _WORDS),
-        Cell(None if money is None else 1_000 * money, AMOUNT),
+        *(AMOUNT(each[name]) for name in _WORDS),
+        AMOUNT(None if money is None else 1_000 * money),
     ]

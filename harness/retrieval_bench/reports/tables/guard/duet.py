@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from retrieval_bench.core.errors import counted
 from retrieval_bench.duets.decision import GATES
 from retrieval_bench.duets.result import WORDS, DuetResult, GateResult
-from retrieval_bench.reports.render.cells import CHANGE, Cell, Content, change
+from retrieval_bench.reports.render.cells import CHANGE, RATIO, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, warning
 
 
@@ -32,9 +32,9 @@ def _side(result: DuetResult, which: str) -> str:
 def _row(gate: GateResult) -> list[Content]:
     return [
         gate.gate,
-        change(gate.ratio, gate.interval),
-        Cell(gate.limit, CHANGE),
-        Cell(gate.visible, CHANGE),
+        RATIO(gate.ratio, gate.interval),
+        CHANGE(gate.limit),
+        CHANGE(gate.visible),
         WORDS[gate.verdict],
     ]
 
@@ -77,7 +77,7 @@ def _explained(result: DuetResult) -> Sequence[str]:
         if gate.confirmed
     ]
     if judged:
-        beyond = ", ".join(f"{gate.gate} {Cell(gate.beyond, CHANGE).text}" for gate in judged)
+        beyond = ", ".join(f"{gate.gate} {CHANGE(gate.beyond).text}" for gate in judged)
         notes += [
             "; ".join(f"{gate.gate}: {GATES[gate.gate].about}" for gate in judged) + ".",
             (

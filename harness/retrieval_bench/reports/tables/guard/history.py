@@ -10,13 +10,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import change_text, ms_text, quality_text, signed
 from retrieval_bench.regression.history.facts import Figure, Found, SavedRun
 from retrieval_bench.regression.history.trends import P50, P95, Line, Step, Subject
-from retrieval_bench.reports.render.cells import (
-    Content,
-    change,
-    count,
-    milliseconds,
-    quality,
-)
+from retrieval_bench.reports.render.cells import COUNT, MILLISECONDS, QUALITY, RATIO, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 
@@ -53,11 +47,11 @@ def _overview(subjects: Sequence[Subject], notes: Sequence[str]) -> Table:
             [
                 subject.retriever,
                 subject.dataset,
-                count(subject.n_runs),
+                COUNT(subject.n_runs),
                 f"{subject.last:%Y-%m-%d %H:%M}",
                 metric_label(metric),
-                quality(_value(newest.metrics.get(metric) if newest else None)),
-                milliseconds(_value(newest.latency.get(P50) if newest else None)),
+                QUALITY(_value(newest.metrics.get(metric) if newest else None)),
+                MILLISECONDS(_value(newest.latency.get(P50) if newest else None)),
             ]
         )
     retrievers = {subject.retriever for subject in subjects}
@@ -92,8 +86,8 @@ def _runs(subject: Subject) -> Table:
         if configs:
             changed = at > 0 and run.config != runs[at - 1].config
             row.append(f"{subject.configs.index(run.config) + 1}{'*' if changed else ''}")
-        row += [quality(_value(run.metrics.get(metric))) for metric in metrics]
-        row += [milliseconds(_value(run.latency.get(level))) for level in (P50, P95)]
+        row += [QUALITY(_value(run.metrics.get(metric))) for metric in metrics]
+        row += [MILLISECONDS(_value(run.latency.get(level))) for level in (P50, P95)]
         row += [_on_line(run)] if lined else []
         rows.append(row)
     words = {0, 1, columns.index("cfg") if configs else 0}
@@ -114,7 +108,7 @@ def _newest(subject: Subject) -> list[AnyNote]:
     if run is None:
         return []
     figures = [
-        f"{metric_label(metric)} {quality(_value(run.metrics[metric])).text}"
+        f"{metric_label(metric)} {QUALITY(_value(run.metrics[metric])).text}"
         for metric in subject.metrics[:1]
         if metric in run.metrics
     ]
@@ -286,7 +280,7 @@ def _duets(subject: Subject) -> Table:
             f"{duet.created:%Y-%m-%d %H:%M}",
             duet.revision,
             *(
-                change(_value(duet.ratios.get(level)), _interval(duet.ratios.get(level)))
+                RATIO(_value(duet.ratios.get(level)), _interval(duet.ratios.get(level)))
                 for level in (P50, P95)
             ),
             duet.verdict,

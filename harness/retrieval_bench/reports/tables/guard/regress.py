@@ -17,13 +17,12 @@ from retrieval_bench.regression.latency_gates import LatencyGate, LatencyResult
 from retrieval_bench.regression.quality_gates import ChangedQuery, QualityGate, QualityResult
 from retrieval_bench.reports.render.cells import (
     CHANGE,
-    Cell,
+    DIFFERENCE,
+    MILLISECONDS,
+    QUALITY,
+    RATIO,
     Content,
-    change,
-    difference,
-    milliseconds,
-    p_value,
-    quality,
+    P,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import (
@@ -117,7 +116,7 @@ def _use(path: str, machine: str) -> str:
 
 def _kept_row(change: Mapping[str, Any], again: bool) -> list[Content]:
     unit = change["unit"]
-    form = milliseconds if unit else quality
+    form = MILLISECONDS if unit else QUALITY
     name = f"{change['figure']} {unit}" if unit else metric_label(change["figure"])
     return [name, *([form(change["before"])] if again else []), form(change["now"])]
 
@@ -134,9 +133,9 @@ def _subject(facts: Mapping[str, Any]) -> str:
 def _quality_row(gate: QualityGate) -> list[Content]:
     return [
         metric_label(gate.metric),
-        quality(gate.before),
-        quality(gate.now),
-        difference(gate.difference),
+        QUALITY(gate.before),
+        QUALITY(gate.now),
+        DIFFERENCE(gate.difference),
         f"{-gate.limit:g}",
         WORDS[gate.verdict],
     ]
@@ -144,7 +143,7 @@ def _quality_row(gate: QualityGate) -> list[Content]:
 
 def _latency_row(gate: LatencyGate) -> list[Content]:
     ratio = gate.ratio if gate.ratio is not None else gate.stored
-    return [gate.gate, "", "", change(ratio), Cell(gate.limit, CHANGE), WORDS[gate.verdict]]
+    return [gate.gate, "", "", RATIO(ratio), CHANGE(gate.limit), WORDS[gate.verdict]]
 
 
 def _against(regression: Regression) -> list[str]:
@@ -199,7 +198,7 @@ def _gate_reason(gate: QualityGate) -> str:
         low, high = gate.ci95
         figures = [f"interval [{end_text(low, 4)}, {end_text(high, 4)}]"] if low < high else []
         figures += [] if gate.bound is None else [bound_text(gate.bound)]
-        figures += [] if gate.p is None else [f"p {p_value(gate.p).text}"]
+        figures += [] if gate.p is None else [f"p {P(gate.p).text}"]
     if gate.verdict is Verdict.UNDECIDED and gate.queries_needed is not None:
         more = counted(gate.queries_needed, "more query")
         figures.append(f"about {more} would show the difference")

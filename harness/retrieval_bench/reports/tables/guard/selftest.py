@@ -5,7 +5,7 @@ from __future__ import annotations
 from retrieval_bench.duets.decision import FOUND
 from retrieval_bench.duets.selftest import REPLAYS, Played, SelfTest
 from retrieval_bench.measure.machine.disturbances import STOLEN
-from retrieval_bench.reports.render.cells import CHANGE, Cell, Content, count, percent
+from retrieval_bench.reports.render.cells import CHANGE, COUNT, PERCENT, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import on_dataset
 
@@ -24,7 +24,7 @@ def selftest_tables(test: SelfTest) -> list[Table]:
     ]
     if test.visible:
         rows: list[list[Content]] = [
-            [f"{seconds:.0f} s", Cell("more than +50 %" if share is None else share, CHANGE)]
+            [f"{seconds:.0f} s", CHANGE("more than +50 %" if share is None else share)]
             for seconds, share in test.visible
         ]
         title = f"Smallest slow-down that {100 * FOUND:.0f} % of duets find"
@@ -35,7 +35,7 @@ def selftest_tables(test: SelfTest) -> list[Table]:
 def _row(test: SelfTest, played: Played) -> list[Content]:
     launches = sum(duet.launches for duet in played.results)
     counts = (len(played.results), launches, *map(played.count, _WORDS))
-    return [played.kind.name, *map(count, counts), percent(test.replayed.get(played.kind.name))]
+    return [played.kind.name, *map(COUNT, counts), PERCENT(test.replayed.get(played.kind.name))]
 
 
 def _notes(test: SelfTest) -> list[AnyNote]:
@@ -50,7 +50,7 @@ def _notes(test: SelfTest) -> list[AnyNote]:
         f"Replayed: {REPLAYS} duets were put together from the launches that were measured.",
     ]
     if test.spread is not None:
-        spread = percent(test.spread).text
+        spread = PERCENT(test.spread).text
         notes.append(f"Launches of equal sides differ by {spread} (one standard deviation).")
     stolen = [duet.stolen or 0.0 for played in test.played for duet in played.results]
     if stolen and max(stolen) > STOLEN:

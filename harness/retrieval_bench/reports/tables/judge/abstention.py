@@ -9,16 +9,14 @@ from retrieval_bench.core.figures import signed
 from retrieval_bench.metrics.abstention import CRITERION, Abstention, Figures
 from retrieval_bench.metrics.thresholds import AbstentionReport, ThresholdReport
 from retrieval_bench.reports.render.cells import (
+    COUNT,
     COUNT_CHANGE,
+    DIFFERENCE,
+    PERCENT,
     QUALITY,
     SCORE,
     SHORT_QUALITY,
-    Cell,
     Content,
-    count,
-    difference,
-    percent,
-    quality,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, result
 
@@ -43,18 +41,18 @@ def _as_it_is(report: AbstentionReport) -> Table:
     run = report.run.abstention
     why = {name: f"({reason})" for name, reason in run.undefined.items()}
     rows: list[Sequence[Content]] = [
-        ("unanswerable queries", count(run.n_unanswerable)),
-        ("  empty list: right (true empty)", count(run.true_empty)),
-        ("  results: wrong (false return)", count(run.false_return)),
-        ("answerable queries", count(run.n_answerable)),
-        ("  empty list: wrong (false empty)", count(run.false_empty)),
-        ("  results, relevant or not (true return)", count(run.true_return)),
+        ("unanswerable queries", COUNT(run.n_unanswerable)),
+        ("  empty list: right (true empty)", COUNT(run.true_empty)),
+        ("  results: wrong (false return)", COUNT(run.false_return)),
+        ("answerable queries", COUNT(run.n_answerable)),
+        ("  empty list: wrong (false empty)", COUNT(run.false_empty)),
+        ("  results, relevant or not (true return)", COUNT(run.true_return)),
         *(
-            (f"abstention {label}", Cell(getattr(run, name), QUALITY, remark=why.get(name, "")))
+            (f"abstention {label}", QUALITY(getattr(run, name), remark=why.get(name, "")))
             for name, label in _RATIOS.items()
         ),
-        (CRITERION, quality(report.run.scienceqa_map)),
-        ("AUROC of the top score", quality(report.auroc)),
+        (CRITERION, QUALITY(report.run.scienceqa_map)),
+        ("AUROC of the top score", QUALITY(report.auroc)),
     ]
     notes = [
         "Abstention: an empty list is the positive decision; it is right for unanswerable queries.",
@@ -79,18 +77,18 @@ def _effect(report: ThresholdReport, threshold: float) -> Table:
     rows: list[list[Content]] = [
         [
             CRITERION,
-            quality(before.scienceqa_map),
-            quality(after.scienceqa_map),
-            difference(report.difference, report.ci95),
+            QUALITY(before.scienceqa_map),
+            QUALITY(after.scienceqa_map),
+            DIFFERENCE(report.difference, report.ci95),
         ]
     ]
     for name, label in _RATIOS.items():
         old, new = getattr(then, name), getattr(now, name)
         gain = None if old is None or new is None else new - old
-        rows.append([f"abstention {label}", quality(old), quality(new), difference(gain)])
+        rows.append([f"abstention {label}", QUALITY(old), QUALITY(new), DIFFERENCE(gain)])
     for name in ("false_empty", "false_return"):
         old, new = getattr(then, name), getattr(now, name)
-        row = [count(old), count(new), Cell(new - old, COUNT_CHANGE)]
+        row = [COUNT(old), COUNT(new), COUNT_CHANGE(new - old)]
         rows.append([name.replace("_", " "), *row])
     return Table(
         f"Effect of a threshold on {counted(before.n, 'held-out query')}",
@@ -127,12 +125,12 @@ def _choices(report: ThresholdReport) -> Table:
         threshold = float(curve.threshold[i]) if i < len(curve) - 1 else "all empty"
         rows.append(
             [
-                Cell(threshold, SCORE, marks="*" if i == chosen else ""),
-                percent((lists.true_empty + lists.false_empty) / dev.n),
-                *(Cell(getattr(lists, name), SHORT_QUALITY) for name in _RATIOS),
-                count(lists.false_empty),
-                count(lists.false_return),
-                quality(float(curve.scienceqa_map[i])),
+                SCORE(threshold, marks="*" if i == chosen else ""),
+                PERCENT((lists.true_empty + lists.false_empty) / dev.n),
+                *(SHORT_QUALITY(getattr(lists, name)) for name in _RATIOS),
+                COUNT(lists.false_empty),
+                COUNT(lists.false_return),
+                QUALITY(float(curve.scienceqa_map[i])),
             ]
         )
     answer: AnyNote = f"*: chosen on these {_kinds(dev)}; its effect is measured on the others."

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.cells import Cell, Content, quality
+from retrieval_bench.reports.render.cells import QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
 from retrieval_bench.scoring.audit import EQUAL, Audit, Cause, Row, Rule, Turn
 
@@ -82,7 +82,7 @@ def _cells(row: Row) -> list[Cell]:
     means = [cell.mean for cell in row.cells]
     known = [mean for mean in means if mean is not None]
     best = max(known) - EQUAL if len(known) > 1 else math.inf
-    return [quality(mean, marks="*" if mean is not None and mean >= best else "") for mean in means]
+    return [QUALITY(mean, marks="*" if mean is not None and mean >= best else "") for mean in means]
 
 
 def _answer(audit: Audit) -> AnyNote:

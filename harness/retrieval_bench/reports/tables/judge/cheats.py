@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.cells import Content, quality
+from retrieval_bench.reports.render.cells import QUALITY, Content
 from retrieval_bench.reports.render.table import Table, result, warning
 from retrieval_bench.scoring.cheats import ScorerAudit
 
@@ -14,8 +14,8 @@ def cheat_tables(audit: ScorerAudit) -> list[Table]:
         [
             outcome.cheat,
             outcome.what,
-            quality(outcome.got),
-            quality(outcome.fair),
+            QUALITY(outcome.got),
+            QUALITY(outcome.fair),
             outcome.verdict,
         ]
         for outcome in audit.outcomes

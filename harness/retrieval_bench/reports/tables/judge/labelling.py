@@ -18,7 +18,7 @@ from retrieval_bench.labels.decide.status import Agreed, Status
 from retrieval_bench.labels.exchange.exporting import ExportedLabels
 from retrieval_bench.labels.exchange.importing import Imported
 from retrieval_bench.labels.exchange.questions import Asked
-from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, Cell, Content
+from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, Content
 from retrieval_bench.reports.render.table import AnyNote, Note, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import (
     metric_label,
@@ -176,7 +176,7 @@ def _pairs(status: Status) -> tuple[Sequence[str], list[Sequence[Content]]]:
     decision, population = status.decision, status.population
     metric = metric_label(decision.metric)
     these = [
-        (Cell(pair.difference, SHORT_DIFFERENCE, None if pair.exact else pair.ci95), _word(pair))
+        (SHORT_DIFFERENCE(pair.difference, None if pair.exact else pair.ci95), _word(pair))
         for pair in decision.pairs
     ]
     names = [f"{pair.b} against {pair.a}" for pair in decision.pairs]
@@ -185,7 +185,7 @@ def _pairs(status: Status) -> tuple[Sequence[str], list[Sequence[Content]]]:
     rows: list[Sequence[Content]] = []
     for name, pair, (difference, word) in zip(names, population.pairs, these, strict=True):
         delta = pair.delta
-        first = Cell(delta.difference, SHORT_DIFFERENCE, delta.ci95)
+        first = SHORT_DIFFERENCE(delta.difference, delta.ci95)
         said = word_beside(verdict_label(delta.verdict), delta.bound)
         rows.append((name, first, said, difference, word))
     queries = counted(decision.queries, "question")

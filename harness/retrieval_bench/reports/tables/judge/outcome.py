@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import (
     BARE_PERCENT,
+    COUNT,
     POINTS,
     Cell,
     Content,
     Label,
-    count,
-    p_value,
+    P,
 )
 from retrieval_bench.reports.render.table import Table, warning
 from retrieval_bench.scoring.answers.outcomes import (
@@ -35,8 +35,8 @@ def outcome_tables(report: OutcomeReport, name: str = "records") -> list[Table]:
     rows: list[list[Content]] = [
         [
             system.name,
-            count(system.n),
-            *(Cell(rate.value, BARE_PERCENT, rate.ci95) for rate in system.rates.values()),
+            COUNT(system.n),
+            *(BARE_PERCENT(rate.value, rate.ci95) for rate in system.rates.values()),
         ]
         for system in whole.systems
     ]
@@ -63,14 +63,14 @@ def _by_group(groups: OutcomeGroups) -> Table:
             [
                 group.label,
                 system.name,
-                count(system.n),
-                *(Cell(rate.value, BARE_PERCENT) for rate in system.rates.values()),
+                COUNT(system.n),
+                *(BARE_PERCENT(rate.value) for rate in system.rates.values()),
             ]
             for system in group.systems
         ]
     starts.append(len(rows))
     for name, means in groups.means().items():
-        rows.append(["mean", name, "", *(Cell(means[rate], BARE_PERCENT) for rate in RATES), ""])
+        rows.append(["mean", name, "", *(BARE_PERCENT(means[rate]) for rate in RATES), ""])
     return Table(
         f"By {groups.by}, in percent",
         ("", "", "n", *_COLUMNS),
@@ -106,4 +106,4 @@ def _tests(what: str, groups: Sequence[OutcomeGroup], *, labelled: bool = False)
 
 def _difference(test: Paired) -> tuple[Cell, Cell]:
     significant = test.p_adjusted is not None and test.p_adjusted < ALPHA
-    return Cell(test.difference, POINTS, marks="*" if significant else ""), p_value(test.p_adjusted)
+    return POINTS(test.difference, marks="*" if significant else ""), P(test.p_adjusted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.cells import Content, count, difference, quality
+from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Content
 from retrieval_bench.reports.render.table import Table, result, warning
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.scoring.published_table import ALPHA, Possible, TableAudit
@@ -16,9 +16,9 @@ def possible_tables(audit: TableAudit) -> list[Table]:
             metric_label(pair.metric),
             pair.a,
             pair.b,
-            difference(pair.difference),
-            count(pair.n),
-            quality(pair.smallest),
+            DIFFERENCE(pair.difference),
+            COUNT(pair.n),
+            QUALITY(pair.smallest),
             _word(pair),
         ]
         for pair in audit.pairs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.cells import Cell, Content, count, milliseconds, quality
+from retrieval_bench.reports.render.cells import COUNT, MILLISECONDS, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.reports.tables.judge.reader import starts_of
@@ -32,7 +32,7 @@ def qa_tables(answering: QuestionAnswering, out: str | None = None) -> list[Tabl
 
 def _retriever(answering: QuestionAnswering) -> Table:
     rows: list[list[Content]] = [
-        [metric_label(mean.metric), quality(mean.mean, mean.ci95), count(mean.n)]
+        [metric_label(mean.metric), QUALITY(mean.mean, mean.ci95), COUNT(mean.n)]
         for mean in answering.retrieval
     ]
     notes: list[AnyNote] = [
@@ -73,7 +73,7 @@ def _means(
     for name in names:
         both = [answering.readings[of].metrics[name] for of in ("all", "retrieved")]
         rows.append(
-            [name, *(cell for item in both for cell in (quality(item.mean), count(item.n)))]
+            [name, *(cell for item in both for cell in (QUALITY(item.mean), COUNT(item.n)))]
         )
     return Table(title, ("", "all", "n", "retrieved", "n"), rows, starts_of(names), notes)
 
@@ -109,7 +109,7 @@ def _times(answering: QuestionAnswering) -> Table:
     rows: list[list[Content]] = [
         [
             times.label,
-            count(times.n),
+            COUNT(times.n),
             *_cells(times.search),
             *(_cells(times.read) if times.read is not None else []),
         ]
@@ -132,4 +132,4 @@ def _times(answering: QuestionAnswering) -> Table:
 
 
 def _cells(times: Milliseconds) -> list[Cell]:
-    return [milliseconds(getattr(times, of)) for of in _OF]
+    return [MILLISECONDS(getattr(times, of)) for of in _OF]

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.cells import (
-    QUALITY,
-    SHORT_QUALITY,
-    Cell,
-    Content,
-    count,
-)
+from retrieval_bench.reports.render.cells import COUNT, QUALITY, SHORT_QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, warning
 from retrieval_bench.scoring.answers import reader_spans, reader_text
 from retrieval_bench.scoring.answers.reader import INTERVAL, ReaderCounts, ReaderMean, ReaderResult
@@ -72,7 +66,7 @@ def _means(
 def _cells(mean: ReaderMean) -> tuple[Cell, Cell]:
     why = f"({mean.reason})" if mean.mean is None and mean.reason else ""
     ends = None if mean.mean is None else mean.ci95
-    return Cell(mean.mean, QUALITY, ends, remark=why), count(mean.n)
+    return QUALITY(mean.mean, ends, remark=why), COUNT(mean.n)
 
 
 def starts_of(names: Mapping[str, tuple[str, str]]) -> list[int]:
@@ -87,7 +81,7 @@ def _worst(result: ReaderResult) -> Table:
     rows: list[list[Content]] = [
         [
             result.question_ids[at],
-            *(Cell(value, SHORT_QUALITY) for value in result.per_question[at].tolist()),
+            *(SHORT_QUALITY(value) for value in result.per_question[at].tolist()),
         ]
         for at in order[:WORST_SHOWN]
     ]

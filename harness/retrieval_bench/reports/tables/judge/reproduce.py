@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from retrieval_bench.metrics.conventions import Convention, convention
-from retrieval_bench.reports.render.cells import BARE_PERCENT, Cell, Content, Label, count, quality
+from retrieval_bench.reports.render.cells import BARE_PERCENT, COUNT, QUALITY, Content, Label
 from retrieval_bench.reports.render.table import AnyNote, Table, result
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reproduction import Published, Reproduction
@@ -53,10 +53,10 @@ def _figures(reproduction: Reproduction) -> Table:
         [
             figure.name,
             metric_label(figure.metric),
-            quality(figure.published),
-            quality(figure.measured),
-            *([quality(figure.beside)] if with_beside else []),
-            count(figure.n) if figure.n is not None else "",
+            QUALITY(figure.published),
+            QUALITY(figure.measured),
+            *([QUALITY(figure.beside)] if with_beside else []),
+            COUNT(figure.n) if figure.n is not None else "",
             figure.status.value,
         ]
         for figure in figures
@@ -129,7 +129,7 @@ def _outcomes(outcomes: Sequence[Checked]) -> Table:
 def _both(checked: Checked | None) -> Sequence[Content]:
     if checked is None:
         return "", ""
-    return Cell(checked.published, BARE_PERCENT), Cell(checked.measured, BARE_PERCENT)
+    return BARE_PERCENT(checked.published), BARE_PERCENT(checked.measured)
 
 
 def _counts(values: Sequence[Checked]) -> dict[Status, int]:
@@ -142,7 +142,7 @@ def summary_table(reproductions: Mapping[str, Reproduction]) -> Table:
     rows: list[list[Content]] = [
         [
             name,
-            *map(count, _counts([*reproduction.figures, *reproduction.outcomes]).values()),
+            *map(COUNT, _counts([*reproduction.figures, *reproduction.outcomes]).values()),
             reproduction.worst.value,
         ]
         for name, reproduction in reproductions.items()
@@ -164,7 +164,7 @@ def files_table(papers: Mapping[str, Published]) -> Table:
         values = sum(len(figure.values) for figure in paper.figures)
         values += sum(len(outcome.values) for outcome in paper.outcomes) + 2 * len(paper.lists)
         data = ", ".join(dict.fromkeys(paths))
-        rows.append([name, paper.title, count(values), data])
+        rows.append([name, paper.title, COUNT(values), data])
     return Table("Published numbers", ("", "what", "values", "data"), rows, words=(0, 1, 3))
 
 
@@ -183,7 +183,7 @@ def _group_table(
         [
             f"published: {figure.name}",
             *[""] * (len(table.groups) - 1),
-            quality(figure.published),
+            QUALITY(figure.published),
             "",
         ]
         for figure in reproduction.figures
@@ -193,8 +193,8 @@ def _group_table(
     measured: list[list[Content]] = [
         [
             row.system,
-            *(quality(row.means.get(metric, {}).get(group)) for group in table.groups),
-            count(row.n[ALL] if row.n else None),
+            *(QUALITY(row.means.get(metric, {}).get(group)) for group in table.groups),
+            COUNT(row.n[ALL] if row.n else None),
         ]
         for row in rows
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, says
 from retrieval_bench.metrics import Metric
-from retrieval_bench.reports.render.cells import COUNT, QUALITY, Cell, Content, count, quality
+from retrieval_bench.reports.render.cells import COUNT, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.judge.abstention import abstention_tables
@@ -32,7 +32,7 @@ def score_tables(card: ScoreCard, *, per_query: bool = False) -> list[Table]:
 def _means(card: ScoreCard) -> Table:
     scored, counts = card.scored, card.scored.counts
     rows: list[list[Content]] = [
-        [metric_label(metric), _value(metric, mean), count(mean.n)]
+        [metric_label(metric), _value(metric, mean), COUNT(mean.n)]
         for metric, mean in zip(scored.evaluation.metrics, scored.evaluation.means, strict=True)
     ]
     others = [
@@ -72,7 +72,7 @@ def _answer(card: ScoreCard) -> str:
 
 
 def _value(metric: Metric, mean: Mean) -> Cell:
-    return Cell(mean.mean, COUNT if metric.counts else QUALITY, mean.ci95)
+    return (COUNT if metric.counts else QUALITY)(mean.mean, mean.ci95)
 
 
 def _worst(card: ScoreCard) -> Table:
@@ -82,7 +82,7 @@ def _worst(card: ScoreCard) -> Table:
         key=lambda at: (evaluation.per_query[at, 0], evaluation.query_ids[at]),
     )
     rows: list[list[Content]] = [
-        [evaluation.query_ids[at], *map(quality, evaluation.per_query[at].tolist())]
+        [evaluation.query_ids[at], *map(QUALITY, evaluation.per_query[at].tolist())]
         for at in order[:WORST_SHOWN]
     ]
     labels = list(map(metric_label, evaluation.metrics))

@@ -6,7 +6,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.metrics.abstention import CRITERION
 from retrieval_bench.metrics.thresholds import ThresholdReport
-from retrieval_bench.reports.render.cells import SCORE, Cell, Content, count, difference, quality
+from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, SCORE, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.scoring.answers.submission import ALL, AUTO, HELD_OUT, Choice, Submission
@@ -36,9 +36,9 @@ def submission_tables(submission: Submission, out: str | None) -> list[Table]:
 def _lines(submission: Submission) -> Table:
     counts = submission.counts
     rows: list[tuple[str, Content]] = [
-        ("lines", count(counts.lines)),
-        ("with documents", count(counts.returned)),
-        *((f"empty: {what}", count(n)) for name, what in _EMPTY if (n := getattr(counts, name))),
+        ("lines", COUNT(counts.lines)),
+        ("with documents", COUNT(counts.returned)),
+        *((f"empty: {what}", COUNT(n)) for name, what in _EMPTY if (n := getattr(counts, name))),
     ]
     title = (
         f"Submission: {submission.retriever} {on_dataset(submission.dataset)}, k = {submission.k}"
@@ -71,11 +71,11 @@ def _decisions(submission: Submission) -> Table:
 def _choice(choice: Choice, *, with_dev: bool) -> list[Content]:
     threshold = "all empty" if choice.threshold is None else choice.threshold
     return [
-        Cell(threshold, SCORE, marks="*" if choice.chosen else ""),
-        *([quality(choice.dev_map)] if with_dev else []),
-        quality(choice.map),
-        quality(choice.trec),
-        *map(count, (choice.empty, choice.false_empty, choice.false_return)),
+        SCORE(threshold, marks="*" if choice.chosen else ""),
+        *([QUALITY(choice.dev_map)] if with_dev else []),
+        QUALITY(choice.map),
+        QUALITY(choice.trec),
+        *map(COUNT, (choice.empty, choice.false_empty, choice.false_return)),
     ]
 
 
@@ -102,11 +102,11 @@ def _scores(submission: Submission) -> Table:
     for score in scores:
         competition = score.convention == "scienceqa"
         metric = CRITERION if competition else f"{metric_label(score.metric)} (trec)"
-        cells = [quality(score.submitted)]
+        cells = [QUALITY(score.submitted)]
         if changed:
-            gain = difference(score.submitted - score.as_found)
-            cells = [quality(score.as_found), *cells, gain]
-        rows.append([f"{metric}, {_GROUPS[score.queries]}", *cells, count(score.n)])
+            gain = DIFFERENCE(score.submitted - score.as_found)
+            cells = [QUALITY(score.as_found), *cells, gain]
+        rows.append([f"{metric}, {_GROUPS[score.queries]}", *cells, COUNT(score.n)])
     notes = [
         "scienceqa: over all queries.",
         "trec: over the answerable queries, where an empty list can only lose.",

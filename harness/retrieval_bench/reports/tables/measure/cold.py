@@ -13,11 +13,8 @@ from retrieval_bench.reports.render.cells import (
     MEGABYTES,
     MILLISECONDS,
     SECONDS,
-    Cell,
     Content,
     Form,
-    count,
-    milliseconds,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, warning
 from retrieval_bench.reports.render.words import on_dataset
@@ -88,7 +85,7 @@ def _steps(document: Mapping[str, Any]) -> list[list[Content]]:
 
 
 def _row(name: str, entry: Mapping[str, Any], form: Form = MILLISECONDS) -> list[Content]:
-    return [name, *(Cell(entry[which], form) for which in ("median", "min", "max", "first"))]
+    return [name, *(form(entry[which]) for which in ("median", "min", "max", "first"))]
 
 
 def _notes(start: ColdStart, document: Mapping[str, Any], names: Sequence[str]) -> list[str]:
@@ -148,14 +145,14 @@ def _steady(start: ColdStart) -> list[AnyNote]:
 def _index(start: ColdStart, index: Mapping[str, Any]) -> list[str]:
     sentences = []
     if index["how"] == "loaded" and index["build_ms"] is not None:
-        ms = milliseconds(index["build_ms"]).text
+        ms = MILLISECONDS(index["build_ms"]).text
         sentences.append(f"The index was built and saved once by an earlier process, in {ms} ms.")
     elif index["how"] == "built":
         sentences.append(
             "The index was built in every process, for this retriever cannot save and load one."
         )
     if index["documents_per_second"] is not None:
-        n, rate = start.dataset["n_documents"], count(index["documents_per_second"]).text
+        n, rate = start.dataset["n_documents"], COUNT(index["documents_per_second"]).text
         indexed = f"{counted(n, 'document')} were indexed, {rate} a second"
         sentences.append(f"{indexed} (without importing).")
     if index["disk_bytes"] is not None:

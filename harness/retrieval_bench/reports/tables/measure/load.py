@@ -11,14 +11,7 @@ from retrieval_bench.load.capacity import Capacity
 from retrieval_bench.load.levels import LevelResult, State
 from retrieval_bench.load.load import Loaded, LoadResult
 from retrieval_bench.load.tails import Tail
-from retrieval_bench.reports.render.cells import (
-    RATE,
-    SHORT_MS,
-    SHORT_QUALITY,
-    Cell,
-    Content,
-    count,
-)
+from retrieval_bench.reports.render.cells import COUNT, RATE, SHORT_MS, SHORT_QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import (
     AnyNote,
     Note,
@@ -147,17 +140,17 @@ def _row(name: str, loaded: Loaded, metric: str | None) -> list[Content]:
     else:
         times = [Cell(str(level.state)), Cell(None), Cell(None)]
         service = Cell(None)
-    failed = count(level.failed) if level.failed else Cell("0")
-    row: list[Content] = [name, Cell(level.answered_rate, RATE), *times, service, failed]
+    failed = COUNT(level.failed) if level.failed else Cell("0")
+    row: list[Content] = [name, RATE(level.answered_rate), *times, service, failed]
     if metric:
-        row.append(Cell(loaded.quality.mean if loaded.quality else None, SHORT_QUALITY))
+        row.append(SHORT_QUALITY(loaded.quality.mean if loaded.quality else None))
     return row
 
 
 def _cell(tail: Tail) -> Cell:
     if tail.above_ms is not None:
         return Cell(_ms(tail))
-    return Cell(tail.ms, SHORT_MS)
+    return SHORT_MS(tail.ms)
 
 
 def _quality(load: LoadResult) -> list[AnyNote]:
@@ -277,8 +270,8 @@ def _details(load: LoadResult) -> Table:
         )
         for kind, names in kinds:
             if names:
-                cells = [Cell(item.ms, SHORT_MS, _ends(item)) for item in names]
-                rows.append([name, kind, *cells, count(min(t.effective_calls for t in names))])
+                cells = [SHORT_MS(item.ms, _ends(item)) for item in names]
+                rows.append([name, kind, *cells, COUNT(min(t.effective_calls for t in names))])
     return Table("How well the times are known", columns, rows, words=(0, 1))
 
 

@@ -6,7 +6,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.load.load import Loaded, LoadResult
 from retrieval_bench.load.soak import Course, Part
-from retrieval_bench.reports.render.cells import SHORT_MS, Cell, Content, Form, count
+from retrieval_bench.reports.render.cells import COUNT, SHORT_MS, Content, Form
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 
 _ONE = Form(lambda value: f"{value:,.1f}")
@@ -31,14 +31,14 @@ def _table(level: Loaded, course: Course) -> Table:
 
 def _row(part: Part, *, served: bool) -> list[Content]:
     row: list[Content] = [
-        Cell(part.until_s, _ONE),
-        count(part.calls),
-        count(part.failed),
-        Cell(part.p50_ms, SHORT_MS),
-        Cell(part.p99_ms, SHORT_MS),
-        Cell(part.memory_mb, _ONE),
+        _ONE(part.until_s),
+        COUNT(part.calls),
+        COUNT(part.failed),
+        SHORT_MS(part.p50_ms),
+        SHORT_MS(part.p99_ms),
+        _ONE(part.memory_mb),
     ]
-    return [*row, Cell(part.server_mb, _ONE)] if served else row
+    return [*row, _ONE(part.server_mb)] if served else row
 
 
 def _lead(level: Loaded, course: Course) -> list[AnyNote]:

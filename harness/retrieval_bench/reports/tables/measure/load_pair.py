@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from retrieval_bench.load.levels import State
 from retrieval_bench.regression.loads import LEAST_LIMIT, ComparedLoads, LevelPair
 from retrieval_bench.reports.render.cells import (
-    CHANGE,
     RATE,
+    RATIO,
     SHORT_DIFFERENCE,
     SHORT_MS,
     SHORT_QUALITY,
-    Cell,
     Content,
 )
 from retrieval_bench.reports.render.table import Table
@@ -71,7 +70,7 @@ def _answer(compared_loads: ComparedLoads) -> str:
 def _rows(pair: LevelPair, metric: str) -> Iterator[list[Content]]:
     a, b = pair.a.result, pair.b.result
     state = pair.verdict or ("" if pair.percentiles else "can't tell")
-    rates = (Cell(a.answered_rate, RATE), Cell(b.answered_rate, RATE))
+    rates = (RATE(a.answered_rate), RATE(b.answered_rate))
     yield [pair.level, "answers/s", *rates, "", ""]
     if not pair.percentiles:
         yield ["", "state", str(a.state), str(b.state), "", state]
@@ -79,11 +78,10 @@ def _rows(pair: LevelPair, metric: str) -> Iterator[list[Content]]:
         if at == _P95 or (percentile.a is None and percentile.b is None):
             continue
         low, high = percentile.interval or (None, None)
-        ends = None if low is None or high is None else (low - 1, high - 1)
-        change = Cell(None if percentile.ratio is None else percentile.ratio - 1, CHANGE, ends)
-        times = (Cell(percentile.a, SHORT_MS), Cell(percentile.b, SHORT_MS))
+        change = RATIO(percentile.ratio, None if low is None or high is None else (low, high))
+        times = (SHORT_MS(percentile.a), SHORT_MS(percentile.b))
         yield ["", f"p{percentile.level:g} ms", *times, change, percentile.verdict]
     if pair.difference is not None and State.NOT_MEASURED not in (a.state, b.state):
         means = [item.quality.mean if item.quality else None for item in (pair.a, pair.b)]
-        cells = [Cell(mean, SHORT_QUALITY) for mean in means]
-        yield ["", metric, *cells, Cell(pair.difference, SHORT_DIFFERENCE, pair.ci95), ""]
+        cells = [SHORT_QUALITY(mean) for mean in means]
+        yield ["", metric, *cells, SHORT_DIFFERENCE(pair.difference, pair.ci95), ""]

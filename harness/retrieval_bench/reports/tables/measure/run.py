@@ -16,13 +16,12 @@ from retrieval_bench.data.self_queries import dropped
 from retrieval_bench.experiment.planned_run import PlannedRun, Trial
 from retrieval_bench.measure.tutorial import TutorialLatency
 from retrieval_bench.reports.render.cells import (
+    COUNT,
     MEGABYTES,
-    Cell,
+    MILLISECONDS,
+    QUALITY,
+    SECONDS,
     Content,
-    count,
-    milliseconds,
-    quality,
-    seconds,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
@@ -70,15 +69,15 @@ def run_tables(run: Run, leg: Delta | None = None, ledger: Ledger | None = None)
     """
     summary, latency = run.summary, run.summary.latency_ms
     quality_rows: list[list[Content]] = [
-        [metric_label(name), quality(entry.mean, entry.ci95), f"n = {entry.n:,}"]
+        [metric_label(name), QUALITY(entry.mean, entry.ci95), f"n = {entry.n:,}"]
         for name, entry in summary.metrics.items()
     ]
     quality_rows += [
-        [name, quality(share), "hits with a judgement"]
+        [name, QUALITY(share), "hits with a judgement"]
         for name, share in run.evaluation.judged.items()
     ]
     time_rows = _percentile_rows(latency.levels, "", counted(latency.n, "call"))
-    time_rows.append(["mean ms", milliseconds(latency.mean), _spread(latency)])
+    time_rows.append(["mean ms", MILLISECONDS(latency.mean), _spread(latency)])
     supported = {
         level: percentile
         for level, percentile in latency.mix.levels.items()
@@ -107,7 +106,7 @@ def _percentile_rows(
     levels: Mapping[str, PercentileFacts], prefix: str, of: str
 ) -> list[list[Content]]:
     return [
-        [f"{prefix}{level} ms", milliseconds(entry.value, entry.ci95), of if at == 0 else ""]
+        [f"{prefix}{level} ms", MILLISECONDS(entry.value, entry.ci95), of if at == 0 else ""]
         for at, (level, entry) in enumerate(levels.items())
     ]
 
@@ -115,7 +114,7 @@ def _percentile_rows(
 def _spread(latency: LatencyFacts) -> str:
     if latency.sd is None:
         return ""
-    sd, longest = milliseconds(latency.sd).text, milliseconds(latency.max).text
+    sd, longest = MILLISECONDS(latency.sd).text, MILLISECONDS(latency.max).text
     return f"sd {sd}, max {longest}"
 
 
@@ -147,7 +146,7 @@ def _notes(run: Run) -> list[AnyNote]:
         notes.append(warning(f"Search FAILED on {failed}: each evaluated one counts 0."))
     if answered := summary.answered:
         means = [
-            f"{metric_label(name)} {quality(entry.mean).text}"
+            f"{metric_label(name)} {QUALITY(entry.mean).text}"
             for name, entry in answered.metrics.items()
         ]
         over = f"Over the {answered.n:,} evaluated queries that were answered"
@@ -174,16 +173,16 @@ def _index_rows(summary: Summary) -> list[list[Content]]:
     if index.seconds:
         rate = f"{n_documents / index.seconds:,.0f} documents/s" if n_documents else ""
         rate = "a saved index, opened" if index.opened else rate
-        rows.append(["index s", seconds(index.seconds), rate])
+        rows.append(["index s", SECONDS(index.seconds), rate])
     if index.disk_bytes:
-        rows.append(["disk MB", Cell(index.disk_bytes, MEGABYTES), "kept by the retriever"])
+        rows.append(["disk MB", MEGABYTES(index.disk_bytes), "kept by the retriever"])
     if index.peak_rss_bytes:
-        rows.append(["peak memory MB", Cell(index.peak_rss_bytes, MEGABYTES), "process"])
+        rows.append(["peak memory MB", MEGABYTES(index.peak_rss_bytes), "process"])
     if server := summary.server:
         of = f"{server.processes:,} process{'' if server.processes == 1 else 'es'}"
         if server.memory_bytes:
-            rows.append(["server memory MB", Cell(server.memory_bytes, MEGABYTES), of])
-        rows.append(["server cpu ms", milliseconds(server.cpu_ms_per_call), "a call"])
+            rows.append(["server memory MB", MEGABYTES(server.memory_bytes), of])
+        rows.append(["server cpu ms", MILLISECONDS(server.cpu_ms_per_call), "a call"])
     return rows
 
 
@@ -196,7 +195,7 @@ def tutorial_table(name: str, dataset: str, k: int, latency: TutorialLatency) ->
     return Table(
         f"{name} {on_dataset(dataset)}, k = {k}, timed as in a tutorial",
         ("", "ms"),
-        [(level, milliseconds(getattr(latency, level))) for level in ("mean", "p50", "p95", "p99")],
+        [(level, MILLISECONDS(getattr(latency, level))) for level in ("mean", "p50", "p95", "p99")],
         notes=[
             f"{counted(latency.n, 'query')} {how}; no quality, no interval, nothing saved.",
             *map(warning, latency.warnings),
@@ -232,6 +231,6 @@ def plan_table(plan: PlannedRun) -> Table:
     return Table(
         f"{', '.join(plan.retrievers)} {on_dataset(plan.dataset)}: nothing was run",
         ("", "calls"),
-        [(name, count(calls)) for name, calls in rows if calls is not None],
+        [(name, COUNT(calls)) for name, calls in rows if calls is not None],
         notes=[*notes, *map(warning, plan.warnings)],
     )

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
-from retrieval_bench.reports.render.cells import (
-    Cell,
-    Content,
-    Form,
-    count,
-    percent,
-)
+from retrieval_bench.reports.render.cells import COUNT, PERCENT, Cell, Content, Form
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.runs.stages import TAIL, StageReport
 from retrieval_bench.runs.timing_facts import LegsFacts, StageFacts, TimesFacts
@@ -39,7 +33,7 @@ def stage_sentences(report: StageReport) -> list[str]:
         return []
     direct = {name: stage.share for name, stage in report.stages.items() if stage.direct}
     most = max(direct, key=lambda name: direct[name])
-    sentences = [f"{most} takes {percent(direct[most]).text} of the time of a call."]
+    sentences = [f"{most} takes {PERCENT(direct[most]).text} of the time of a call."]
     if report.overlapping:
         sentences.append(
             f"Stages ran at the same time in {report.overlapping:,} of "
@@ -51,7 +45,7 @@ def stage_sentences(report: StageReport) -> list[str]:
 def _stages(name: str, report: StageReport, call: TimesFacts) -> Table:
     direct = [_row(name, stage) for name, stage in report.stages.items() if stage.direct]
     inner = [_row(name, stage) for name, stage in report.stages.items() if not stage.direct]
-    whole: list[Content] = ["whole call", *_figures(call), percent(1.0), count(call.n)]
+    whole: list[Content] = ["whole call", *_figures(call), PERCENT(1.0), COUNT(call.n)]
     rows = [*direct, whole, *inner]
     below = " Rows below the whole call are sub-steps." if inner else ""
     return Table(
@@ -67,7 +61,7 @@ def _stages(name: str, report: StageReport, call: TimesFacts) -> Table:
 
 
 def _row(name: str, stage: StageFacts) -> list[Content]:
-    return [name, *_figures(stage), percent(stage.share), count(stage.n)]
+    return [name, *_figures(stage), PERCENT(stage.share), COUNT(stage.n)]
 
 
 def _legs(name: str, legs: LegsFacts) -> Table:
@@ -96,7 +90,7 @@ def _legs(name: str, legs: LegsFacts) -> Table:
 def _leg_row(name: str, legs: LegsFacts) -> list[Content]:
     leg = legs.of[name]
     tail = leg.longest_in_tail / legs.tail if legs.tail else None
-    shares = percent(leg.longest / legs.n), percent(tail)
+    shares = PERCENT(leg.longest / legs.n), PERCENT(tail)
     return [f"leg {name}", *_figures(leg), "measured", *shares]
 
 
@@ -131,4 +125,4 @@ def _on_legs(legs: LegsFacts) -> list[str]:
 
 
 def _figures(times: TimesFacts) -> tuple[Cell, Cell, Cell]:
-    return Cell(times.p50, _MS), Cell(times.p95, _MS), Cell(times.mean, _MS)
+    return _MS(times.p50), _MS(times.p95), _MS(times.mean)

@@ -8,12 +8,12 @@ from retrieval_bench.approximate.swept import Reach, Sweep, SweptLevel, SweptVal
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text, short_ms, times_text
 from retrieval_bench.reports.render.cells import (
+    COUNT,
     PERCENT,
     SHORT_MS,
     SHORT_QUALITY,
     Cell,
     Content,
-    count,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import on_dataset
@@ -103,8 +103,8 @@ def _values(sweep: Sweep, level: SweptLevel, title: str, *, full: bool) -> Table
     columns += ["without encoding"] * bare
     shown = list(level.values) if full else _nearest(level)
     rows = [_value_row(one, level, bare=bare) for one in shown]
-    exact: list[Content] = ["exhaustive", Cell("1"), "", Cell(level.exact_p50_ms, SHORT_MS)]
-    rows.append([*exact, *([Cell(level.exact_search_ms, SHORT_MS)] * bare)])
+    exact: list[Content] = ["exhaustive", Cell("1"), "", SHORT_MS(level.exact_p50_ms)]
+    rows.append([*exact, *([SHORT_MS(level.exact_search_ms)] * bare)])
     single = len(sweep.levels) == 1
     notes = _notes(sweep) if single else []
     if hidden := len(level.values) - len(shown):
@@ -125,11 +125,11 @@ def _value_row(value: SweptValue, level: SweptLevel, *, bare: bool) -> list[Cont
     word = "cheapest" if chosen else str(value.reach)
     row: list[Content] = [
         f"{value.value:g}",
-        Cell(value.recall, SHORT_QUALITY, value.ci95, strong=chosen),
+        SHORT_QUALITY(value.recall, value.ci95, strong=chosen),
         word,
-        Cell(value.p50_ms, SHORT_MS),
+        SHORT_MS(value.p50_ms),
     ]
-    return [*row, *([Cell(value.search_ms, SHORT_MS)] * bare)]
+    return [*row, *([SHORT_MS(value.search_ms)] * bare)]
 
 
 def _level_row(level: SweptLevel) -> Sequence[Content]:
@@ -139,12 +139,12 @@ def _level_row(level: SweptLevel) -> Sequence[Content]:
     value = f"{best.value:g}" if chosen else f"none; {best.value:g}"
     return [
         level.name,
-        Cell(level.share, PERCENT),
+        PERCENT(level.share),
         value,
-        Cell(best.recall, SHORT_QUALITY, best.ci95),
-        Cell(best.ms, SHORT_MS),
-        Cell(level.exact_ms, SHORT_MS),
-        count(leaked),
+        SHORT_QUALITY(best.recall, best.ci95),
+        SHORT_MS(best.ms),
+        SHORT_MS(level.exact_ms),
+        COUNT(leaked),
     ]
 
 

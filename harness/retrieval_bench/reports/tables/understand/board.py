@@ -6,7 +6,7 @@ import numpy as np
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.cells import Content, quality
+from retrieval_bench.reports.render.cells import QUALITY, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, warning
 from retrieval_bench.reports.render.words import metric_label
 
@@ -18,7 +18,7 @@ def board_tables(comparison: Comparison) -> list[Table]:
         return []
     board = comparison.board(shared[0])
     rows: list[list[Content]] = [
-        [name, *map(quality, means), quality(average)]
+        [name, *map(QUALITY, means), QUALITY(average)]
         for name, means, average in zip(
             board.systems, board.means.tolist(), board.averages.tolist(), strict=True
         )

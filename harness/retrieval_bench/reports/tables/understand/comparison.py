@@ -17,20 +17,19 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import (
+    COUNT,
     DIFFERENCE,
     EFFECT,
     MEGABYTES,
+    MILLISECONDS,
+    QUALITY,
     RATE,
+    SECONDS,
     SHORT_DIFFERENCE,
     TIMES,
     Cell,
     Content,
-    count,
-    difference,
-    milliseconds,
-    p_value,
-    quality,
-    seconds,
+    P,
 )
 from retrieval_bench.reports.render.table import (
     AnyNote,
@@ -119,13 +118,13 @@ def quality_table(
     def cell(name: str, run: Run, metric: Metric) -> Cell:
         mean = run.evaluation.mean(metric)
         places = sorted(place[group.names[at]] for at in beaten[metric][name])
-        return quality(mean.mean, mean.ci95, marks(places, len(names)) if letters else "")
+        return QUALITY(mean.mean, mean.ci95, marks(places, len(names)) if letters else "")
 
     rows: list[list[Content]] = [
         [
             f"{name} ({letter(place[name], len(names))})" if letters else name,
             *(cell(name, run, metric) for metric in group.metrics),
-            *(quality(run.evaluation.judged.get(share)) for share in judged),
+            *(QUALITY(run.evaluation.judged.get(share)) for share in judged),
         ]
         for name, run in group.ranked(group.metrics[0])
     ]
@@ -180,14 +179,14 @@ def cost_table(group: DatasetComparison) -> Table:
         rows.append(
             [
                 name,
-                *(milliseconds(entry.value, entry.ci95) for entry in entries),
-                Cell(1000 / mean if mean else None, RATE),
-                count(latency.n),
-                seconds(index.seconds),
-                Cell(index.peak_rss_bytes or None, MEGABYTES),
-                Cell(index.disk_bytes or None, MEGABYTES),
-                *([Cell(tokens_of(run.summary), AMOUNT)] if used else []),
-                *([Cell(money_of(run.summary), AMOUNT)] if used else []),
+                *(MILLISECONDS(entry.value, entry.ci95) for entry in entries),
+                RATE(1000 / mean if mean else None),
+                COUNT(latency.n),
+                SECONDS(index.seconds),
+                MEGABYTES(index.peak_rss_bytes or None),
+                MEGABYTES(index.disk_bytes or None),
+                *([AMOUNT(tokens_of(run.summary))] if used else []),
+                *([AMOUNT(money_of(run.summary))] if used else []),
                 *(fact(run) or "" for _, fact in facts),
             ]
         )
@@ -317,10 +316,10 @@ def difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[Content]]:
     row: list[Content] = [
         f"{delta.b} - {delta.a}",
         gap_of(delta),
-        Cell(effect, EFFECT),
-        *map(count, (delta.wins, delta.ties, delta.losses)),
-        p_value(delta.p_adjusted),
-        *(p_value(delta.tests[name][1] if name in delta.tests else None) for name in tests),
+        EFFECT(effect),
+        *map(COUNT, (delta.wins, delta.ties, delta.losses)),
+        P(delta.p_adjusted),
+        *(P(delta.tests[name][1] if name in delta.tests else None) for name in tests),
         Cell(
             verdict_label(delta.verdict),
             remark=" ".join(filter(None, (remark, bound_remark(delta.bound)))),
@@ -337,18 +336,18 @@ def gap_of(delta: Delta, sign: int = 1, *, short: bool = False) -> Cell:
     """
     if delta.ratio is not None:
         ratio, *of_ratio = [item**sign for item in delta.ratio]
-        return Cell(ratio, TIMES, sorted(of_ratio))
+        return TIMES(ratio, sorted(of_ratio))
     gap = None if delta.difference is None else sign * delta.difference
     ends = None if delta.ci95 is None else sorted(sign * end for end in delta.ci95)
-    return Cell(gap, SHORT_DIFFERENCE if short else DIFFERENCE, ends)
+    return (SHORT_DIFFERENCE if short else DIFFERENCE)(gap, ends)
 
 
 def _answered_row(answered: Answered, tests: int) -> list[Content]:
     return [
         f"  both answered: {counted(answered.n, 'query')}",
-        difference(answered.difference, answered.ci95),
+        DIFFERENCE(answered.difference, answered.ci95),
         *[""] * 4,
-        p_value(answered.p_adjusted),
+        P(answered.p_adjusted),
         *[""] * tests,
         verdict_label(answered.verdict),
     ]

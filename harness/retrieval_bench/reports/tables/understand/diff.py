@@ -22,14 +22,7 @@ from retrieval_bench.comparison.explain.winners import Ceiling, Partition, Query
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.measure.calls import OK
-from retrieval_bench.reports.render.cells import (
-    SHORT_QUALITY,
-    Cell,
-    Content,
-    count,
-    difference,
-    quality,
-)
+from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, SHORT_QUALITY, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.text import cells_of, clean, cut
 from retrieval_bench.reports.render.words import metric_label
@@ -135,7 +128,7 @@ def _means(
 
 
 def _mean_row(name: str, mean: Mean) -> list[Content]:
-    return [cut(name, _NAME), quality(mean.mean, mean.ci95)]
+    return [cut(name, _NAME), QUALITY(mean.mean, mean.ci95)]
 
 
 def _oracle_rows(ceilings: Mapping[str, Ceiling], by: str) -> list[list[Content]]:
@@ -168,8 +161,8 @@ def _groups(explanation: Explanation, partition: Partition) -> Table:
 
     def row(label: str, group: QueryGroup) -> list[Content]:
         share = f"{100 * group.n / n:.0f} %" if n else ""
-        gain = [] if legs_only else [difference(group.gain)]
-        return [label, count(group.n), share, *map(quality, group.means), *gain]
+        gain = [] if legs_only else [DIFFERENCE(group.gain)]
+        return [label, COUNT(group.n), share, *map(QUALITY, group.means), *gain]
 
     groups = partition.groups(metric)
     labels = [label.removesuffix(f" in {partition.of}") for label in partition.labels]
@@ -206,14 +199,14 @@ def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Tab
     # With two of them the ranks have to say it: there is no room for two columns of words.
     fused = explanation.systems[hybrids[0]].name if len(hybrids) == 1 else None
     shown = _shown(detail, n_runs)
-    values = [Cell(value, SHORT_QUALITY) for value in detail.values]
+    values = [SHORT_QUALITY(value) for value in detail.values]
     rows: list[list[Content]] = [[metric_label(explanation.metric), "", "", *values]]
     for placed in shown:
         fate = "" if fused is None else placed.fates.get(fused, "")
         if fate == NO_LEG and explanation.made_by == RERANKING:
             fate = "not found"
         grade = "" if placed.grade is None else str(placed.grade)
-        ranks = [count(rank or None) for rank in placed.ranks]
+        ranks = [COUNT(rank or None) for rank in placed.ranks]
         rows.append([_document(placed), _FATES.get(fate, fate), grade, *ranks])
     heads = ["document", explanation.made_by, "grade", *_heads(explanation.systems)]
     kept = [at for at in range(len(heads)) if fused is not None or at != 1]

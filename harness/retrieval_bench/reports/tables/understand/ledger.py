@@ -13,13 +13,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import LEAST_SHOWN_MS, about, short_ms, signed, three_digits
 from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.data.needs_judgements import CHOSEN
-from retrieval_bench.reports.render.cells import (
-    PERCENT,
-    SHORT_DIFFERENCE,
-    Cell,
-    Content,
-    Form,
-)
+from retrieval_bench.reports.render.cells import PERCENT, SHORT_DIFFERENCE, Content, Form
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import (
     BOUND,
@@ -56,13 +50,13 @@ def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:
         [
             row.name,
             row.instead or "nothing",
-            Cell(row.gain, SHORT_DIFFERENCE, row.ci95),
+            SHORT_DIFFERENCE(row.gain, row.ci95),
             word_beside(worth_label(row.worth), row.bound),
-            Cell(row.cost.p50_ms, COMPUTED_MS),
-            Cell(row.cost.p95_ms, COMPUTED_MS),
-            Cell(row.cost.share, PERCENT),
-            *([Cell(_tokens(row), Form(three_digits))] if tokens else []),
-            *([Cell(row.cost.money_per_1000_queries, Form(three_digits))] if money else []),
+            COMPUTED_MS(row.cost.p50_ms),
+            COMPUTED_MS(row.cost.p95_ms),
+            PERCENT(row.cost.share),
+            *([Form(three_digits)(_tokens(row))] if tokens else []),
+            *([Form(three_digits)(row.cost.money_per_1000_queries)] if money else []),
         ]
         for row in ledger.rows
     ]

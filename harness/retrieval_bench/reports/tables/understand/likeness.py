@@ -16,7 +16,7 @@ from retrieval_bench.comparison.likeness import (
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import counted
 from retrieval_bench.data.needs_judgements import TO_JUDGE
-from retrieval_bench.reports.render.cells import SHORT_MS, Cell, Content, Form, count
+from retrieval_bench.reports.render.cells import COUNT, SHORT_MS, Cell, Content, Form
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, next_step, result
 from retrieval_bench.reports.render.text import clean, cut
 from retrieval_bench.reports.render.words import on_dataset
@@ -50,7 +50,7 @@ def hits_text(run: Run) -> str:
 def hits_cells(run: Run) -> tuple[Cell, str]:
     """The mean, and what is behind it."""
     hits, k = _hits(run), run.summary.k
-    mean, few, none = Cell(hits.mean, _HITS), hits.fewer_than_k, hits.none
+    mean, few, none = _HITS(hits.mean), hits.fewer_than_k, hits.none
     text = f"of {k:,} on average, over {counted(hits.n, 'query')}"
     if not hits.n:
         return mean, "no query was answered"
@@ -106,12 +106,12 @@ def systems_table(
     rows: list[list[Content]] = []
     for name, run in list(zip(group.names, group.runs, strict=True))[:most]:
         hits = _hits(run)
-        row: list[Content] = [name, Cell(hits.mean, _HITS), count(hits.fewer_than_k)]
-        row.append(count(hits.none))
-        row += [count(run.summary.n_failed)] if failed else []
+        row: list[Content] = [name, _HITS(hits.mean), COUNT(hits.fewer_than_k)]
+        row.append(COUNT(hits.none))
+        row += [COUNT(run.summary.n_failed)] if failed else []
         values = [run.summary.latency_ms.at(level).value for level in levels]
-        row += [Cell(value, SHORT_MS) for value in values]
-        rows.append([*row, Cell(money_of(run.summary), AMOUNT)] if paid else row)
+        row += [SHORT_MS(value) for value in values]
+        rows.append([*row, AMOUNT(money_of(run.summary))] if paid else row)
     columns = ["system", "hits a query", few, "none", *(["failed"] if failed else [])]
     columns += [f"{level} ms" for level in levels] + (["money / 1,000"] if paid else [])
     return Table(
@@ -152,10 +152,10 @@ def likeness_table(likeness: Likeness, dataset: str, most: int | None = None) ->
 def _pair(pair: PairLikeness) -> list[Content]:
     return [
         f"{pair.a} and {pair.b}",
-        Cell(pair.overlap.mean, _SHARE, pair.overlap.ci95),
-        Cell(pair.rbo.mean, _SHARE, pair.rbo.ci95),
-        count(pair.n),
-        count(pair.same),
+        _SHARE(pair.overlap.mean, pair.overlap.ci95),
+        _SHARE(pair.rbo.mean, pair.rbo.ci95),
+        COUNT(pair.n),
+        COUNT(pair.same),
     ]
 
 
@@ -198,8 +198,8 @@ def _asked(differing: Differing) -> str:
 
 
 def _differing(differing: Differing) -> list[list[Content]]:
-    start: list[Content] = [cut(clean(_asked(differing)), _TEXT), Cell(differing.overlap, _SHARE)]
-    start.append(Cell(differing.rbo, _SHARE))
+    start: list[Content] = [cut(clean(_asked(differing)), _TEXT), _SHARE(differing.overlap)]
+    start.append(_SHARE(differing.rbo))
     rows: list[list[Content]] = []
     for name, ids in differing.first.items():
         told = [cut(clean(differing.titles.get(doc) or doc), _TITLE) for doc in ids] or ["no hits"]

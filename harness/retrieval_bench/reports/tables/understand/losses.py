@@ -93,10 +93,10 @@ def _row(step: LossStep, losses: Losses) -> list[Content]:
     deltas = step.differences or [None] * len(losses.metrics)
     return [
         "exact" if step.name == "exact" else name,
-        Cell(step.means.get(str(losses.metrics[0])), SHORT_QUALITY),
-        *(Cell(d.difference, SHORT_DIFFERENCE, d.ci95) if d else Cell(None) for d in deltas),
-        Cell(step.p50_ms, SHORT_MS),
-        Cell(step.index_bytes, MEGABYTES),
+        SHORT_QUALITY(step.means.get(str(losses.metrics[0]))),
+        *(SHORT_DIFFERENCE(d.difference, d.ci95) if d else Cell(None) for d in deltas),
+        SHORT_MS(step.p50_ms),
+        MEGABYTES(step.index_bytes),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from retrieval_bench.comparison.explain.slices import FEW, FEWEST, Slice, Slicing
-from retrieval_bench.reports.render.cells import Cell, Content, count, difference, quality
+from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Content, Form
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.runs.evaluation import Mean
@@ -30,11 +30,11 @@ def tables_of(slicing: Slicing) -> list[Table]:
     by = f"by {slicing.what} {on_dataset(slicing.dataset)}"
     # The one that the others are compared with stands first, where a small screen shows it.
     order = sorted(slicing.systems, key=lambda name: name != slicing.baseline)
-    tables = [_table(f"{metric} {by}", slicing, order, quality, lambda slice_: slice_.means)]
+    tables = [_table(f"{metric} {by}", slicing, order, QUALITY, lambda slice_: slice_.means)]
     others = [name for name in slicing.systems if name in slicing.whole.differences]
     if others and slicing.slices:
         title = f"Difference in {metric} from {slicing.baseline}, {by}"
-        tables.append(_table(title, slicing, others, difference, lambda slice_: slice_.differences))
+        tables.append(_table(title, slicing, others, DIFFERENCE, lambda slice_: slice_.differences))
     return [*tables[:-1], tables[-1].with_notes(_notes(slicing))]
 
 
@@ -42,7 +42,7 @@ def _table(
     title: str,
     slicing: Slicing,
     systems: Sequence[str],
-    form: Callable[..., Cell],
+    form: Form,
     means_of: Callable[[Slice], Mapping[str, tuple[Mean, ...]]],
 ) -> Table:
     rows: list[list[Content]] = []
@@ -53,7 +53,7 @@ def _table(
                 slice_.label
                 if len(slice_.label) <= LABEL_SHOWN
                 else f"{slice_.label[: LABEL_SHOWN - 1]}…",
-                count(slice_.n, "*" if slice_.n < FEW else ""),
+                COUNT(slice_.n, marks="*" if slice_.n < FEW else ""),
                 *(form(mean.mean if slice_.n else None, mean.ci95) for mean in means),
             ]
         )

@@ -26,8 +26,8 @@ def ratio_cell(delta: LatencyDelta) -> Cell:
     if ratio is None:
         return Cell(None)
     if ratio < 1:
-        return Cell(1 / ratio, _FASTER, None if ends is None else (1 / ends[1], 1 / ends[0]))
-    return Cell(ratio, _SLOWER, ends)
+        return _FASTER(1 / ratio, None if ends is None else (1 / ends[1], 1 / ends[0]))
+    return _SLOWER(ratio, ends)
 
 
 def speed_tables(group: DatasetComparison) -> list[Table]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import p_text, short_ms, signed
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.reports.render.cells import Cell, Content, count, difference, quality
+from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.stats.intervals import graded, method
@@ -26,14 +26,14 @@ def answer_table(tuning: Tuning) -> Table:
     """Default and tuned on the tuning queries and on others, and the gap between the two."""
     chosen = tuning.selection
     gain, promised = tuning.held_out - tuning.default, chosen.tuning - chosen.default_tuning
-    default = quality(tuning.default, tuning.default_ci95)
-    tuned = quality(tuning.held_out, tuning.held_out_ci95)
-    held_out = difference(gain, tuning.delta.ci95)
+    default = QUALITY(tuning.default, tuning.default_ci95)
+    tuned = QUALITY(tuning.held_out, tuning.held_out_ci95)
+    held_out = DIFFERENCE(gain, tuning.delta.ci95)
     rows: list[list[Content]] = [
-        ["default", quality(chosen.default_tuning), default, difference(chosen.default_gap)],
-        ["tuned", quality(chosen.tuning), tuned, difference(chosen.gap)],
-        ["tuned - default", difference(promised), held_out, difference(promised - gain)],
-        ["naive", Cell(None), quality(chosen.naive_mean), ""],
+        ["default", QUALITY(chosen.default_tuning), default, DIFFERENCE(chosen.default_gap)],
+        ["tuned", QUALITY(chosen.tuning), tuned, DIFFERENCE(chosen.gap)],
+        ["tuned - default", DIFFERENCE(promised), held_out, DIFFERENCE(promised - gain)],
+        ["naive", Cell(None), QUALITY(chosen.naive_mean), ""],
     ]
     return Table(
         sentence(tuning),
@@ -155,10 +155,10 @@ def settings_table(tuning: Tuning) -> Table:
     several = tuning.plan.dev_split is None
     rows: list[list[Content]] = [
         [
-            count(order.index(at) + 1),
+            COUNT(order.index(at) + 1),
             *(_value(settings[at], path) for path in paths),
-            quality(means[at]),
-            *([count(chosen.times_chosen(at))] if several else []),
+            QUALITY(means[at]),
+            *([COUNT(chosen.times_chosen(at))] if several else []),
             "default" if settings[at].as_is else "",
         ]
         for at in best
@@ -195,7 +195,7 @@ def parameter_tables(tuning: Tuning) -> list[Table]:
         if len(view) < 2:
             continue
         rows: list[list[Content]] = [
-            [as_yaml(value), quality(mean, marks="*" if value == centre.values[path] else "")]
+            [as_yaml(value), QUALITY(mean, marks="*" if value == centre.values[path] else "")]
             for value, mean in view
         ]
         others = Setting({p: value for p, value in centre.values.items() if p != path})
