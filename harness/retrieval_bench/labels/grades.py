@@ -60,15 +60,6 @@ def _settled(said: list[Label]) -> Settled:
     return Settled(grade, kind, tuple(label.who for label in own), given)
 
 
-def skipped(labels: Iterable[Label], grades: Mapping[Pair, Settled]) -> list[Pair]:
-    """Pairs that somebody skipped and nobody graded."""
-    return [
-        pair
-        for pair in dict.fromkeys(label.pair for label in labels if label.grade is None)
-        if pair not in grades
-    ]
-
-
 class JudgedBy(TypedDict):
     """One judge.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
@@ -86,6 +86,15 @@ class PooledQuery:
     known: bool = False
     origin: str = ""
 
+    @property
+    def pairs(self) -> list[Pair]:
+        """All that is to be judged for it, in the order in which it is shown."""
+        return [Pair(self.id, doc) for doc in self.documents]
+
+    def finished(self, grades: Container[Pair]) -> bool:
+        """Return whether all of its documents have a grade."""
+        return all(pair in grades for pair in self.pairs)
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:
@@ -137,14 +146,14 @@ class Pool:
     @property
     def pairs(self) -> list[Pair]:
         """All that is to be judged, query by query."""
-        return [Pair(query.id, doc) for query in self.queries for doc in query.documents]
+        return [pair for query in self.queries for pair in query.pairs]
 
     def digests(self) -> Mapping[Pair, str]:
         """Return for each pair the :func:`digest` of its texts."""
         return {
-            Pair(query.id, doc): digest(query.text, self.documents[doc])
+            pair: digest(query.text, self.documents[pair.doc_id])
             for query in self.queries
-            for doc in query.documents
+            for pair in query.pairs
         }
 
 

@@ -189,9 +189,7 @@ def _check(dataset: Dataset, lists: Mapping[str, Lists]) -> None:
         )
     if dataset.documents is None:
         return
-    there = dataset.unit_of.values() if dataset.unit_of else (d.id for d in dataset.documents)
-    corpus = set(there)
-    gone = {doc for of in lists.values() for docs in of.values() for doc in docs} - corpus
+    gone = {doc for of in lists.values() for docs in of.values() for doc in docs} - ids_of(dataset)
     if gone:
         raise DataError(
             f"{counted(len(gone), 'document')} of the runs are not in dataset {dataset.name!r}",
@@ -211,6 +209,11 @@ def _unions(dataset: Dataset, lists: Mapping[str, Lists], seed: int) -> dict[str
         rng = np.random.default_rng([seed, 3, zlib.crc32(query.id.encode())])
         unions[query.id] = tuple(union[at] for at in rng.permutation(len(union)))
     return unions
+
+
+def ids_of(dataset: Dataset) -> set[str]:
+    """Ids of what is judged: of documents, or of the units that they belong to."""
+    return set(dataset.unit_of.values()) or {document.id for document in dataset.documents or ()}
 
 
 def texts_of(dataset: Dataset, wanted: Collection[str]) -> dict[str, Document]:
@@ -310,7 +313,7 @@ def _drawn(
     drawn = weights(all_bounds(parsed, list(lists.values()), [query.id for query in queries]))
     if len(lists) == 1:  # nothing to compare: every query counts the same
         drawn = np.ones(len(queries))
-    judged = np.array([all(Pair(q.id, doc) in grades for doc in q.documents) for q in queries])
+    judged = np.array([query.finished(grades) for query in queries])
     if plain := wanted.target is Target.POPULATION:
         drawn = np.where(drawn > 0, 1.0, 0.0)
     made = [

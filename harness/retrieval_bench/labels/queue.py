@@ -7,7 +7,7 @@ agreement can be told. Where two people differ, a third is asked. What was skipp
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,13 +83,22 @@ class _State:
     def people(self) -> set[str]:
         return {label.who for label in self.labels if label.kind is Kind.PERSON}
 
-    def finished(self, query: PooledQuery) -> bool:
-        return all(Pair(query.id, doc) in self.grades for doc in query.documents)
-
     def needs_nobody(self, pair: Pair) -> bool:
         """Return whether a person or the dataset graded it; a model's word does not keep people
         away."""
         return pair in self.grades and self.grades[pair].kind is not Kind.MODEL
+
+    def disputed(self, pair: Pair) -> bool:
+        """Return whether two people differ on it and no third was asked."""
+        grades = self.grades.get(pair)
+        return grades is not None and grades.kind is Kind.PERSON and grades.disputed
+
+    def first(self, wanted: Callable[[Pair], bool], *, again: bool = False) -> Task | None:
+        """Make a task of the first query with something that is wanted."""
+        for query in self.pool.queries:
+            if documents := tuple(pair.doc_id for pair in query.pairs if wanted(pair)):
+                return Task(query, documents, documents, again)
+        return None
 
 
 def next_task(pool: Pool, store: Store, who: str) -> Task | None:
@@ -104,8 +113,9 @@ def next_task(pool: Pool, store: Store, who: str) -> Task | None:
                 if time.time() - claims[query.id][who] > IDLE_S / 2:
                     store.claim(query.id, who, 1)
                 return Task(query, query.documents, left)
-    if (task := _disputed(state, said)) is not None:
-        return task
+    open_ = state.first(lambda pair: state.disputed(pair) and pair not in said, again=True)
+    if open_ is not None:
+        return open_
     doubled = doubled_queries(pool) if len(state.people | {who}) > 1 else frozenset()
     for query in pool.in_turn:
         most = 2 if query.id in doubled else 1
@@ -113,12 +123,13 @@ def next_task(pool: Pool, store: Store, who: str) -> Task | None:
         people = claims.get(query.id, {}).keys() - idle
         if who in people or len(people) >= most:
             continue
-        if not people and all(state.needs_nobody(Pair(query.id, d)) for d in query.documents):
+        if not people and all(map(state.needs_nobody, query.pairs)):
             continue
         left = _left(state, query, said)
         if left and store.claim(query.id, who, most, idle):
             return Task(query, query.documents, left)
-    return _skipped(state, said)
+    # What others skipped and nobody graded comes last.
+    return state.first(lambda pair: pair not in state.grades and pair not in said)
 
 
 def _idle(state: _State, query: PooledQuery, claims: Mapping[str, float]) -> set[str]:
@@ -127,7 +138,7 @@ def _idle(state: _State, query: PooledQuery, claims: Mapping[str, float]) -> set
     return {
         who
         for who, at in claims.items()
-        if at < since and not {Pair(query.id, doc) for doc in query.documents} <= state.said(who)
+        if at < since and not state.said(who).issuperset(query.pairs)
     }
 
 
@@ -146,45 +157,18 @@ def whole_tasks(pool: Pool, store: Store, who: str) -> list[Task]:
         )
         if left:
             tasks.append(Task(query, left, left))
-        pairs = [Pair(query.id, doc) for doc in query.documents]
-        disputed = tuple(p.doc_id for p in pairs if _open(state, p) and p not in said)
+        pairs = [pair for pair in query.pairs if state.disputed(pair) and pair not in said]
+        disputed = tuple(pair.doc_id for pair in pairs)
         if disputed:
             tasks.append(Task(query, disputed, disputed, again=True))
     return tasks
 
 
 def _left(state: _State, query: PooledQuery, said: set[Pair]) -> tuple[str, ...]:
-    return tuple(doc for doc in query.documents if _wanted(state, Pair(query.id, doc), said))
-
-
-def _wanted(state: _State, pair: Pair, said: set[Pair]) -> bool:
-    """Return whether it is theirs to judge; what the dataset graded is not asked again."""
-    grades = state.grades.get(pair)
-    return pair not in said and (grades is None or grades.kind is not Kind.DATASET)
-
-
-def _disputed(state: _State, said: set[Pair]) -> Task | None:
-    for query in state.pool.queries:
-        pairs = [Pair(query.id, doc) for doc in query.documents]
-        open_ = tuple(pair.doc_id for pair in pairs if _open(state, pair) and pair not in said)
-        if open_:
-            return Task(query, open_, open_, again=True)
-    return None
-
-
-def _open(state: _State, pair: Pair) -> bool:
-    grades = state.grades.get(pair)
-    return grades is not None and grades.kind is Kind.PERSON and grades.disputed
-
-
-def _skipped(state: _State, said: set[Pair]) -> Task | None:
-    """Find the documents that others skipped and nobody graded."""
-    for query in state.pool.queries:
-        pairs = [Pair(query.id, doc) for doc in query.documents]
-        left = tuple(p.doc_id for p in pairs if p not in state.grades and p not in said)
-        if left:
-            return Task(query, left, left)
-    return None
+    """Documents that are theirs to judge; what the dataset graded is not asked again."""
+    given = state.grades
+    asked = [p for p in query.pairs if p not in given or given[p].kind is not Kind.DATASET]
+    return tuple(pair.doc_id for pair in asked if pair not in said)
 
 
 def doubled_queries(pool: Pool) -> frozenset[str]:
@@ -197,7 +181,7 @@ def progress(pool: Pool, store: Store, who: str = "") -> Progress:
     """Return how far it is, and how far ``who`` is."""
     state = _State.of(pool, store)
     pairs = pool.pairs
-    finished = [query for query in pool.queries if state.finished(query)]
+    finished = [query for query in pool.queries if query.finished(state.grades)]
     worth = sum(query.weight > 0 for query in pool.queries)
     said = state.said(who)
     inside = set(pairs)
@@ -209,6 +193,6 @@ def progress(pool: Pool, store: Store, who: str = "") -> Progress:
         queries=len(pool.queries),
         finished=len(finished),
         worth=worth - sum(query.weight > 0 for query in finished),
-        disputed=sum(_open(state, pair) for pair in pairs),
+        disputed=sum(map(state.disputed, pairs)),
         skipped=len(missing & inside),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval_bench.labels.grades import Whose, settled, skipped
+from retrieval_bench.labels.grades import Whose, settled
 from retrieval_bench.labels.label import Kind, Label, Pair
 
 PAIR = Pair("q", "d")
@@ -41,13 +41,6 @@ def test_people_come_before_the_dataset_and_that_before_models() -> None:
     assert settled([*model, *dataset, *person])[PAIR].grade == 0
     assert settled([*model, *dataset])[PAIR].grade == 2
     assert settled(model)[PAIR].kind is Kind.MODEL
-
-
-def test_what_everybody_skipped_is_named() -> None:
-    labels = said(None)
-    assert skipped(labels, settled(labels)) == [PAIR]
-    labels = said(None, 1)
-    assert skipped(labels, settled(labels)) == []
 
 
 def test_whose_judgements_they_are_is_said_and_mixed_ones_are_told() -> None:

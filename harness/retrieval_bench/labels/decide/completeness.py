@@ -110,7 +110,7 @@ def completeness(pool: Pool, grades: Mapping[Pair, Settled]) -> Completeness:
         )
         for name, own in of_systems.items()
     )
-    finished = {q.id for q in pool.queries if all(Pair(q.id, doc) in grades for doc in q.documents)}
+    finished = {query.id for query in pool.queries if query.finished(grades)}
     seen = [pair for pair in pairs if pair.query_id in finished and relevant(pair)]
     caught = [set(own) for own in of_systems.values()]
     return Completeness(

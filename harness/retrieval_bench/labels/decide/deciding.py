@@ -24,7 +24,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.decide.draws import all_bounds, estimate
-from retrieval_bench.labels.decide.values import finished, values_by_grades
+from retrieval_bench.labels.decide.values import values_by_grades
 from retrieval_bench.labels.grades import Settled
 from retrieval_bench.labels.label import Pair, Pool
 from retrieval_bench.metrics import parse_metrics
@@ -199,7 +199,7 @@ class _Judged:
         (metric,) = parse_metrics([pool.metric])
         lists = [pool.lists[name] for name in pool.systems]
         ids = [query.id for query in pool.queries]
-        done = [finished(query, grades) for query in pool.queries]
+        done = [query.finished(grades) for query in pool.queries]
         known = np.array(
             [q.known and ok for q, ok in zip(pool.queries, done, strict=True)], dtype=bool
         )

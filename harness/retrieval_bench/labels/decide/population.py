@@ -30,7 +30,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.decide.completeness import RELEVANT
 from retrieval_bench.labels.decide.deciding import FEW, between, level
-from retrieval_bench.labels.decide.values import finished, values_by_grades
+from retrieval_bench.labels.decide.values import values_by_grades
 from retrieval_bench.labels.grades import Settled
 from retrieval_bench.labels.label import Pair, Pool, PooledQuery
 from retrieval_bench.metrics import parse_metrics
@@ -99,7 +99,7 @@ def of_population(pool: Pool, grades: Mapping[Pair, Settled]) -> Population | No
     Before it is complete, grades of documents outside of the pool count for nothing: whoever could
     add some later could move what was drawn already. Then they count, as in ``compare``.
     """
-    open_ = [query for query in pool.queries if query.weight > 0 and not finished(query, grades)]
+    open_ = [query for query in pool.queries if query.weight > 0 and not query.finished(grades)]
     pairs = list(combinations(range(len(pool.systems)), 2))
     if not open_:
         deltas = _as_compared(pool, grades, pairs) if pairs else []
@@ -109,7 +109,7 @@ def of_population(pool: Pool, grades: Mapping[Pair, Settled]) -> Population | No
         return Population(True, len(pool.queries), 0, tuple(population_pairs))
     if pool.target is not Target.POPULATION:
         return None
-    left = sum(Pair(query.id, doc) not in grades for query in open_ for doc in query.documents)
+    left = sum(pair not in grades for query in open_ for pair in query.pairs)
     drawn = pool.queries[: pool.queries.index(open_[0])]
     return Population(False, len(drawn), left, tuple(_so_far(pool, grades, pairs, drawn)))
 
@@ -135,7 +135,7 @@ def _judge(
     relevant = any(
         grade.grade >= RELEVANT for pair, grade in grades.items() if pair.query_id in ids
     )
-    may_be = not all(finished(query, grades) for query in queries)
+    may_be = not all(query.finished(grades) for query in queries)
     return PairJudge(
         pool.dataset,
         pool.systems,

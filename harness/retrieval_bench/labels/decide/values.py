@@ -7,14 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from retrieval_bench.labels.grades import Settled
-from retrieval_bench.labels.label import Pair, PooledQuery
+from retrieval_bench.labels.label import Pair
 from retrieval_bench.metrics import Judgements, Metric, judge_lists
 from retrieval_bench.stats.intervals import Floats
-
-
-def finished(query: PooledQuery, grades: Mapping[Pair, Settled]) -> bool:
-    """Return whether all of its documents have a grade."""
-    return all(Pair(query.id, doc) in grades for doc in query.documents)
 
 
 def values_by_grades(

@@ -14,7 +14,7 @@ from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.export import Exported, export_dataset
 from retrieval_bench.labels.grades import Settled, Whose, settled
 from retrieval_bench.labels.label import Kind, Label, Pair, Pool, digest
-from retrieval_bench.labels.pool import texts_of
+from retrieval_bench.labels.pool import ids_of, texts_of
 from retrieval_bench.labels.store import Store
 
 
@@ -67,7 +67,7 @@ def export_labels(
     labels = [label for label in store.labels() if label.kind in kinds]
     current = _of_these_texts(labels, dataset)
     changed, grades = len(labels) - len(current), settled(current)
-    finished = {q.id for q in pool.queries if all(Pair(q.id, d) in grades for d in q.documents)}
+    finished = {query.id for query in pool.queries if query.finished(grades)}
     pooled = {query.id for query in pool.queries}
     begun = {pair.query_id for pair in grades} & pooled - finished
     held, gone = _held(dataset, grades)
@@ -104,7 +104,7 @@ def _of_these_texts(labels: Sequence[Label], dataset: Dataset) -> list[Label]:
         return list(labels)
     queries = {query.id: query.text for query in dataset.queries}
     texts = texts_of(dataset, {label.pair.doc_id for label in labels})
-    there = set(dataset.unit_of.values()) or {document.id for document in dataset.documents}
+    there = ids_of(dataset)
     return [
         label
         for label in labels
@@ -118,12 +118,8 @@ def _of_these_texts(labels: Sequence[Label], dataset: Dataset) -> list[Label]:
 def _held(dataset: Dataset, grades: Mapping[Pair, Settled]) -> tuple[dict[Pair, Settled], int]:
     """The grades whose query and document are there, and how many are not."""
     queries = {query.id for query in dataset.queries}
-    if dataset.documents is None:
-        documents = {pair.doc_id for pair in grades}
-    elif dataset.unit_of:
-        documents = set(dataset.unit_of.values())
-    else:
-        documents = {document.id for document in dataset.documents}
+    known = dataset.documents is not None
+    documents = ids_of(dataset) if known else {pair.doc_id for pair in grades}
     kept = {p: g for p, g in grades.items() if p.query_id in queries and p.doc_id in documents}
     return kept, len(grades) - len(kept)
 

@@ -26,7 +26,7 @@ from retrieval_bench.data.source import Files, Judgement
 from retrieval_bench.labels.judge.judging import checked_name
 from retrieval_bench.labels.judge.offline import is_offline, read_offline
 from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool, digest
-from retrieval_bench.labels.pool import texts_of
+from retrieval_bench.labels.pool import ids_of, texts_of
 from retrieval_bench.labels.store import Store
 
 _SHOWN = 3
@@ -162,7 +162,7 @@ def _matched(
     by_text: dict[str, list[str]] = {}
     for query in dataset.queries:
         by_text.setdefault(folded(query.text), []).append(query.id)
-    ids = _ids(dataset) | set(pool.documents)
+    ids = ids_of(dataset) | set(pool.documents)
     passages = {doc: folded(text) for doc, text in read.passages.items() if doc not in ids}
     in_documents = holders(dataset.documents or (), {text for text in passages.values() if text})
     unit_of = dataset.unit_of
@@ -201,7 +201,7 @@ def _own(labels: Iterable[Label], dataset: Dataset, pool: Pool) -> tuple[list[La
     """Select the labels of the offline page that are on queries and documents of ``dataset``."""
     missing, kept = _Missing(), list[Label]()
     queries = {query.id: query.text for query in dataset.queries}
-    ids, pooled = _ids(dataset) | set(pool.documents), pool.digests()
+    ids, pooled = ids_of(dataset) | set(pool.documents), pool.digests()
     labels = list(labels)
     texts = _texts(dataset, pool, {label.pair.doc_id for label in labels} & ids)
     for label in labels:
@@ -276,12 +276,6 @@ def _check_grades(judgements: Iterable[Judgement], path: Path) -> None:
             fix="map them to these grades first",
             faults=[f"{item.query_id} {item.doc_id}: {item.grade}" for item in wrong[:_SHOWN]],
         )
-
-
-def _ids(dataset: Dataset) -> set[str]:
-    if dataset.unit_of:
-        return set(dataset.unit_of.values())
-    return {document.id for document in dataset.documents or ()}
 
 
 def _texts(dataset: Dataset, pool: Pool, wanted: set[str]) -> dict[str, Document]:
