@@ -57,7 +57,7 @@ CREATE TABLE IF NOT EXISTS claims (
 
 _FACTS = (
     "dataset", "source", "split", "fingerprint", "depth", "seed", "metric", "margin", "generation",
-    "target",
+    "target", "systems", "failed", "guidelines",
 )  # fmt: skip
 
 _LABEL = "query, doc, who, kind, grade, digest, note, start, stop, at, source"
@@ -130,41 +130,19 @@ class Store:
             _set_fact(base, EDITION, int(str(_fact(base, EDITION) or 0)) + 1)
             for name in _FACTS:
                 _set_fact(base, name, getattr(pool, name))
-            _set_fact(base, "systems", list(pool.systems))
-            _set_fact(base, "failed", {name: list(ids) for name, ids in pool.failed.items()})
-            _set_fact(base, "guidelines", {str(g): text for g, text in pool.guidelines.items()})
-            base.executemany(
-                "INSERT INTO queries VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    (place, q.id, q.text, q.weight, q.known, q.origin)
-                    for place, q in enumerate(pool.queries)
-                ),
-            )
-            base.executemany(
-                "INSERT INTO documents VALUES (?, ?, ?)",
-                ((d.id, d.title, d.text) for d in pool.documents.values()),
-            )
-            digests = pool.digests()
-            base.executemany(
-                "INSERT INTO pairs VALUES (?, ?, ?, ?)",
-                (
-                    (query.id, place, doc, digests[Pair(query.id, doc)])
-                    for query in pool.queries
-                    for place, doc in enumerate(query.documents)
-                ),
-            )
-            base.executemany(
-                "INSERT INTO pairs VALUES (?, ?, ?, ?)",
-                ((pair.query_id, -1, pair.doc_id, of) for pair, of in (others or {}).items()),
-            )
-            base.executemany(
-                "INSERT INTO lists VALUES (?, ?, ?)",
-                (
-                    (system, query, json.dumps(list(docs)))
-                    for system, lists in pool.lists.items()
-                    for query, docs in lists.items()
-                ),
-            )
+            queries = enumerate(pool.queries)
+            rows = ((at, q.id, q.text, q.weight, q.known, q.origin) for at, q in queries)
+            _fill(base, "queries", rows)
+            documents = pool.documents.values()
+            _fill(base, "documents", ((d.id, d.title, d.text) for d in documents))
+            places = [at for query in pool.queries for at in range(len(query.documents))]
+            asked = zip(places, pool.digests().items(), strict=True)
+            _fill(base, "pairs", ((p.query_id, at, p.doc_id, of) for at, (p, of) in asked))
+            outside = (others or {}).items()
+            _fill(base, "pairs", ((p.query_id, -1, p.doc_id, of) for p, of in outside))
+            for system, lists in pool.lists.items():
+                found = ((system, query, json.dumps(list(docs))) for query, docs in lists.items())
+                _fill(base, "lists", found)
 
     def pool(self) -> Pool:
         """The pool, with all texts.
@@ -174,8 +152,7 @@ class Store:
         """
         with self._open() as base:
             base.execute("BEGIN")  # one state of the file, whoever writes
-            names = (*_FACTS, "systems", "guidelines", "failed")
-            facts = {name: _fact(base, name) for name in names}
+            facts = {name: _fact(base, name) for name in _FACTS}
             if facts["systems"] is None:
                 raise ConfigError(
                     "no pool in the file of labels",
@@ -213,14 +190,6 @@ class Store:
             guidelines=guidelines,
         )
 
-    def document(self, doc_id: str) -> Document | None:
-        """A document of the pool with its texts."""
-        with self._open() as base:
-            row = base.execute(
-                "SELECT id, title, text FROM documents WHERE id = ?", (doc_id,)
-            ).fetchone()
-        return None if row is None else Document(row[0], row[2], row[1])
-
     # -- labels ------------------------------------------------------------------------------
 
     def add(self, label: Label) -> int:
@@ -244,18 +213,15 @@ class Store:
             base.executemany(f"INSERT INTO labels ({_LABEL}) VALUES ({marks})", rows)
             return int(base.execute("SELECT max(seq) FROM labels").fetchone()[0])
 
-    def undo(self, who: str) -> Pair | None:
-        """Take back the last label that ``who`` made here; None where there is none."""
+    def undo(self, who: str, number: int | None = None) -> Label | None:
+        """Take back the last label that ``who`` made here, only if it has this ``number`` where one
+        is given; None where nothing was taken back."""
         with self._open() as base, base:
-            row = base.execute(
-                "SELECT seq, query, doc FROM labels WHERE who = ? AND source = '' AND NOT undone "
-                "ORDER BY seq DESC LIMIT 1",
-                (who,),
-            ).fetchone()
-            if row is None:
+            last = _last(base, who)
+            if last is None or number not in (None, last[0]):
                 return None
-            base.execute("UPDATE labels SET undone = 1 WHERE seq = ?", (row[0],))
-        return Pair(row[1], row[2])
+            base.execute("UPDATE labels SET undone = 1 WHERE seq = ?", (last[0],))
+        return last[1]
 
     def withdraw(self, labels: Iterable[Label]) -> None:
         """Mark labels as undone: who said them says them no more."""
@@ -269,12 +235,7 @@ class Store:
     def last(self, who: str) -> tuple[int, Label] | None:
         """Number and label of what :meth:`undo` would take back."""
         with self._open() as base:
-            row = base.execute(
-                f"SELECT seq, {_LABEL} FROM labels WHERE who = ? AND source = '' AND NOT undone "
-                "ORDER BY seq DESC LIMIT 1",
-                (who,),
-            ).fetchone()
-        return None if row is None else (int(row[0]), _label(row[1:]))
+            return _last(base, who)
 
     def kinds(self, who: str) -> set[Kind]:
         """Read the kinds that the labels under a name say that it is."""
@@ -386,34 +347,28 @@ def _row(label: Label) -> tuple[object, ...]:
             accepted=f"{GRADES[0]} to {GRADES[-1]}",
             fix="correct the grade",
         )
-    start, stop = label.span or (None, None)
-    return (
-        *label.pair,
-        label.who,
-        label.kind.value,
-        label.grade,
-        label.digest,
-        label.note,
-        start,
-        stop,
-        label.at or now(),
-        label.source,
-    )
+    said = (label.who, label.kind.value, label.grade, label.digest, label.note)
+    return (*label.pair, *said, *(label.span or (None, None)), label.at or now(), label.source)
 
 
-def _label(row: Sequence[object]) -> Label:
+def _label(row: Sequence[Any]) -> Label:
     query, doc, who, kind, grade, digest, note, start, stop, at, source = row
-    return Label(
-        Pair(str(query), str(doc)),
-        str(who),
-        None if grade is None else int(str(grade)),
-        Kind(str(kind)),
-        str(digest),
-        str(note),
-        None if start is None else (int(str(start)), int(str(stop))),
-        str(at),
-        str(source),
-    )
+    span = None if start is None else (start, stop)
+    return Label(Pair(query, doc), who, grade, Kind(kind), digest, note, span, at, source)
+
+
+def _last(base: sqlite3.Connection, who: str) -> tuple[int, Label] | None:
+    row = base.execute(
+        f"SELECT seq, {_LABEL} FROM labels WHERE who = ? AND source = '' AND NOT undone "
+        "ORDER BY seq DESC LIMIT 1",
+        (who,),
+    ).fetchone()
+    return None if row is None else (row[0], _label(row[1:]))
+
+
+def _fill(base: sqlite3.Connection, table: str, rows: Iterable[Sequence[object]]) -> None:
+    for row in rows:
+        base.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
 
 
 def _fact(base: sqlite3.Connection, name: str) -> Any:

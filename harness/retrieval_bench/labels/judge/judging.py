@@ -137,16 +137,13 @@ class Judging:
     def undo(self, who: str, number: int | None = None) -> Undone | None:
         """Take back the last answer of ``who``, only if it has this ``number`` where one is given;
         None where nothing was taken back."""
-        with self._lock:
-            last = self.store.last(who)
-            if last is None or number not in (None, last[0]):
-                return None
-            self.store.undo(who)
-        kept = self._current()
-        pair = last[1].pair
-        asked = pair in kept.digests
-        documents = kept.queries[pair.query_id].documents if asked else ()
-        return Undone(last[1], _question(kept, pair, documents) if asked else None)
+        label = self.store.undo(who, number)
+        if label is None:
+            return None
+        kept, pair = self._current(), label.pair
+        if pair not in kept.digests:
+            return Undone(label, None)
+        return Undone(label, _question(kept, pair, kept.queries[pair.query_id].documents))
 
     def last(self, who: str) -> int | None:
         """Number of the answer that can be taken back."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,8 +27,6 @@ SCHEMA_VERSION = 1
 """Of a file of answers."""
 
 _FILE = ("schema_version", "kind", "fingerprint", "who", "labels")
-_LABEL = ("query", "doc", "digest", "grade", "note", "span", "at")
-_GRADES = f"{GRADES[0]} to {GRADES[-1]}, or null where it was skipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +156,8 @@ def _label(given: Any, who: str, place: str, report: FileFaults, path: Path) -> 
         report.error(place, shown(given), f"an object with {', '.join(_LABEL)}")
         return None
     before = report.count
-    _check_keys(given, _LABEL, f"{place}.", report)
-    wanted = {
-        "query": (_is_text, "the id of a query"),
-        "doc": (_is_text, "the id of a document"),
-        "digest": (_is_digest, "16 hexadecimal digits"),
-        "grade": (_is_grade, _GRADES),
-        "note": (_is_note, f"a text of up to {LONGEST_NOTE:,} characters"),
-        "span": (_is_span, "[first character, the one behind the last], or null"),
-        "at": (_is_time, "a time of ISO 8601 with its zone, such as 2026-01-31T12:00:00Z"),
-    }
-    for name, (fits, accepted) in wanted.items():
+    _check_keys(given, tuple(_LABEL), f"{place}.", report)
+    for name, (fits, accepted) in _LABEL.items():
         if name in given and not fits(given[name]):
             report.error(f"{place}.{name}", shown(given[name]), accepted)
     if report.count > before:
@@ -180,7 +169,7 @@ def _label(given: Any, who: str, place: str, report: FileFaults, path: Path) -> 
         digest=given["digest"],
         note=given["note"],
         span=None if given["span"] is None else (given["span"][0], given["span"][1]),
-        at=_time(given["at"]).astimezone(UTC).isoformat(timespec="seconds"),
+        at=datetime.fromisoformat(given["at"]).astimezone(UTC).isoformat(timespec="seconds"),
         source=path.name,
     )
 
@@ -195,22 +184,6 @@ def _check_keys(
         report.error(f"{place}{name}", "is not known", ", ".join(known))
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _is_digest(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value) is not None
-
-
-def _is_grade(value: Any) -> bool:
-    return value is None or (type(value) is int and value in GRADES)
-
-
-def _is_note(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_NOTE
-
-
 def _is_span(value: Any) -> bool:
     if value is None:
         return True
@@ -222,10 +195,27 @@ def _is_span(value: Any) -> bool:
 
 def _is_time(value: Any) -> bool:
     try:
-        return isinstance(value, str) and _time(value).tzinfo is not None
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
     except ValueError:
         return False
 
 
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+_LABEL: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "query": (lambda value: isinstance(value, str) and value != "", "the id of a query"),
+    "doc": (lambda value: isinstance(value, str) and value != "", "the id of a document"),
+    "digest": (
+        lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{16}", value)),
+        "16 hexadecimal digits",
+    ),
+    "grade": (
+        lambda value: value is None or (type(value) is int and value in GRADES),
+        f"{GRADES[0]} to {GRADES[-1]}, or null where it was skipped",
+    ),
+    "note": (
+        lambda value: isinstance(value, str) and len(value) <= LONGEST_NOTE,
+        f"a text of up to {LONGEST_NOTE:,} characters",
+    ),
+    "span": (_is_span, "[first character, the one behind the last], or null"),
+    "at": (_is_time, "a time of ISO 8601 with its zone, such as 2026-01-31T12:00:00Z"),
+}
+"""Fields of an answer: what fits, in code and in words."""
