@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted, distinct_names
 from retrieval_bench.core.progress import Reporter
@@ -43,6 +44,15 @@ class Gathered:
     warnings: tuple[str, ...] = field(default=())
 
 
+class _System(NamedTuple):
+    """A system: its name, its lists, the queries that it failed on, and what may surprise."""
+
+    name: str
+    lists: Lists
+    failed: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+
+
 def gather(
     systems: Sequence[str],
     dataset: str | Path | None = None,
@@ -68,11 +78,8 @@ def gather(
     Raises:
         HarnessError: a system that is none of these, or whose dataset is not known.
     """
-    names: list[str] = []
-    lists: list[Lists] = []
-    failures: list[Sequence[str]] = []
-    warnings: list[str] = []
-    runs = [read_run(folder) for name in systems if _kind(name) == "run" for folder in _found(name)]
+    kinds = [(name, _kind(name)) for name in systems]
+    runs = [read_run(folder) for name, of in kinds if of == "run" for folder in find_runs(name)]
     splits = sorted({str(run.summary.dataset.split) for run in runs})
     if len(splits) > 1:
         raise ConfigError(
@@ -84,49 +91,20 @@ def gather(
     if self_hits is None and runs:
         self_hits = self_hits_of(runs[0])
     data = load_dataset(source, split or _split(runs), self_hits=self_hits)
-    for run in runs:
-        names.append(run.name)
-        lists.append(_lists(run))
-        failed = _failed(run.rankings.query_ids, run.status)
-        failures.append(failed)
-        if run.summary.dataset.fingerprint != data.fingerprint:
-            warnings.append(
-                f"{run.name} was measured before documents, queries or judgements of the dataset "
-                "changed: where texts did, measure it again."
-            )
-        if failed:
-            warnings.append(
-                f"{run.name} did not answer {counted(len(failed), 'query')}: they count as empty "
-                "lists."
-            )
-        if run.summary.k < depth:
-            warnings.append(
-                f"{run.name} has {run.summary.k} documents a query: it is pooled to that depth."
-            )
-    for name in systems:
-        if _kind(name) == "file":
-            run_file = read_rankings(Path(name))
-            names.append(run_file.label or Path(name).stem)
-            unit_of = data.unit_of
-            ordered = run_file.within(data.documents).ordered("trec")
-            lists.append(
-                {q: [unit_of.get(doc, doc) for doc in of.doc_ids] for q, of in ordered.items()}
-            )
-            failures.append(())
-            warnings += run_file.warnings
-    for name in systems:
-        if _kind(name) == "retriever":
-            called, answers, failed, told = _asked(name, data, depth, overrides, reporter)
-            names.append(called)
-            lists.append(answers)
-            failures.append(failed)
-            warnings += told
+    retrievers = [name for name, of in kinds if of == "retriever"]
+    found = [
+        *(_of_run(run, data, depth) for run in runs),
+        *(_of_file(Path(name), data) for name, of in kinds if of == "file"),
+        *(_asked(name, data, depth, overrides, reporter) for name in retrievers),
+    ]
+    lists = [system.lists for system in found]
     if data.self_hits == DROP:
         lists = [{q: [doc for doc in docs if doc != q] for q, docs in of.items()} for of in lists]
-    told_apart = distinct_names(names)
-    common, left_out = _asked_of_all(dict(zip(told_apart, lists, strict=True)), data)
-    of_systems = {name: of for name, of in zip(told_apart, failures, strict=True) if of}
-    return Gathered(data, source, common, of_systems, (*warnings, *left_out))
+    names = distinct_names([system.name for system in found])
+    common, left_out = _asked_of_all(dict(zip(names, lists, strict=True)), data)
+    failed = {name: of.failed for name, of in zip(names, found, strict=True) if of.failed}
+    warnings = [text for system in found for text in system.warnings]
+    return Gathered(data, source, common, failed, (*warnings, *left_out))
 
 
 def _asked_of_all(lists: Mapping[str, Lists], data: Dataset) -> tuple[dict[str, Lists], list[str]]:
@@ -159,10 +137,6 @@ def _kind(name: str) -> str:
     return "run" if is_run(name) else "retriever"
 
 
-def _found(name: str) -> list[Path]:
-    return find_runs(name)
-
-
 def _source(runs: Sequence[Run], dataset: str | Path | None) -> str:
     if dataset is not None:
         return found_at(dataset)
@@ -188,12 +162,30 @@ def _split(runs: Sequence[Run]) -> str:
     return str(runs[0].summary.dataset.split) if runs else "test"
 
 
-def _lists(run: Run) -> Lists:
-    return {
+def _of_run(run: Run, data: Dataset, depth: int) -> _System:
+    ids, k = run.rankings.query_ids, run.summary.k
+    lists = {
         query_id: list(run.rankings.row(at).doc_ids) if run.status[at] == OK else []
-        for at, query_id in enumerate(run.rankings.query_ids)
+        for at, query_id in enumerate(ids)
         if run.status[at] != NOT_RUN
     }
+    failed, warnings = _failed(run.name, ids, run.status)
+    if run.summary.dataset.fingerprint != data.fingerprint:
+        warnings.insert(
+            0,
+            f"{run.name} was measured before documents, queries or judgements of the dataset "
+            "changed: where texts did, measure it again.",
+        )
+    if k < depth:
+        warnings.append(f"{run.name} has {k} documents a query: it is pooled to that depth.")
+    return _System(run.name, lists, failed, warnings)
+
+
+def _of_file(path: Path, data: Dataset) -> _System:
+    run_file, unit_of = read_rankings(path), data.unit_of
+    ordered = run_file.within(data.documents).ordered("trec")
+    lists = {q: [unit_of.get(doc, doc) for doc in of.doc_ids] for q, of in ordered.items()}
+    return _System(run_file.label or path.stem, lists, warnings=run_file.warnings)
 
 
 def _asked(
@@ -202,8 +194,7 @@ def _asked(
     depth: int,
     overrides: Sequence[str],
     reporter: Reporter | None,
-) -> tuple[str, Lists, list[str], list[str]]:
-    """The name of a retriever, its lists, the queries it failed on, and what may surprise."""
+) -> _System:
     once = Protocol(RANKINGS_ONLY, rounds=1, warm_up_s=0.0)
     experiment = prepare(
         [name],
@@ -215,22 +206,23 @@ def _asked(
         every_query=True,
     )
     answers = experiment.search(reporter)
-    failed = _failed([query.id for query in experiment.queries], answers.status)
+    ids = [query.id for query in experiment.queries]
+    failed, warnings = _failed(answers.name, ids, answers.status)
     if len(failed) == len(answers.status):
         raise HarnessError(
             f"{answers.name} answered no query",
             where=answers.status[0] if failed else "",
             fix="try it: retrieval-bench bench NAME --probe 3",
         )
-    told = []
-    if failed:
-        queries = counted(len(failed), "query")
-        told = [f"{answers.name} did not answer {queries}: they count as empty lists."]
-    pairs = zip(experiment.queries, answers.rankings, strict=True)
-    lists = {query.id: [] if ranking is None else list(ranking.doc_ids) for query, ranking in pairs}
-    return answers.name, lists, failed, told
+    rankings = zip(ids, answers.rankings, strict=True)
+    lists = {q: [] if ranking is None else list(ranking.doc_ids) for q, ranking in rankings}
+    return _System(answers.name, lists, failed, warnings)
 
 
-def _failed(query_ids: Sequence[str], status: Sequence[str]) -> list[str]:
-    """List the queries that were asked and not answered."""
-    return [q for q, of in zip(query_ids, status, strict=True) if of not in (OK, NOT_RUN)]
+def _failed(
+    name: str, query_ids: Sequence[str], status: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The queries that were asked and not answered, and a warning where there are some."""
+    failed = [q for q, of in zip(query_ids, status, strict=True) if of not in (OK, NOT_RUN)]
+    what = f"{name} did not answer {counted(len(failed), 'query')}: they count as empty lists."
+    return failed, [what] * bool(failed)
