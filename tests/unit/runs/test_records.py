@@ -389,8 +389,10 @@ class TestOddTexts:
         written = write_run(dataclasses.replace(run, rankings=odd))
         warnings = [
             "before",
-            r"run.trec was not written: id 'a\tb' cannot stand in a TREC run, which is split at "
-            "white space",
+            (
+                r"run.trec was not written: id 'a\tb' cannot stand in a TREC run, which is split at "
+                "white space"
+            ),
         ]
         assert written.summary.warnings == warnings
         assert sorted(_files(written.folder)) == [
