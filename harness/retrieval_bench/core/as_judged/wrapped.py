@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.retriever import (
-    Answers,
-    Capabilities,
-    DocumentEncoder,
-    Part,
-    Retriever,
-    Rung,
-)
-from retrieval_bench.core.types import Document, Documents, Query
+from retrieval_bench.core.retriever import Answers, Capabilities, Part, Retriever, Rung
+from retrieval_bench.core.types import Document
+
+
+def _passed_on(name: str) -> Callable[..., Any]:
+    def passed_on(self: Wrapped, *given: Any, **named: Any) -> Any:
+        return getattr(self.inner, name)(*given, **named)
+
+    return passed_on
 
 
 class Wrapped(Retriever):
@@ -43,42 +42,6 @@ class Wrapped(Retriever):
         self.inner.progress = self.progress
         self.inner.index(documents)
 
-    def prepare(self) -> None:
-        """Passed on."""
-        self.inner.prepare()
-
-    def use_language(self, language: str | None) -> None:
-        """Passed on."""
-        self.inner.use_language(language)
-
-    def use_filters(self, fields: Sequence[str]) -> None:
-        """Passed on."""
-        self.inner.use_filters(fields)
-
-    def use_k(self, k: int) -> None:
-        """Passed on."""
-        self.inner.use_k(k)
-
-    def use_corpus(self, documents: Documents | None, unit_of: Mapping[str, str]) -> None:
-        """Passed on."""
-        self.inner.use_corpus(documents, unit_of)
-
-    def server_pid(self) -> int | None:
-        """Return the process id of the inner retriever's server."""
-        return self.inner.server_pid()
-
-    def describe(self) -> Mapping[str, Any]:
-        """Describe the inner retriever."""
-        return self.inner.describe()
-
-    def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Return the facts on the health of the inner retriever."""
-        return self.inner.health_facts(queries)
-
-    def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Return the warnings on the health of the inner retriever."""
-        return self.inner.health(queries)
-
     def parts(self, k: int) -> Sequence[Part]:
         """Return the parts of the inner retriever, each left out of the whole."""
         return [replace(part, without=self.around(part.without)) for part in self.inner.parts(k)]
@@ -99,26 +62,10 @@ class Wrapped(Retriever):
         """The inner retriever over ``memory``."""
         return self.around(self.inner.over(memory, path))
 
-    def disk_bytes(self) -> int | None:
-        """Return the bytes of the inner retriever on disk."""
-        return self.inner.disk_bytes()
 
-    def index_identity(self) -> Mapping[str, Any] | None:
-        """Return the identity of the inner retriever's index."""
-        return self.inner.index_identity()
-
-    def document_encoder(self) -> DocumentEncoder | None:
-        """Return the document encoder of the inner retriever."""
-        return self.inner.document_encoder()
-
-    def save(self, folder: Path) -> None:
-        """Passed on."""
-        self.inner.save(folder)
-
-    def load(self, folder: Path) -> None:
-        """Passed on."""
-        self.inner.load(folder)
-
-    def close(self) -> None:
-        """Passed on."""
-        self.inner.close()
+for _name in (
+    *("prepare", "use_language", "use_filters", "use_k", "use_corpus", "index_identity"),
+    *("save", "load", "document_encoder", "describe", "health", "health_facts"),
+    *("server_pid", "disk_bytes", "close"),
+):
+    setattr(Wrapped, _name, _passed_on(_name))
