@@ -10,7 +10,7 @@ from retrieval_bench.core.types import Documents, Ranking
 from retrieval_bench.data.faults import Faults, Place, reporting, shown
 from retrieval_bench.data.files.lines import head, json_file, kind_of
 from retrieval_bench.data.formats.questions.incoming import Usual, open_questions
-from retrieval_bench.data.formats.questions.ragas import USUAL
+from retrieval_bench.data.formats.questions.question_tables import RAGAS
 from retrieval_bench.data.passages import folded, holders
 from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import Files
@@ -19,11 +19,11 @@ MTEB_MARK = "mteb_model_meta"
 """The key that the predictions of mteb 2 begin with."""
 
 _RETRIEVED = Usual(
-    USUAL.question,
+    RAGAS.question,
     (),
     ("retrieved_contexts", "contexts"),
     ("retrieved_context_ids",),
-    source=USUAL.source,
+    source=RAGAS.source,
 )
 _SNIFFED = 1 << 16
 _MTEB = '{"mteb_model_meta": ..., SUBSET: {SPLIT: {query: {document: score}}}} with one split'
@@ -59,7 +59,7 @@ def holds_contexts(path: Path) -> bool:
 
 def _named(content: bytes) -> bool:
     asked = any(f'{name}"'.encode() in content or name.encode() + b"," in content
-                for name in USUAL.question)  # fmt: skip
+                for name in RAGAS.question)  # fmt: skip
     return asked and (b"retrieved_context" in content or b'"contexts"' in content)
 
 

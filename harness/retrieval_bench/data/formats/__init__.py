@@ -13,7 +13,7 @@ from retrieval_bench.data.formats import (
     squad,
     trec,
 )
-from retrieval_bench.data.formats.questions import langsmith, quotes, ragas
+from retrieval_bench.data.formats.questions import question_tables
 from retrieval_bench.data.source import DataFormat
 
 FORMATS: Mapping[str, DataFormat] = {
@@ -21,13 +21,13 @@ FORMATS: Mapping[str, DataFormat] = {
     "scienceqa": scienceqa.FORMAT,
     "squad": squad.FORMAT,
     "halubench": halubench.FORMAT,
-    "ragas": ragas.FORMAT,
+    "ragas": question_tables.FORMATS["ragas"],
     "quepid": quepid.FORMAT,
     "rank_eval": rank_eval.FORMAT,
     "trec": trec.FORMAT,
     "marco": marco.FORMAT,
     "plain": plain.FORMAT,
-    "quotes": quotes.FORMAT,
-    "langsmith": langsmith.FORMAT,
+    "quotes": question_tables.FORMATS["quotes"],
+    "langsmith": question_tables.FORMATS["langsmith"],
 }
 """By name, in the order in which a folder without a ``dataset.yaml`` is tried."""
