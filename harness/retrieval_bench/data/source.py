@@ -19,7 +19,7 @@ from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.filters import Filter, FilterError, parse_filter
 from retrieval_bench.core.types import EMPTY, Dataset, Document, Query
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
-from retrieval_bench.data.files.lines import Stamp, stamp
+from retrieval_bench.data.files.lines import Stamp, existing, stamp
 from retrieval_bench.data.files.literals import literal
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.data.files.shards import Location, Shards
@@ -132,13 +132,14 @@ def held_stream(label: str, items: list[tuple[Place, Item]]) -> Stream[Item]:
     return Stream(label, lambda _: iter(items))
 
 
-def found_splits(folder: Path, fits: Callable[[Path], bool]) -> dict[str, Names | SplitFiles]:
-    """Every file of ``folder`` that ``fits``, by its name without endings."""
+def found_splits(folder: Path, fits: Callable[[Path], bool], *documents: str) -> Found | None:
+    """Every file of ``folder`` that ``fits``, by its name without endings, and the first of
+    ``documents`` that is there; None where no file fits."""
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and fits(path)]
     splits: dict[str, Names | SplitFiles] = {}
     for path in files:
         splits.setdefault(Path(unpacked_name(path.name)).stem, path.name)
-    return splits
+    return Found(existing(folder, *documents), splits=splits) if splits else None
 
 
 def part(location: Location | None) -> Location:

@@ -20,13 +20,7 @@ from retrieval_bench.data.files.lines import kind_of
 from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.files.shards import Location, paths_of
 from retrieval_bench.data.formats import hub
-from retrieval_bench.data.formats.outgoing import (
-    document_lines,
-    json_line,
-    lost,
-    with_filter,
-    with_metadata,
-)
+from retrieval_bench.data.formats.outgoing import document_lines, judgements, lost, query_lines
 from retrieval_bench.data.settings import (
     Columns,
     DocumentColumns,
@@ -77,23 +71,9 @@ def _judgements(location: Location) -> Stream[Judgement]:
 
 def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:  # noqa: ARG001
     """All of a dataset, metadata included."""
-    table = [
-        f"{query}\t{document}\t{grade}"
-        for query, grades in dataset.qrels.items()
-        for document, grade in grades.items()
-    ]
+    table = ["\t".join(map(str, judgement)) for judgement in judgements(dataset)]
     split = f"qrels/{dataset.split}.tsv"
-    files: dict[str, Iterable[str]] = {
-        "queries.jsonl": [
-            json_line(
-                with_metadata(
-                    {"_id": query.id, "text": query.text, **with_filter(query)}, query.metadata
-                ),
-                f"query {query.id}",
-            )
-            for query in dataset.queries
-        ],
-    }
+    files: dict[str, Iterable[str]] = {"queries.jsonl": query_lines(dataset, "_id")}
     if table:
         files[split] = ["\t".join(qrels.BEIR_HEADER), *table]
     if dataset.documents is not None:

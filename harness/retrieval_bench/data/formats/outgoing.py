@@ -9,6 +9,7 @@ from typing import Any
 from retrieval_bench.core.errors import DataError, counted
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data.faults import Faults, shown
+from retrieval_bench.data.source import Judgement
 
 
 def json_line(record: Mapping[str, Any], what: str) -> str:
@@ -33,9 +34,14 @@ def with_metadata(record: dict[str, Any], metadata: Mapping[str, Any]) -> dict[s
     return {**record, "metadata": dict(metadata)} if metadata else record
 
 
-def with_filter(query: Query) -> dict[str, Any]:
-    """The filter of a query under its key, where it has one."""
-    return {} if query.filter is None else {"filter": dict(query.filter.source)}
+def query_lines(dataset: Dataset, id_key: str) -> list[str]:
+    """The queries as JSON lines, each with its filter where it has one."""
+    lines = []
+    for query in dataset.queries:
+        condition = {} if query.filter is None else {"filter": dict(query.filter.source)}
+        record = {id_key: query.id, "text": query.text, **condition}
+        lines.append(json_line(with_metadata(record, query.metadata), f"query {query.id}"))
+    return lines
 
 
 def document_lines(dataset: Dataset, id_key: str) -> Iterator[str]:
@@ -50,14 +56,20 @@ def judged(dataset: Dataset) -> list[Query]:
     return [query for query in dataset.queries if query.id in dataset.qrels]
 
 
-def only_rated(dataset: Dataset, faults: Faults, holder: str) -> None:
-    """Report grades below 0, which say "not judged" and would be ratings to ``holder``."""
+def judgements(dataset: Dataset) -> Iterator[Judgement]:
+    """The judgements of this split, in their order."""
     for query_id, grades in dataset.qrels.items():
         for doc_id, grade in grades.items():
-            if grade < 0:
-                fault = f"document {shown(doc_id)} has grade {grade}, which is not judged"
-                place = f"query {shown(query_id)}"
-                faults.of("judgements").error(place, fault, f"0 or more in {holder}")
+            yield Judgement(query_id, doc_id, grade)
+
+
+def only_rated(dataset: Dataset, faults: Faults, holder: str) -> None:
+    """Report grades below 0, which say "not judged" and would be ratings to ``holder``."""
+    for query_id, doc_id, grade in judgements(dataset):
+        if grade < 0:
+            fault = f"document {shown(doc_id)} has grade {grade}, which is not judged"
+            place = f"query {shown(query_id)}"
+            faults.of("judgements").error(place, fault, f"0 or more in {holder}")
 
 
 def relevant(dataset: Dataset, faults: Faults) -> dict[str, list[str]]:
@@ -78,7 +90,7 @@ def relevant(dataset: Dataset, faults: Faults) -> dict[str, list[str]]:
 
 def lost_grades(dataset: Dataset) -> list[str]:
     """Say what is lost where a document is relevant or not named, a phrase each."""
-    grades = [grade for of in dataset.qrels.values() for grade in of.values()]
+    grades = [judgement.grade for judgement in judgements(dataset)]
     lost_grades = []
     if above := sum(grade > 1 for grade in grades):
         lost_grades.append(f"the grades above 1 of {counted(above, 'judgement')}")

@@ -14,9 +14,9 @@ from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.formats.outgoing import (
     document_lines,
     json_line,
+    judgements,
     lost,
-    with_filter,
-    with_metadata,
+    query_lines,
 )
 from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import DataFormat, Files, Outgoing, Source, part
@@ -33,24 +33,13 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
 
 def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:  # noqa: ARG001
     """All of a dataset as JSON lines, metadata included."""
-    files: dict[str, Iterable[str]] = {
-        "queries.jsonl": [
-            json_line(
-                with_metadata(
-                    {"id": query.id, "text": query.text, **with_filter(query)}, query.metadata
-                ),
-                f"query {query.id}",
-            )
-            for query in dataset.queries
-        ],
-    }
+    files: dict[str, Iterable[str]] = {"queries.jsonl": query_lines(dataset, "id")}
     described: dict[str, Any] = {"files": {"queries": "queries.jsonl"}}
     if dataset.qrels:
         name = f"judgements.{dataset.split}.jsonl"
         files[name] = [
-            json_line({"query_id": query, "doc_id": document, "grade": grade}, f"query {query}")
-            for query, grades in dataset.qrels.items()
-            for document, grade in grades.items()
+            json_line(judgement._asdict(), f"query {judgement.query_id}")
+            for judgement in judgements(dataset)
         ]
         described["splits"] = {dataset.split: name}
     if dataset.documents is not None:

@@ -16,7 +16,6 @@ from typing import Any
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import ratings
 from retrieval_bench.data.faults import Faults, Place, shown
-from retrieval_bench.data.files.lines import existing
 from retrieval_bench.data.formats.outgoing import judged, lost, only_rated
 from retrieval_bench.data.formats.trec import document_stream
 from retrieval_bench.data.settings import Columns
@@ -39,8 +38,7 @@ _LONGEST = 500
 
 def find(folder: Path) -> Found | None:
     """Every CSV with the header of Quepid is a split; None without any."""
-    splits = found_splits(folder, ratings.is_quepid)
-    return Found(documents=existing(folder, "corpus.jsonl"), splits=splits) if splits else None
+    return found_splits(folder, ratings.is_quepid, "corpus.jsonl")
 
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:
@@ -53,7 +51,7 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:
         if row.judgement is not None:
             judgements.append((row.place, row.judgement))
     return Source(
-        document_stream(files.documents, columns.documents) if files.documents else None,
+        document_stream(files.documents, columns.documents),
         held_stream(str(path), list(queries.values())),
         held_stream(str(path), judgements),
     )

@@ -19,7 +19,7 @@ from typing import Any
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import ratings
 from retrieval_bench.data.faults import Faults, Place, shown
-from retrieval_bench.data.files.lines import existing, parse_json
+from retrieval_bench.data.files.lines import parse_json
 from retrieval_bench.data.formats.outgoing import judged, lost, only_rated
 from retrieval_bench.data.formats.trec import document_stream
 from retrieval_bench.data.settings import Columns
@@ -43,8 +43,7 @@ _SLOT = re.compile(r"\{\{\{\s*([\w.]+)\s*\}\}\}|\{\{\s*([\w.]+)\s*\}\}")
 
 def find(folder: Path) -> Found | None:
     """Every JSON file that begins as such a body is a split; None without any."""
-    splits = found_splits(folder, ratings.is_rank_eval)
-    return Found(documents=existing(folder, "corpus.jsonl"), splits=splits) if splits else None
+    return found_splits(folder, ratings.is_rank_eval, "corpus.jsonl")
 
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:
@@ -69,7 +68,7 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:
         elif query_id is not None:
             queries.append((place, Query(query_id, texts[0])))
     return Source(
-        document_stream(files.documents, columns.documents) if files.documents else None,
+        document_stream(files.documents, columns.documents),
         held_stream(str(path), queries),
         held_stream(str(path), judgements),
     )

@@ -43,6 +43,7 @@ from retrieval_bench.data.source import (
     Outgoing,
     Source,
     file_stream,
+    found_splits,
     held_stream,
     objects,
     rest,
@@ -59,13 +60,12 @@ _HELD = ("answers", "answerable", "is_impossible")
 
 def find(folder: Path) -> Found | None:
     """Every JSON file that has paragraphs near its beginning is a split; None without any."""
-    splits: dict[str, str | None] = {}
-    for path in sorted(folder.iterdir()):
-        name = unpacked_name(path.name)
-        is_json = name.endswith(".json") and path.is_file()
-        if is_json and b'"paragraphs"' in head(path, _SNIFFED):
-            splits.setdefault(name.removesuffix(".json"), path.name)
-    return Found(splits=splits) if splits else None
+    return found_splits(folder, _has_paragraphs)
+
+
+def _has_paragraphs(path: Path) -> bool:
+    is_json = unpacked_name(path.name).endswith(".json")
+    return is_json and b'"paragraphs"' in head(path, _SNIFFED)
 
 
 def paragraph_id(context: str) -> str:

@@ -27,7 +27,7 @@ from retrieval_bench.data import qrels
 from retrieval_bench.data.faults import Faults, FileFaults, shown
 from retrieval_bench.data.files.lines import first_line, lines, parse_json
 from retrieval_bench.data.files.shards import Location, paths_of
-from retrieval_bench.data.formats.outgoing import document_lines, lost
+from retrieval_bench.data.formats.outgoing import document_lines, judgements, lost
 from retrieval_bench.data.settings import Columns, DocumentColumns
 from retrieval_bench.data.source import (
     DataFormat,
@@ -59,14 +59,17 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     field = columns.queries.text.lower() if named else "title"
     is_text = first_line(paths_of(topics)[0]).lstrip().startswith("<")
     return Source(
-        document_stream(files.documents, columns.documents) if files.documents else None,
+        document_stream(files.documents, columns.documents),
         file_stream(topics, partial(_topics, field) if is_text else tab_topics),
         qrels.judgements(files.judgements) if files.judgements else None,
     )
 
 
-def document_stream(location: Location, columns: DocumentColumns) -> Stream[Document]:
-    """Documents of JSON lines, a table or TREC text; JSON has the usual keys unless named."""
+def document_stream(location: Location | None, columns: DocumentColumns) -> Stream[Document] | None:
+    """Documents of JSON lines, a table or TREC text; JSON has the usual keys unless named. None of
+    no file."""
+    if location is None:
+        return None
     start = first_line(paths_of(location)[0])
     if start.lstrip().startswith("<"):
         return file_stream(location, partial(_documents, columns.title is not None))
@@ -195,7 +198,6 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
     """Topics and judgements with blanks between, which every TREC tool splits alike, so that no id
     may hold one; documents as JSON lines."""
     report = faults.of("queries")
-    judged_ids = {document for grades in dataset.qrels.values() for document in grades}
     for query in dataset.queries:
         place = f"query {shown(query.id)}"
         if any(map(str.isspace, query.id)) or query.id.startswith(("<", "{", "[")):
@@ -204,16 +206,14 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
             report.error(
                 place, f"text {shown(query.text)}", "one line without tabs; beir holds more"
             )
-    for document in sorted(judged_ids):
+    for document in sorted({judgement.doc_id for judgement in judgements(dataset)}):
         if any(map(str.isspace, document)):
             place = f"document {shown(document)}"
             faults.of("judgements").error(place, "its id holds a blank", _WORD)
     files: dict[str, Iterable[str]] = {
         "topics.tsv": [f"{query.id}\t{query.text.strip()}" for query in dataset.queries],
         f"qrels.{dataset.split}.txt": [
-            f"{query} 0 {document} {grade}"
-            for query, grades in dataset.qrels.items()
-            for document, grade in grades.items()
+            f"{query} 0 {document} {grade}" for query, document, grade in judgements(dataset)
         ],
     }
     names = {"queries": "topics.tsv"}

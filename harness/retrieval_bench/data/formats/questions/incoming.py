@@ -100,7 +100,7 @@ def open_questions(files: Files, columns: Columns, faults: Faults, usual: Usual)
     )
     report = faults.of(rows_read.label)
     questions = _merged(rows_read.read(faults), report)
-    corpus = document_stream(files.documents, columns.documents) if files.documents else None
+    corpus = document_stream(files.documents, columns.documents)
     texts = {text for question in questions for _, text in question.sources if text is not None}
     judgements = (
         _judged_passages(questions)

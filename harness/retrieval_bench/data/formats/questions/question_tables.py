@@ -2,11 +2,11 @@
 
 All are JSON lines, a JSON list, CSV or parquet; :mod:`.incoming` says what becomes of a row.
 
-``ragas``: the columns are those of ragas 0.4.3 (``dataset_schema.SingleTurnSample``): ``user_input``
-is the query (of a conversation the last turn of the user), ``reference`` the answer;
-``reference_contexts`` and ``reference_context_ids`` are its sources. ``retrieved_contexts`` and
-``response``, which a system gave, become metadata as all others do. The head ``<1-hop>`` of a
-source is taken off. CSV holds lists as Python prints them.
+``ragas``: the columns are those of ragas 0.4.3 (``dataset_schema.SingleTurnSample``):
+``user_input`` is the query (of a conversation the last turn of the user), ``reference`` the
+answer; ``reference_contexts`` and ``reference_context_ids`` are its sources. What a system gave,
+``retrieved_contexts`` and ``response``, becomes metadata as all others do. The head ``<1-hop>`` of
+a source is taken off. CSV holds lists as Python prints them.
 Names of versions before 0.2 are read, too: ``question``, and ``ground_truth`` or
 ``ground_truths``. Their ``contexts`` are sources in a generated test set, which has
 ``evolution_type``; elsewhere they are what a system retrieved, and sources only where
@@ -60,8 +60,7 @@ _IDS = "context_ids"
 
 def _found_ragas(folder: Path) -> Found | None:
     """Every file with ``user_input`` and reference contexts is a split of its name."""
-    splits = found_splits(folder, _is_ragas)
-    return Found(splits=splits) if splits else None
+    return found_splits(folder, _is_ragas)
 
 
 def _is_ragas(path: Path) -> bool:
