@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import DataError, counted
-from retrieval_bench.metrics.abstention import CRITERION, Figures, Outcomes, auroc, figures
+from retrieval_bench.metrics.abstention import (
+    CRITERION,
+    Abstention,
+    Figures,
+    Outcomes,
+    auroc,
+    figures,
+)
 from retrieval_bench.stats.intervals import SHARE, mean_intervals
 from retrieval_bench.stats.resampling import SEED
 
@@ -81,27 +88,22 @@ class ThresholdCurve:
 
     The rule is "return nothing when the top score is below the threshold". The first threshold is
     the lowest top score, where nothing changes; the last one lies just above the highest, where
-    every list is empty. NaN where a ratio is not defined.
+    every list is empty.
 
     Attributes:
         threshold: the top score below which nothing is returned.
         true_empty: unanswerable queries with an empty list.
         false_empty: answerable queries with an empty list.
-        false_return: unanswerable queries with results.
-        precision: of empty lists.
-        recall: of empty lists.
-        f1: of empty lists.
         scienceqa_map: mean over all queries.
+        n_answerable, n_unanswerable: queries of either kind.
     """
 
     threshold: NDArray[np.float64]
     true_empty: NDArray[np.int64]
     false_empty: NDArray[np.int64]
-    false_return: NDArray[np.int64]
-    precision: NDArray[np.float64]
-    recall: NDArray[np.float64]
-    f1: NDArray[np.float64]
     scienceqa_map: NDArray[np.float64]
+    n_answerable: int
+    n_unanswerable: int
 
     def __len__(self) -> int:
         return len(self.threshold)
@@ -115,12 +117,18 @@ class ThresholdCurve:
         steps = np.linspace(empty[0], empty[-1], points - 1)
         return np.union1d(np.searchsorted(empty, steps).clip(max=len(self) - 1), [keep])
 
-    def as_rows(self, chosen: NDArray[np.int64]) -> list[CurvePoint]:
-        """The points ``chosen``, for JSON."""
-        return [
-            CurvePoint(*(_number(getattr(self, field.name)[i]) for field in fields(CurvePoint)))
-            for i in chosen.tolist()
-        ]
+    def lists(self, i: int) -> Abstention:
+        """Count the lists under one threshold."""
+        true_empty, false_empty = int(self.true_empty[i]), int(self.false_empty[i])
+        false_return = self.n_unanswerable - true_empty
+        return Abstention(true_empty, false_empty, false_return, self.n_answerable - false_empty)
+
+    def point(self, i: int) -> CurvePoint:
+        """All figures of one threshold, for JSON."""
+        counts = self.lists(i)
+        of_lists = {field.name: getattr(counts, field.name) for field in fields(CurvePoint)[1:-1]}
+        at, mean = _number(self.threshold[i]), _number(self.scienceqa_map[i])
+        return CurvePoint(threshold=at, scienceqa_map=mean, **of_lists)
 
 
 def threshold_curve(known: Outcomes) -> ThresholdCurve:
@@ -138,20 +146,11 @@ def threshold_curve(known: Outcomes) -> ThresholdCurve:
     below = np.searchsorted(score, threshold, "left")
     false_empty = _before(is_answerable.astype(np.int64))[below]
     true_empty = below - false_empty
-    n_unanswerable = int(np.count_nonzero(~is_answerable))
-    false_return = n_unanswerable - true_empty
     lost = _before(ap)
-    kept_ap = lost[-1] - lost[below]
-    return ThresholdCurve(
-        threshold,
-        true_empty,
-        false_empty,
-        false_return,
-        _ratios(true_empty, below),
-        _ratios(true_empty, np.full_like(below, n_unanswerable)),
-        _ratios(2 * true_empty, 2 * true_empty + false_empty + false_return),
-        (true_empty + kept_ap) / max(1, len(score)),
-    )
+    means = (true_empty + (lost[-1] - lost[below])) / max(1, len(score))
+    n_answerable = int(np.count_nonzero(is_answerable))
+    n_unanswerable = len(score) - n_answerable
+    return ThresholdCurve(threshold, true_empty, false_empty, means, n_answerable, n_unanswerable)
 
 
 def choose_threshold(curve: ThresholdCurve) -> int:
@@ -250,7 +249,7 @@ class ThresholdReport(Documented):
     @property
     def curve_on_dev(self) -> list[CurvePoint]:
         """The curve thinned to :data:`POINTS`."""
-        return self.curve.as_rows(self.curve.thinned(POINTS, self.chosen))
+        return [self.curve.point(i) for i in self.curve.thinned(POINTS, self.chosen).tolist()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -356,11 +355,6 @@ def _mask(query_ids: Sequence[str], dev_ids: frozenset[str]) -> NDArray[np.bool_
 def _before(values: NDArray[Any]) -> NDArray[Any]:
     """Sums of the first 0, 1, ... n values."""
     return np.concatenate([np.zeros(1, dtype=values.dtype), np.cumsum(values)])
-
-
-def _ratios(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    undefined = np.full(len(part), np.nan)
-    return np.asarray(np.divide(part, whole, out=undefined, where=whole > 0))
 
 
 def _number(value: Any) -> Any:

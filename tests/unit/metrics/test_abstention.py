@@ -179,14 +179,7 @@ def test_the_curve_is_what_applying_each_threshold_gives(rows: list[Row]) -> Non
     for i, threshold in enumerate(curve.threshold.tolist()):
         after = at(rows, threshold)
         counts = abstention([r.answerable for r in after], [r.returned for r in after])
-        assert (
-            curve.true_empty[i],
-            curve.false_empty[i],
-            curve.false_return[i],
-        ) == (counts.true_empty, counts.false_empty, counts.false_return)
-        for name in ("precision", "recall", "f1"):
-            one, other = getattr(curve, name)[i], getattr(counts, name)
-            assert np.isnan(one) if other is None else one == pytest.approx(other, abs=1e-12)
+        assert curve.lists(i) == counts
         assert curve.scienceqa_map[i] == pytest.approx(float(mean(after)), abs=1e-12)
 
 
@@ -224,7 +217,7 @@ def test_the_curve_starts_where_nothing_changes_and_ends_where_all_is_empty() ->
     found = sample()
     curve = threshold_curve(found)
     assert curve.scienceqa_map[0] == pytest.approx(figures(found).scienceqa_map)
-    assert curve.false_return[-1] == 0
+    assert curve.lists(-1).false_return == 0
     assert curve.true_empty[-1] + curve.false_empty[-1] == len(found)
     assert curve.scienceqa_map[-1] == 0.5
 

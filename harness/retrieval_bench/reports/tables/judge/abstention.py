@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
-from retrieval_bench.metrics.abstention import CRITERION, Abstention, Figures
+from retrieval_bench.metrics.abstention import CRITERION, Figures
 from retrieval_bench.metrics.thresholds import AbstentionReport, ThresholdReport
 from retrieval_bench.reports.render.cells import (
     COUNT,
@@ -116,12 +116,7 @@ def _choices(report: ThresholdReport) -> Table:
     chosen = None if report.threshold is None else report.chosen
     rows: list[list[Content]] = []
     for i in curve.thinned(CHOICES, report.chosen).tolist():
-        lists = Abstention(
-            true_empty=int(curve.true_empty[i]),
-            false_empty=int(curve.false_empty[i]),
-            false_return=int(curve.false_return[i]),
-            true_return=dev.abstention.n_answerable - int(curve.false_empty[i]),
-        )
+        lists = curve.lists(i)
         threshold = float(curve.threshold[i]) if i < len(curve) - 1 else "all empty"
         rows.append(
             [
