@@ -16,6 +16,7 @@ from retrieval_bench_retrievers.libraries.library import (
     Engine,
     OwnScores,
     cannot_filter,
+    metadata_for,
 )
 
 _TEXTS = ("query", "text")
@@ -48,9 +49,8 @@ class Haystack(OwnScores):
         self._output = output
 
     def document(self, document: Document) -> Any:
-        """A Haystack document; its id stands in ``meta``, too, where splitters keep it."""
-        added = {"doc_id": document.id, **({"title": document.title} if document.title else {})}
-        meta = {**added, **document.metadata}
+        """A Haystack document."""
+        meta = metadata_for(document)
         return HaystackDocument(id=document.id, content=document.contents, meta=meta)
 
     def is_engine(self, made: Any) -> bool:
@@ -115,11 +115,6 @@ class Haystack(OwnScores):
         """``meta``."""
         metadata: Mapping[str, Any] = hit.meta
         return metadata
-
-    def score_of(self, hit: Any) -> float | None:
-        """The document's score."""
-        score: float | None = hit.score
-        return score
 
     def answer_advice(self, answer: Any) -> str:
         """A pipeline that goes on to an answer tells the documents of a part on request."""

@@ -24,15 +24,14 @@ from retrieval_bench_retrievers.libraries.library import (
     Engine,
     Library,
     cannot_filter,
+    metadata_for,
 )
 
 
 def to_langchain(document: Document) -> LangChainDocument:
-    """``document`` for LangChain: title and text as page content, and the id also in the metadata
-    as ``doc_id``, where text splitters keep it. The document's own metadata wins over both."""
-    added = {"doc_id": document.id, **({"title": document.title} if document.title else {})}
+    """``document`` for LangChain: title and text as page content."""
     return LangChainDocument(
-        id=document.id, page_content=document.contents, metadata={**added, **document.metadata}
+        id=document.id, page_content=document.contents, metadata=metadata_for(document)
     )
 
 
@@ -124,11 +123,6 @@ class LangChain(Library):
     def id_of(self, hit: Any) -> Any:
         """``Document.id``, or the metadata under ``id_key``."""
         return hit.id if self.id_key is None else hit.metadata.get(self.id_key)
-
-    def metadata(self, hit: Any) -> Mapping[str, Any]:
-        """Return the metadata of the document."""
-        metadata: Mapping[str, Any] = hit.metadata
-        return metadata
 
     def scores(self, hits: Sequence[Any]) -> list[float] | None:
         """The numbers under ``score_key``, which never rise."""

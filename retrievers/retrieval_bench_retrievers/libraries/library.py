@@ -167,9 +167,10 @@ class Library(ABC):
     def scores(self, hits: Sequence[Any]) -> list[float] | None:
         """Scores of all ``hits``, never rising; None where there are none."""
 
-    @abstractmethod
     def metadata(self, hit: Any) -> Mapping[str, Any]:
         """The metadata of one hit."""
+        metadata: Mapping[str, Any] = hit.metadata
+        return metadata
 
     def keys(self, hit: Any) -> str:
         """The metadata keys of ``hit``, for messages."""
@@ -221,8 +222,8 @@ class Library(ABC):
 class OwnScores(Library):
     """A library whose hits may have a score each.
 
-    A list has scores where every hit has one and they never rise; of any other list the order is
-    all there is, which is what these libraries promise.
+    They are the attribute ``score`` of hits. A list has scores where every hit has one and they
+    never rise; of any other list the order is all there is, which is what these libraries promise.
     """
 
     def __init__(self, name: str, id_key: str | None, *, scores: bool) -> None:
@@ -235,10 +236,6 @@ class OwnScores(Library):
         super().begin(known_ids)
         self._lists = self._rising = 0
 
-    @abstractmethod
-    def score_of(self, hit: Any) -> float | None:
-        """The score of one hit."""
-
     def scores(self, hits: Sequence[Any]) -> list[float] | None:
         """Read the scores as the class says; None where they are not wanted."""
         if not self._wanted:
@@ -246,10 +243,9 @@ class OwnScores(Library):
         self._lists += 1
         scores: list[float] = []
         for hit in hits:
-            score = self.score_of(hit)
-            if score is None:
+            if hit.score is None:
                 return None
-            score = float(score)
+            score = float(hit.score)
             if scores and score > scores[-1]:
                 self._rising += 1
                 return None
@@ -262,6 +258,13 @@ class OwnScores(Library):
             return []
         message = f"{self._rising:,} of {self._lists:,} lists of {self.name} have scores that rise"
         return [f"{message}: their order counts, not their scores"]
+
+
+def metadata_for(document: Document) -> dict[str, Any]:
+    """The metadata that a library gets with ``document``: also its id as ``doc_id``, where
+    splitters keep it, and its title. The document's own win over both."""
+    title = {"title": document.title} if document.title else {}
+    return {"doc_id": document.id, **title, **document.metadata}
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -20,6 +20,7 @@ from retrieval_bench_retrievers.libraries.library import (
     Engine,
     OwnScores,
     described,
+    metadata_for,
 )
 
 _METHODS = ("retrieve", "aretrieve")
@@ -28,8 +29,7 @@ _METHODS = ("retrieve", "aretrieve")
 def to_node(document: Document) -> TextNode:
     """A node of ``document``; its metadata are for the reader and for filters, and are not
     embedded, so that every engine of a comparison reads the same text."""
-    added = {"doc_id": document.id, **({"title": document.title} if document.title else {})}
-    metadata = {**added, **document.metadata}
+    metadata = metadata_for(document)
     return TextNode(
         id_=document.id,
         text=document.contents,
@@ -105,16 +105,6 @@ class LlamaIndex(OwnScores):
         if self.id_key is not None:
             return node.metadata.get(self.id_key)
         return node.ref_doc_id or node.node_id
-
-    def metadata(self, hit: Any) -> Mapping[str, Any]:
-        """Return the metadata of the node."""
-        metadata: Mapping[str, Any] = hit.node.metadata
-        return metadata
-
-    def score_of(self, hit: Any) -> float | None:
-        """The node's score."""
-        score: float | None = hit.score
-        return score
 
     def answer_advice(self, answer: Any) -> str:
         """Advice for an object that answers in words and so is no retriever."""
