@@ -8,7 +8,6 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 
-from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.ranking import checked_ranking, top_k
 from retrieval_bench.core.remembered import numbered
@@ -28,15 +27,10 @@ class Rewriting(Running):
     """Makes other texts of those of the query; where the rewriter gives nothing, the text stays."""
 
     def __init__(self, step: RewriteStep, name: str) -> None:
-        super().__init__(name)
+        super().__init__(name, step.price)
         self.step = step
         self._rewriter = rewriter_of(step.rewrite, step.params, pass_query=step.pass_query)
         self._calls = self._nothing = 0
-
-    @property
-    def price(self) -> Price | None:
-        """See :class:`Running`."""
-        return self.step.price
 
     def run(self, passing: Passing) -> None:
         """See :class:`Running`."""

@@ -19,14 +19,14 @@ from retrieval_bench.core.retriever import (
     Answers,
     Capabilities,
     Part,
+    PartKind,
     Retriever,
     require_index,
     require_k,
 )
 from retrieval_bench.core.types import Document, Documents, Query, Ranking
 from retrieval_bench_retrievers.hybrid.legs import raise_together, told_from
-from retrieval_bench_retrievers.pipeline.finding import Retrieving, Rewriting
-from retrieval_bench_retrievers.pipeline.parts import pipeline_parts
+from retrieval_bench_retrievers.pipeline.finding import MORE_TEXTS, Retrieving, Rewriting
 from retrieval_bench_retrievers.pipeline.reading import Filtering, Reading, Reranking
 from retrieval_bench_retrievers.pipeline.running import Passing, Running, close_steps
 from retrieval_bench_retrievers.pipeline.steps import (
@@ -246,7 +246,67 @@ class Pipeline(Retriever):
 
     def parts(self, k: int) -> Sequence[Part]:
         """Each step that can be left out, the depth, and the parts of the retriever."""
-        return pipeline_parts(self, k)
+        # Without a step the depth must stay what it is with it.
+        depth = self.depth(k)
+        fixed = self.retrieving.with_retriever(self.retriever, depth)
+        steps: list[Running] = [fixed if step is self.retrieving else step for step in self._steps]
+        parts, gets = [], self.retrieving.name  # of several texts it has another name
+        for at, step in enumerate(steps):
+            kind = _kind(step)
+            if kind is not None:
+                more = [f"{MORE_TEXTS}{step.name}"] if kind == "rewriting" else []
+                # What it cuts off, a later step would read without it: nobody timed that.
+                later = any(isinstance(step, Reading) for step in steps[at + 1 :])
+                parts.append(
+                    Part(
+                        step.name,
+                        kind,
+                        self.with_steps([*steps[:at], *steps[at + 1 :]]),
+                        stages=(f"step:{step.name}", *more),
+                        timed=not (isinstance(step, Reading) and later),
+                        gets=gets if isinstance(step, Reading) else "",
+                        gives=step.name if isinstance(step, Reading) else "",
+                    )
+                )
+            if isinstance(step, Reading):
+                gets = step.name
+        if depth > k:
+            parts.append(self._shallow(steps, k))
+        return [*parts, *self._inside(steps, depth)]
+
+    def _shallow(self, steps: Sequence[Running], k: int) -> Part:
+        """Rerankers take time for each document; what the retriever would save is not known."""
+        depth = self.depth(k)
+        flat = [
+            step.with_retriever(step.retriever, k) if isinstance(step, Retrieving) else step
+            for step in steps
+        ]
+        reranks = tuple(f"step:{step.name}" for step in steps if isinstance(step, Reranking))
+        reading = next((step.name for step in steps if isinstance(step, Reading)), "")
+        return Part(
+            f"{reading} depth {depth}".strip(),
+            "depth",
+            self.with_steps(flat),
+            f"depth {k}",
+            stages=reranks[:1],
+            share=1 - k / depth,
+            timed=len(reranks) == 1,
+            gets=self.retrieving.name,
+        )
+
+    def _inside(self, steps: Sequence[Running], depth: int) -> list[Part]:
+        """The parts of the retriever, each left out of the whole."""
+        parts = []
+        at = next(at for at, step in enumerate(steps) if isinstance(step, Retrieving))
+        retrieving = self.retrieving
+        for part in self.retriever.parts(depth):
+            inner = retrieving.with_retriever(part.without, depth)
+            whole = self.with_steps([*steps[:at], inner, *steps[at + 1 :]])
+            own = ("step:", MORE_TEXTS)
+            names = [stage for stage in (*part.stages, *part.beside) if stage.startswith(own)]
+            renamed = {name: f"{retrieving.name}.{name}" for name in names}
+            parts.append(part.inside(retrieving.name, whole, renamed))
+        return parts
 
     def over(self, memory: Answers, path: str = "") -> Pipeline:
         """The same with every step over ``memory``."""
@@ -269,6 +329,14 @@ class Pipeline(Retriever):
         if not self._borrowed:
             self._borrowed = True
             close_steps(self._steps)
+
+
+def _kind(step: Running) -> PartKind | None:
+    if isinstance(step, Rewriting):
+        return "rewriting"
+    if isinstance(step, Reranking):
+        return "reranker"
+    return "filter" if isinstance(step, Filtering) else None
 
 
 def _unpriced(step: Running) -> list[str]:

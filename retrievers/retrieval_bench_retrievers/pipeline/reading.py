@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core.calls.failures import CallError
-from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.errors import ContractError, counted
 from retrieval_bench.core.remembered import kept_list
 from retrieval_bench.core.retriever import Answers
@@ -29,7 +28,7 @@ class Reading(Running):
     """
 
     def __init__(self, step: RerankStep | FilterStep, name: str) -> None:
-        super().__init__(name)
+        super().__init__(name, step.price)
         self.documents: Mapping[str, Document] = EMPTY
         self._of = step.text
 
@@ -58,11 +57,6 @@ class Reranking(Reading):
         self.step = step
         self.reranker = reranker_of(step.rerank, step.params)
         self._calls = self._short = self._dropped = self._repeated = 0
-
-    @property
-    def price(self) -> Price | None:
-        """See :class:`Running`."""
-        return self.step.price
 
     def use_documents(self, documents: Mapping[str, Document]) -> None:
         """See :class:`Reading`; a reranker that encodes documents does it now."""
@@ -133,17 +127,11 @@ class Filtering(Reading):
 
     def __init__(self, step: FilterStep, name: str) -> None:
         super().__init__(step, name)
-        self.step = step
         function, self._function, left = component(
             step.filter, ("text", "documents"), step.params, ()
         )
         self._call: Any = Call(function, left)
         self._calls = self._left_out = 0
-
-    @property
-    def price(self) -> Price | None:
-        """See :class:`Running`."""
-        return self.step.price
 
     def run(self, passing: Passing) -> None:
         """See :class:`Running`."""

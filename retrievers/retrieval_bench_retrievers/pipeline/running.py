@@ -53,17 +53,14 @@ class Running(ABC):
 
     Attributes:
         name: in stages and lists.
+        price: of its usage.
         reported: whether it ever said what it used up.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, price: Price | None = None) -> None:
         self.name = name
+        self.price = price
         self.reported = False
-
-    @property
-    def price(self) -> Price | None:
-        """The price of its usage."""
-        return None
 
     @abstractmethod
     def run(self, passing: Passing) -> None:
