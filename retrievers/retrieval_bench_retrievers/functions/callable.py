@@ -61,7 +61,7 @@ class CallableRetriever(Retriever):
         _check_callable(self._function, self._name, params, pass_filter)
         self._is_async = inspect.iscoroutinefunction(self._function)
         self._loop = EventLoop()
-        self._counts = SearchCounts(self._name, "its second argument")
+        self._counts = SearchCounts.of(self._name, "its second argument")
 
     @property
     def capabilities(self) -> Capabilities:

@@ -13,18 +13,27 @@ class SearchCounts:
     """Counts searches, and warns where all of them have one fault.
 
     Args:
-        name: of what is asked, for the sentences.
-        hand_on: how it gets k from the harness, as the end of a sentence.
+        nothing: what may be wrong where all found nothing, a question.
+        short: what may be wrong where all found less than was asked for.
+
+    Attributes:
+        searches: how many there were.
     """
 
-    def __init__(self, name: str, hand_on: str) -> None:
-        self._name = name
-        self._hand_on = hand_on
+    def __init__(self, nothing: str, short: str) -> None:
+        self._nothing = nothing
+        self._told_short = short
         self.reset()
+
+    @classmethod
+    def of(cls, name: str, hand_on: str) -> SearchCounts:
+        """Those of what is called ``name``, and gets k from the harness as ``hand_on`` says."""
+        remedy = f"fewer on purpose, or {name} may not hand k on, {hand_on}"
+        return cls(f"does {name} hold an index?", remedy)
 
     def reset(self) -> None:
         """Forget all searches: another index begins."""
-        self._searches = self._short = self._collapsed = self._most_hits = self._most_asked = 0
+        self.searches = self._short = self._collapsed = self._most_hits = self._most_asked = 0
 
     def add(
         self,
@@ -46,7 +55,7 @@ class SearchCounts:
         """
         limit = k if size is None else min(k, size)
         left = hits if documents is None else documents
-        self._searches += 1
+        self.searches += 1
         self._short += query.filter is None and hits < limit
         self._collapsed += left < min(hits, limit)
         self._most_hits = max(self._most_hits, min(hits, k))
@@ -54,20 +63,19 @@ class SearchCounts:
 
     def warnings(self) -> list[str]:
         """Says when every search found nothing, or got fewer hits than asked for."""
-        if self._searches and not self._most_hits:
-            text = f"every search found nothing: does {self._name} hold an index?"
+        if self.searches and not self._most_hits:
+            text = f"every search found nothing: {self._nothing}"
             return [Notice(text, Code.NOTHING_FOUND)]
-        if self._searches and self._short == self._searches:
+        if self.searches and self._short == self.searches:
             most = f"at most {self._most_hits} of {self._most_asked}"
-            remedy = f"fewer on purpose, or {self._name} may not hand k on, {self._hand_on}"
-            return [f"every search got fewer hits than asked for ({most}): {remedy}"]
+            return [f"every search got fewer hits than asked for ({most}): {self._told_short}"]
         return []
 
     def facts(self) -> list[str]:
         """Says how many lists are shorter because chunks of one document collapsed."""
         if not self._collapsed:
             return []
-        short = f"{self._collapsed:,} of {self._searches:,} lists are shorter than asked for"
+        short = f"{self._collapsed:,} of {self.searches:,} lists are shorter than asked for"
         return [f"{short}, because chunks of one document count once"]
 
 

@@ -3,11 +3,12 @@ query, and expressions that find ids and scores in the answer."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Mapping, Sequence
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from retrieval_bench.core import plugins, secrets
@@ -18,13 +19,13 @@ from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
 from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench_retrievers.encoders.encoder import Encoder, readable
+from retrieval_bench_retrievers.encoders.health import fit_of
+from retrieval_bench_retrievers.functions.search_counts import SearchCounts
 from retrieval_bench_retrievers.functions.user_code import declared_index
 from retrieval_bench_retrievers.http import answer as http_answer
 from retrieval_bench_retrievers.http.partial import partial as partial_answer
 from retrieval_bench_retrievers.http.templates import FILTER, unplaced, values_of
-
-if TYPE_CHECKING:
-    from retrieval_bench_retrievers.encoders.encoder import Encoder
 
 WHERE = "target http"
 _MISSING = ("error", "drop")
@@ -123,8 +124,12 @@ class HTTP(Retriever):
             host=urlsplit(url).hostname or "",
         )
         self._line.hide(self._request.hidden)
-        self._searches = self._short = self._most = self._most_asked = self._partial = 0
-        self._partial_says = ""
+        self._counts = SearchCounts(
+            "is the index filled, and is it this one?",
+            'does "{k}" stand where the service takes the number of hits, and does it give so '
+            "many?",
+        )
+        self._partial, self._partial_says = 0, ""
 
     def _check_names(self, raw: bool, encoder: Mapping[str, Any] | None) -> None:
         if not raw and not {"text", "embedding"} & self._names:
@@ -202,7 +207,7 @@ class HTTP(Retriever):
             stages["server"] = http_answer.server_ns(self._server, answer)
         if self._usage:
             report(usage_of({name: path(answer) for name, path in self._usage.items()}))
-        self._count(query, given, k)
+        self._counts.add(query, k, given)
         ranking = Ranking(ids, scores, stages)
         stages["wrapper"] = perf_counter_ns() - start - elapsed - stages.get("encode", 0)
         return ranking
@@ -230,22 +235,12 @@ class HTTP(Retriever):
         """Says what does not fit the encoder, which answers were partial, when every search so far
         got fewer hits than asked for, when a proxy stood between, and when the service redirects.
         """
-        from retrieval_bench_retrievers.encoders.health import fit_of
-
         warnings: list[str] = []
         if self._encoder is not None:
             warnings += fit_of(self._encoder, (), queries).warnings(None)
         if self._partial:
             warnings.append(self._partial_warning())
-        if self._searches and not self._most:
-            text = "every search found nothing: is the index filled, and is it this one?"
-            warnings.append(Notice(text, Code.NOTHING_FOUND))
-        elif self._searches and self._short == self._searches:
-            warnings.append(
-                f"every search got fewer hits than asked for (at most {self._most} of "
-                f'{self._most_asked}): does "{{k}}" stand where the service takes the number of '
-                "hits, and does it give so many?"
-            )
+        warnings += self._counts.warnings()
         if self._line.proxied:
             warnings.append(
                 f"{counted(self._line.proxied, 'request')} went through the proxy that the "
@@ -265,7 +260,7 @@ class HTTP(Retriever):
     def _values(self, query: Query, k: int, stages: dict[str, int]) -> dict[str, Any]:
         """Return the value of each placeholder; those that this query has no value for are not
         there."""
-        values = {"text": _readable(query.text), "k": k, **values_of(query.filter)}
+        values = {"text": readable(query.text), "k": k, **values_of(query.filter)}
         if query.filter is not None and (left := unplaced(query.filter, self._names)):
             raise ContractError(
                 f"the filter of query {query.id!r} has {', '.join(left)}, for which the request "
@@ -301,7 +296,7 @@ class HTTP(Retriever):
 
     def _partial_warning(self) -> Notice:
         """In which way, and what that does to the figures."""
-        answers = self._searches + (0 if self._accepts else self._partial)
+        answers = self._counts.searches + (0 if self._accepts else self._partial)
         said = (
             f"{self._partial:,} of {counted(answers, 'answer')} said of themselves that they are "
             f"partial ({self._partial_says})"
@@ -317,18 +312,8 @@ class HTTP(Retriever):
             Code.PARTIAL,
         )
 
-    def _count(self, query: Query, given: int, k: int) -> None:
-        self._searches += 1
-        self._short += query.filter is None and given < k
-        self._most = max(self._most, given)
-        self._most_asked = max(self._most_asked, k)
-
 
 def _encoder(params: Mapping[str, Any]) -> Encoder:
-    import inspect
-
-    from retrieval_bench_retrievers.encoders.encoder import Encoder
-
     known = list(inspect.signature(Encoder).parameters)
     unknown = [name for name in params if name not in known]
     if unknown:
@@ -345,12 +330,3 @@ def _one_of(given: str, name: str, accepted: Sequence[str]) -> str:
     if given not in accepted:
         raise ConfigError(f"{name} = {given!r}", where=WHERE, accepted=" or ".join(accepted))
     return given
-
-
-def _readable(text: str) -> str:
-    """``text`` with halves of surrogate pairs joined or replaced: no UTF-8 has them."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

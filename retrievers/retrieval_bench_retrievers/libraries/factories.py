@@ -123,7 +123,7 @@ class FactoryRetriever(Retriever):
         self._known_ids: set[str] | None = None
         self._built: dict[int, Engine] = {}
         self._calls = 0
-        self._counts = SearchCounts(self._name, self.hand_on)
+        self._counts = SearchCounts.of(self._name, self.hand_on)
         self._unnamed = (0, 0)
 
     @abstractmethod

@@ -149,7 +149,7 @@ def test_the_embedding_is_made_within_the_call(
 ) -> None:
     import numpy as np
 
-    from retrieval_bench_retrievers.encoders import encoder
+    from retrieval_bench_retrievers.http import http
 
     class Two:
         def __init__(self, model: str = "two") -> None:
@@ -164,7 +164,7 @@ def test_the_embedding_is_made_within_the_call(
         def describe(self) -> dict[str, Any]:
             return {"model": "two"}
 
-    monkeypatch.setattr(encoder, "Encoder", Two)
+    monkeypatch.setattr(http, "Encoder", Two)
     body = {"v": "{embedding}", "q": "near {embedding}"}
     retriever = asking(body=body, encoder={"model": "two"})
     retriever.use_k(2)

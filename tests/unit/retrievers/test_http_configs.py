@@ -19,7 +19,7 @@ from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query
-from retrieval_bench_retrievers.encoders import encoder
+from retrieval_bench_retrievers.http import http
 from tests.builders.service import Reply, Request, Service, replies, service
 
 NAMES = sorted(path.stem for path in (packaged_configs() / "retrievers").glob("http-*.yaml"))
@@ -195,7 +195,7 @@ class _Fixed:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    monkeypatch.setattr(encoder, "Encoder", _Fixed)
+    monkeypatch.setattr(http, "Encoder", _Fixed)
     for name in ("TYPESENSE_API_KEY", "AZURE_SEARCH_API_KEY"):
         monkeypatch.setenv(name, "key-of-mine")
     monkeypatch.setenv("CHROMA_COLLECTION_ID", "0b1")
