@@ -25,7 +25,7 @@ from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.scoring.answers.answers import Answer, Span
 from retrieval_bench.scoring.answers.contract import Reader
 from retrieval_bench_retrievers.encoders.encoder import no_progress_bar
-from retrieval_bench_retrievers.encoders.model_files import content_hash, in_short, require_hub
+from retrieval_bench_retrievers.encoders.model_files import content_hash, in_short, opened
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _UNBOUNDED = 1_000_000
@@ -269,14 +269,7 @@ def _load(name: str) -> tuple[Any, Any, Path | None]:
     folder = Path(name).expanduser()
     if folder.is_dir():
         return *_open(str(folder), local=True), folder
-    try:
-        return *_open(name, local=True), None
-    except ModelError:
-        try:
-            require_hub(name)
-        except ModelError as problem:
-            raise _refused(name, f"not on this machine; {problem.given}") from None
-        return *_open(name, local=False), None
+    return *opened(lambda local: _open(name, local=local), name), None
 
 
 def _open(name: str, *, local: bool) -> tuple[Any, Any]:

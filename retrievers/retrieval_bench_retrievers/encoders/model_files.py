@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,23 +38,31 @@ def locate(name: str) -> Path | None:
         return _packaged_folder()
     if (model := packaged_encoder(name)) is not None:
         return model.paths()["weights"].parent
-    folder = Path(name).expanduser()
-    is_path = name.startswith((".", "~")) or folder.is_absolute() or "\\" in name
+    return given_folder(name, Path(name).expanduser(), ("modules.json", "config.json"), ACCEPTED)
+
+
+def given_folder(name: str, folder: Path, files: Sequence[str], accepted: str) -> Path | None:
+    """``folder``, which ``name`` means, if a model is in it, which has one of ``files``; None for a
+    name that is no path.
+
+    Raises:
+        ModelError: a path without a folder, or a folder without a model.
+    """
     if folder.is_dir():
-        if (folder / "modules.json").is_file() or (folder / "config.json").is_file():
+        if any((folder / file).is_file() for file in files):
             return folder.resolve()
         raise ModelError(
             f"no model in the folder {name!r}",
             where=str(folder.resolve()),
-            accepted=ACCEPTED,
-            fix="give the folder that SentenceTransformer.save() wrote",
+            accepted=accepted,
+            fix="give the folder that save() of sentence-transformers wrote",
         )
-    if is_path or name.count("/") > 1:
+    if name.startswith((".", "~")) or folder.is_absolute() or "\\" in name or name.count("/") > 1:
         raise ModelError(
             f"no folder {name!r}",
             where=str(folder.absolute()),
-            accepted=ACCEPTED,
-            fix="correct the path; a relative one starts at the working directory",
+            accepted=accepted,
+            fix="correct the path; a relative one starts at the working directory, or the config",
         )
     return None
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import ModelError
 from retrieval_bench.core.installed.installation import require
+from retrieval_bench.core.plugins import beside_config
 from retrieval_bench.core.types import Document
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench_retrievers.encoders.encoder import no_progress_bar, readable, whole_number
 from retrieval_bench_retrievers.encoders.model_files import (
     content_hash,
     downloaded_folder,
+    given_folder,
     in_short,
     opened,
 )
@@ -64,7 +65,7 @@ class CrossEncoderReranker(Reranker):
         self._max_length = None if max_length is None else whole_number(max_length, "max_length")
         for package in ("torch", "sentence-transformers"):
             require(package, "dense", "reranker")
-        self._folder = _folder(model)
+        self._folder = given_folder(model, beside_config(model), ("config.json",), _ACCEPTED)
         self._model: Any = None
         self._facts: dict[str, Any] = {}
 
@@ -149,24 +150,3 @@ class CrossEncoderReranker(Reranker):
                 accepted=_ACCEPTED,
                 fix="correct the name or the device, or download the model and give its folder",
             ) from problem
-
-
-def _folder(name: str) -> Path | None:
-    """The model's folder, None for a name that only a hub or its local copy can resolve."""
-    from retrieval_bench.core.plugins import beside_config
-
-    folder = beside_config(name)
-    if folder.is_dir():
-        if (folder / "config.json").is_file():
-            return folder.resolve()
-        raise ModelError(
-            f"no model in the folder {name!r}", where=str(folder.resolve()), accepted=_ACCEPTED
-        )
-    if name.startswith((".", "~")) or folder.is_absolute() or "\\" in name or name.count("/") > 1:
-        raise ModelError(
-            f"no folder {name!r}",
-            where=str(folder.absolute()),
-            accepted=_ACCEPTED,
-            fix="correct the path; a relative one starts at the config or the working directory",
-        )
-    return None
