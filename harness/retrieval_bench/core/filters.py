@@ -22,6 +22,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -103,12 +104,17 @@ class Filter:
     @cached_property
     def canonical(self) -> str:
         """One text for all ways of writing the same conditions: keys in order."""
-        return json.dumps(_plain(self.condition), ensure_ascii=False, sort_keys=True)
+        plain = self.translated(_plain, _plain_group)
+        return json.dumps(plain, ensure_ascii=False, sort_keys=True)
+
+    @cached_property
+    def _conditions(self) -> list[Condition]:
+        return self.translated(_alone, lambda _, parts: [*chain.from_iterable(parts)])
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """Fields of all its conditions, distinct, in order."""
-        return tuple(sorted({condition.field for condition in _conditions(self.condition)}))
+        return tuple(sorted({condition.field for condition in self._conditions}))
 
     @cached_property
     def values(self) -> Mapping[str, Any]:
@@ -116,7 +122,10 @@ class Filter:
         that it must equal, or the list it must be in; ``since.gte`` -> the end of a range. What
         stands in ``or`` or ``not`` has no name."""
         values: dict[str, Any] = {}
-        for condition in _required(self.condition):
+        required = self.translated(
+            _alone, lambda name, parts: [*chain.from_iterable(parts if name == "and" else ())]
+        )
+        for condition in required:
             plain = condition.operator in ("eq", "in")
             name = condition.field if plain else f"{condition.field}.{condition.operator}"
             values[name] = (
@@ -128,7 +137,7 @@ class Filter:
     def is_named(self) -> bool:
         """True if ``values`` says all of it: nothing stands in ``or`` or ``not``, and no two
         conditions have one name."""
-        return len(self.values) == sum(1 for _ in _conditions(self.condition))
+        return len(self.values) == len(self._conditions)
 
     def translated(
         self, condition: Callable[[Condition], T], group: Callable[[str, list[T]], T]
@@ -139,7 +148,7 @@ class Filter:
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
         """Return whether a document with this metadata fits."""
-        return _matches(self.condition, metadata)
+        return self.translated(lambda c: c.fits(value_at(metadata, c.field)), _joined)
 
 
 def parse_filter(given: object) -> Filter:
@@ -187,13 +196,12 @@ def _translated(
     return group(node.operator, [_translated(part, condition, group) for part in node.parts])
 
 
-def _matches(node: Condition | Group, metadata: Mapping[str, Any]) -> bool:
-    if isinstance(node, Condition):
-        return node.fits(value_at(metadata, node.field))
-    if node.operator == "not":
-        return not _matches(node.parts[0], metadata)
-    joined = all if node.operator == "and" else any
-    return joined(_matches(part, metadata) for part in node.parts)
+def _joined(name: str, parts: list[bool]) -> bool:
+    return not parts[0] if name == "not" else (all if name == "and" else any)(parts)
+
+
+def _alone(condition: Condition) -> list[Condition]:
+    return [condition]
 
 
 def _parsed(given: object) -> Condition | Group:
@@ -242,36 +250,21 @@ def _checked(field: str, value: object) -> Value:
     raise FilterError(f"{field}: {_shown(value)} is no text, number, true or false")
 
 
-def _conditions(node: Condition | Group) -> Iterator[Condition]:
-    if isinstance(node, Condition):
-        yield node
-    else:
-        for part in node.parts:
-            yield from _conditions(part)
+def _plain(condition: Condition) -> Any:
+    if isinstance(condition.value, tuple):
+        return ["is in", condition.field, sorted({json.dumps(item) for item in condition.value})]
+    return [f"is {condition.operator}", condition.field, json.dumps(condition.value)]
 
 
-def _required(node: Condition | Group) -> Iterator[Condition]:
-    if isinstance(node, Condition):
-        yield node
-    elif node.operator == "and":
-        for part in node.parts:
-            yield from _required(part)
-
-
-def _plain(node: Condition | Group) -> Any:
-    if isinstance(node, Condition):
-        if isinstance(node.value, tuple):
-            return ["is in", node.field, sorted({json.dumps(item) for item in node.value})]
-        return [f"is {node.operator}", node.field, json.dumps(node.value)]
-    parts = [_plain(part) for part in node.parts]
-    if node.operator == "not":
+def _plain_group(name: str, parts: list[Any]) -> Any:
+    if name == "not":
         return ["not", *parts]
     # Groups of one, and groups of the same kind within each other, say nothing of their own.
-    flat = [node_ for part in parts for node_ in (part[1:] if part[0] == node.operator else [part])]
+    flat = [node for part in parts for node in (part[1:] if part[0] == name else [part])]
     parts = [part for at, part in enumerate(flat) if part not in flat[:at]]
     if len(parts) == 1:
         return parts[0]
-    return [node.operator, *sorted(parts, key=lambda part: json.dumps(part, sort_keys=True))]
+    return [name, *sorted(parts, key=lambda part: json.dumps(part, sort_keys=True))]
 
 
 def _kind(value: object) -> str:

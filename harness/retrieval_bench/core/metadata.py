@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ContractError, near_names
-from retrieval_bench.core.filters import MISSING, RANGES, Condition, Filter, Group, value_at
+from retrieval_bench.core.filters import MISSING, RANGES, Condition, Filter, value_at
 
 _MOST_REMEMBERED = 256
 """Conditions whose answer for every distinct value is kept."""
@@ -83,7 +83,7 @@ class MetadataTable:
                     accepted=near_names(field, self.fields) if self.fields else "no filter",
                     fix="call use_filters([fields]) before index(documents)",
                 )
-        return self._mask(given.condition)
+        return given.translated(self._of_documents, _joined)
 
     def columns(self) -> dict[str, tuple[list[Any], NDArray[np.intc]]]:
         """Return for each field its distinct values, and for each document the number of its
@@ -113,16 +113,10 @@ class MetadataTable:
             if any(value is not MISSING for value in values)
         }
 
-    def _mask(self, node: Condition | Group) -> NDArray[np.bool_]:
-        if isinstance(node, Condition):
-            if not self._n:
-                return np.zeros(0, dtype=np.bool_)
-            return self._of_values(node)[np.frombuffer(self._codes[node.field], dtype=np.intc)]
-        parts = [self._mask(part) for part in node.parts]
-        if node.operator == "not":
-            return ~parts[0]
-        joined = np.logical_and if node.operator == "and" else np.logical_or
-        return np.asarray(joined.reduce(parts), dtype=np.bool_)
+    def _of_documents(self, condition: Condition) -> NDArray[np.bool_]:
+        if not self._n:
+            return np.zeros(0, dtype=np.bool_)
+        return self._of_values(condition)[np.frombuffer(self._codes[condition.field], np.intc)]
 
     def _of_values(self, condition: Condition) -> NDArray[np.bool_]:
         """Return which of the distinct values of its field fit."""
@@ -223,6 +217,13 @@ class Filtering:
             mask = self.table.mask(given)
             self._masks = {given: mask}
         return mask
+
+
+def _joined(name: str, parts: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    if name == "not":
+        return ~parts[0]
+    joined = np.logical_and if name == "and" else np.logical_or
+    return np.asarray(joined.reduce(parts), dtype=np.bool_)
 
 
 def _key(value: Any) -> Any:

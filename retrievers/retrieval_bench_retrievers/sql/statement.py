@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, ContractError, near_names
-from retrieval_bench.core.filters import Condition, Filter, Group
+from retrieval_bench.core.filters import Filter
 from retrieval_bench.core.types import Query
 from retrieval_bench_retrievers.encoders.encoder import readable
 
@@ -101,7 +102,7 @@ class Statement:
         """A filter that is applied in part would give answers that nobody may see."""
         if wanted.canonical in self._applied:
             return
-        without_name = [group.operator for group in _groups(wanted.condition)]
+        without_name = wanted.translated(lambda _: [], _without_name)
         if without_name:
             raise ContractError(
                 f"the filter of the query has {without_name[0]!r}, which no placeholder stands for",
@@ -164,10 +165,6 @@ def _placeholders(text: str) -> Iterator[str]:
         yield name
 
 
-def _groups(node: Condition | Group) -> Iterator[Group]:
-    """The parts whose conditions need not all hold."""
-    if isinstance(node, Group):
-        if node.operator != "and":
-            yield node
-        for part in node.parts:
-            yield from _groups(part)
+def _without_name(name: str, parts: list[list[str]]) -> list[str]:
+    """The groups whose conditions need not all hold."""
+    return [name] * (name != "and") + [*chain.from_iterable(parts)]
