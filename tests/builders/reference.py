@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.ranking import order_hits
 from retrieval_bench.core.retriever import (
     Capabilities,
     RankingLike,
@@ -23,6 +22,11 @@ from retrieval_bench.testing import sample_documents
 def words(text: str) -> frozenset[str]:
     """The distinct words of ``text``, in any script, without regard to case."""
     return frozenset(re.findall(r"\w+", text.casefold()))
+
+
+def order_hits(hits: Sequence[Hit]) -> list[Hit]:
+    """``hits`` by the tie rule."""
+    return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id))
 
 
 class TermOverlap(Retriever):

@@ -17,10 +17,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.ranking import order_hits
 from retrieval_bench.core.retriever import RankingLike, Retriever, require_k
 from retrieval_bench.core.types import Document, Hit, LegTrace, Query, Ranking
-from tests.builders.reference import Filtering, TermOverlap, words
+from tests.builders.reference import Filtering, TermOverlap, order_hits, words
 
 BROKEN: dict[type[Retriever], frozenset[str]] = {}
 SPREADS: set[type[Retriever]] = set()

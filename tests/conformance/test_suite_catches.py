@@ -13,7 +13,6 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import parse_filter
-from retrieval_bench.core.ranking import order_hits
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever, require_k
 from retrieval_bench.core.types import Document, Hit, Query, Ranking
 from retrieval_bench.testing import (
@@ -26,7 +25,7 @@ from retrieval_bench.testing import (
 )
 from retrieval_bench.testing.compare import difference
 from tests.builders.processes import completed
-from tests.builders.reference import Filtering, Service, TermOverlap
+from tests.builders.reference import Filtering, Service, TermOverlap, order_hits
 from tests.conformance.broken import (
     BROKEN,
     OTHER_INSTANCES,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
-from typing import Any
 
 
 def quality_text(value: float | None) -> str:
@@ -80,11 +78,6 @@ def about(n: int) -> str:
 def p_text(value: float) -> str:
     """A p-value."""
     return "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
-
-
-def interval_of(ends: Sequence[float] | None, form: Any) -> str:
-    """An interval, each end as ``form`` writes it; empty where there is none."""
-    return "" if ends is None else f"[{form(ends[0])}, {form(ends[1])}]"
 
 
 DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

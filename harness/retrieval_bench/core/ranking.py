@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ContractError
-from retrieval_bench.core.types import Hit, LegTrace, Ranking, StepTrace, Usage
+from retrieval_bench.core.types import LegTrace, Ranking, StepTrace, Usage
 
 TIE_RULE = "score desc, id asc"
 
@@ -52,11 +52,6 @@ def top_k(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:
         candidates = np.arange(n)
     order = np.argsort(-scores[candidates], kind="stable")[:k]
     return candidates[order]
-
-
-def order_hits(hits: Sequence[Hit]) -> list[Hit]:
-    """``hits`` by the tie rule; for adapters whose engine returns its own order of ties."""
-    return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id))
 
 
 def checked_ranking(

@@ -30,9 +30,6 @@ _SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 _SHORTEST_UNASKED = 8
 """The same for variables with such a name that no config mentions."""
 
-FREE_TEXTS = ("warnings", "health")
-"""Fields of a summary that hold sentences, which may repeat what a library said."""
-
 _IDENTIFIERS = ("name", "target", "hash")
 """Of the retriever in a manifest: what this project itself put there."""
 

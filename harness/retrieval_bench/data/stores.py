@@ -26,8 +26,6 @@ STORES: dict[str, str] = {
 }
 """Scheme of an address -> ``module:function``."""
 
-INDEXES = ("exact", "hnsw")
-
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -39,7 +37,7 @@ class Load:
         into: address, which may hold a password: never shown.
         table: name of the table or collection.
         encoder: name of a model; None = no vectors.
-        index: of the vectors, one of :data:`INDEXES`.
+        index: of the vectors, "exact" or "hnsw".
         progress: told (documents done, documents in all).
         fields: of the metadata, which filters of the dataset name.
     """

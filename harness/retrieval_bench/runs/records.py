@@ -78,7 +78,6 @@ _CONTROLS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _LONGEST_STATUS = 500
 """Characters of a status in ``per_query.csv``, where it stands once for each metric."""
 
-_MADE_BY_BENCH = "a run folder, as `retrieval-bench bench`"
 _LONGEST_SLUG = 60
 """Bytes: two of them, time, hash and prefix stay below the 255 that file systems allow."""
 

@@ -49,33 +49,24 @@ class Trace(BaseCallbackHandler):
         self._parents: dict[UUID, UUID | None] = {}
         self._of: dict[UUID, Step] = {}
 
-    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **about: Any) -> None:
-        """A Runnable begins."""
-        self._begin(run_id, serialized, about)
+    def on_chain_start(self, *given: Any, run_id: UUID, **about: Any) -> None:
+        """A Runnable, a retriever or a model begins."""
+        parent = about.get("parent_run_id")
+        self._parents[run_id] = parent
+        if parent is not None and self._parents.get(parent, parent) is None:
+            name = about.get("name") or (given[0] or {}).get("name") or "step"
+            step = self._of[run_id] = Step(str(name), perf_counter_ns())
+            self.steps.append(step)
 
-    def on_retriever_start(
-        self, serialized: Any, query: str, *, run_id: UUID, **about: Any
-    ) -> None:
-        """A retriever begins."""
-        self._begin(run_id, serialized, about)
+    on_retriever_start = on_chat_model_start = on_llm_start = on_chain_start
 
-    def on_chat_model_start(
-        self, serialized: Any, messages: Any, *, run_id: UUID, **about: Any
-    ) -> None:
-        """A chat model begins."""
-        self._begin(run_id, serialized, about)
+    def on_chain_end(self, *given: Any, run_id: UUID, **about: Any) -> None:
+        """A Runnable or a retriever ends."""
+        step = self._of.get(run_id)
+        if step is not None:
+            step.end, step.gave = perf_counter_ns(), given[0]
 
-    def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **about: Any) -> None:
-        """A language model begins."""
-        self._begin(run_id, serialized, about)
-
-    def on_chain_end(self, outputs: Any, *, run_id: UUID, **about: Any) -> None:
-        """A Runnable ends."""
-        self._end(run_id, outputs)
-
-    def on_retriever_end(self, documents: Any, *, run_id: UUID, **about: Any) -> None:
-        """A retriever ends."""
-        self._end(run_id, documents)
+    on_retriever_end = on_chain_end
 
     def on_llm_end(self, response: Any, *, run_id: UUID, **about: Any) -> None:
         """A model ends: what it used up stands in its messages, else in its answer."""
@@ -87,20 +78,7 @@ class Trace(BaseCallbackHandler):
         step = self._step(run_id)
         if step is not None:
             step.usage = total([step.usage, used])
-        self._end(run_id, generations[0].text if generations else None)
-
-    def _begin(self, run_id: UUID, serialized: Any, about: Any) -> None:
-        parent = about.get("parent_run_id")
-        self._parents[run_id] = parent
-        if parent is not None and self._parents.get(parent, parent) is None:
-            name = about.get("name") or (serialized or {}).get("name") or "step"
-            step = self._of[run_id] = Step(str(name), perf_counter_ns())
-            self.steps.append(step)
-
-    def _end(self, run_id: UUID, gave: Any) -> None:
-        step = self._of.get(run_id)
-        if step is not None:
-            step.end, step.gave = perf_counter_ns(), gave
+        self.on_chain_end(generations[0].text if generations else None, run_id=run_id)
 
     def _step(self, run_id: UUID | None) -> Step | None:
         """The step that a run is a part of."""

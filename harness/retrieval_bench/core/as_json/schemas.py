@@ -44,8 +44,6 @@ _PLAIN = {
 
 VERSION = "of this document"
 
-_GONE = {LEFT_OUT, MISSING}
-
 
 class Field(NamedTuple):
     """A key of an object.
