@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import ClassVar, TypeAlias, TypedDict
 
@@ -326,8 +327,7 @@ class _Bench:
         )
         self._told: dict[str, list[str]] = {}
         self._values: dict[tuple[object, ...], _Found | DataError] = {}
-        self._answers: dict[tuple[int, str], Answers] = {}
-        self._means: dict[tuple[int, Reading], float | None] = {}
+        self._ordered, self._mean = cache(self._in_order), cache(self._averaged)
         for name, run in zip(self.names, runs, strict=True):
             for warning in (*run.warnings, *self._missing(run)):
                 self.note(warning, name)
@@ -445,13 +445,10 @@ class _Bench:
             return None
         return None if means[0] is None or means[1] is None else means[0] - means[1]
 
-    def _mean(self, at: int, reading: Reading) -> float | None:
-        """None where no query counts."""
-        key = (at, reading)
-        if key not in self._means:
-            values = self._of(at, reading)
-            self._means[key] = float(np.mean(list(values.values()))) if values else None
-        return self._means[key]
+    def _averaged(self, at: int, reading: Reading) -> float | None:
+        """The mean; None where no query counts."""
+        values = self._of(at, reading)
+        return float(np.mean(list(values.values()))) if values else None
 
     def _of(self, at: int, reading: Reading) -> Mapping[str, float]:
         """Value of each query that counts."""
@@ -475,12 +472,9 @@ class _Bench:
             return problem
         return queries, values
 
-    def _ordered(self, at: int, ties: Ties) -> Answers:
-        if (at, ties) not in self._answers:
-            ordered = self._runs[at].ordered(ties)
-            lists = {q: ranking.doc_ids for q, ranking in ordered.items()}
-            self._answers[at, ties] = Answers(lists=lists)
-        return self._answers[at, ties]
+    def _in_order(self, at: int, ties: Ties) -> Answers:
+        ordered = self._runs[at].ordered(ties)
+        return Answers(lists={q: ranking.doc_ids for q, ranking in ordered.items()})
 
 
 def _names(runs: Sequence[RunFile]) -> tuple[str, ...]:
