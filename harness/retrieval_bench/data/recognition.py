@@ -13,7 +13,7 @@ from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.data.files.lines import first_line, kind_of
 from retrieval_bench.data.files.mistaken import mistaken_file
 from retrieval_bench.data.files.rows import first_keys
-from retrieval_bench.data.formats.hub import RECORDS
+from retrieval_bench.data.formats.beir import RECORDS
 from retrieval_bench.data.settings import CONFIG_NAME
 
 _PARTS: Mapping[str, str] = {
