@@ -13,8 +13,7 @@ import retrieval_bench
 from retrieval_bench.cli import parser
 from retrieval_bench.cli.commands import GROUPS
 from retrieval_bench.cli.documents import DOCUMENTS, schema_of
-from retrieval_bench.core.as_json.docstrings import documented
-from retrieval_bench.core.as_json.schemas import schema
+from retrieval_bench.core.as_json.schemas import documented, schema
 from retrieval_bench.regression.baseline import SCHEMA_VERSION, LatencyBaseline, QualityBaseline
 from tests.builders import api_records
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.core.as_json.docstrings import documented
+from retrieval_bench.core.as_json.schemas import documented
 from tests.builders import api_records
 from tests.builders.guide import guide_file
 from tests.builders.reference_pages import json_page, options_page, python_page
