@@ -32,7 +32,7 @@ def test_saved_predictions_score_as_the_official_script_says(bench_data: Path, n
     folder = bench_data / "reader" / "squad2-dev"
     result = answered(folder, "dev", folder / name)
     expected = json.loads((folder / "expected_official.json").read_text(encoding="utf-8"))[name]
-    assert result.readings["all"].official() == pytest.approx(expected, abs=1e-9)
+    assert result.readings["all"].official == pytest.approx(expected, abs=1e-9)
     found = {one.metric: one for one in result.retrieval}
     assert found["Success@5"].mean == pytest.approx(0.942, abs=0.005)
     assert found["AP@5"].mean == pytest.approx(0.860, abs=0.005)

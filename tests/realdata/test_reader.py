@@ -20,8 +20,8 @@ def test_every_row_of_the_official_script(bench_data: Path, name: str) -> None:
     result = score_reader(data.gold, data.predictions)
     expected = json.loads((folder / "expected_official.json").read_text(encoding="utf-8"))[name]
     assert data.warnings == ()
-    assert set(result.official()) == set(expected)
-    assert result.official() == pytest.approx(expected, abs=1e-9)
+    assert set(result.official) == set(expected)
+    assert result.official == pytest.approx(expected, abs=1e-9)
     assert f"{result.mean('exact').mean:.4f}" == f"{expected['exact']:.4f}"
 
 

@@ -169,7 +169,7 @@ def test_a_reader_that_fails_scores_0_there_is_counted_and_named() -> None:
             return super().read(question, documents, n)
 
     result = run(Failing())
-    assert result.failed == (0, 1)
+    assert (result.failed_searches, result.failed_readings) == (0, 1)
     assert "the reader failed on 1 question: q1 (RuntimeError: no idea)" in result.warnings
     assert result.readings["all"].counts.without_prediction == 1
     assert mean(result, "all", "reader_top1_accuracy") == (pytest.approx(1 / 4), 4)
@@ -178,7 +178,7 @@ def test_a_reader_that_fails_scores_0_there_is_counted_and_named() -> None:
 def test_a_search_that_fails_leaves_nothing_to_read() -> None:
     hits = {name: found for name, found in HITS.items() if name != "q1"}
     result = run(FunctionReader(lambda q, d, n: f"{len(d)}", "f"), fixed(hits))
-    assert result.failed == (1, 0)
+    assert (result.failed_searches, result.failed_readings) == (1, 0)
     assert result.predictions.answers["q1"] == (Answer("0"),)
     assert {times.label: times.n for times in result.times}["not retrieved"] == 2
 

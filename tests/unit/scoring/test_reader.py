@@ -77,7 +77,7 @@ def test_every_question_counts_in_the_denominator_all() -> None:
 
 def test_texts_are_in_percent_of_first_answers() -> None:
     result = score_reader(GOLD, PREDICTED)
-    assert result.official() == {
+    assert result.official == {
         "exact": pytest.approx(40),
         "f1": pytest.approx(40),
         "total": 5,
@@ -154,7 +154,7 @@ def test_means_over_no_questions_are_not_defined_and_raise_nothing(
         assert (mean.mean is None) == (mean.n == 0) == is_empty
         assert mean.reason == ("not defined: 0 questions" if is_empty else None)
         assert (mean.ci95 is None) == (mean.n < 2)
-    assert "NoAns_exact" not in result.official() or group == "has_answer"
+    assert "NoAns_exact" not in result.official or group == "has_answer"
     assert "not defined: 0 questions" in plain(reader_tables(result))
     json.dumps([result.as_dict(), result.by_question()], allow_nan=False)
 

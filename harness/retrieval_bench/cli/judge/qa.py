@@ -143,7 +143,7 @@ def _qa(options: argparse.Namespace) -> int:
     out = None if options.out is None else str(options.out)
     show(options, replace(result, out=out), lambda: qa_tables(result, out))
     n = len(experiment.queries)
-    if n in result.failed:
+    if n in (result.failed_searches, result.failed_readings):
         say("retrieval-bench: nothing could be judged: every search or every reading failed")
         return NOT_MEASURED
     return OK

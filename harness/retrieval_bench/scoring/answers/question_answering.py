@@ -205,21 +205,21 @@ class QuestionAnswering(Documented):
         retrieval: means of the retriever, for each metric and convention.
         times: what the questions of each label took.
         warnings: what makes the figures less than they seem.
-        reader: empty where only the retriever was scored.
+        reader: the reader; None where only the retriever was scored.
         n: answers asked for.
         readings: denominator (``all``, ``retrieved``) -> scores of the reader; empty without one.
         replayed: the answers come from a file: the reader had other documents than these.
-        failed: questions on which the search failed, and on which the reader did.
+        failed_searches, failed_readings: questions on which the search failed, or the reader.
         out: the file that the answers were written to; None where they were not.
     """
 
     KEYS = (
-        "retriever reader=reader_name reader_facts=facts dataset k answers=n retrieval readings "
+        "retriever reader reader_facts=facts dataset k answers=n retrieval readings "
         "times_ms=times failed_searches failed_readings warnings out"
     )
 
     retriever: str
-    reader: str
+    reader: str | None
     dataset: str
     k: int
     n: int
@@ -227,7 +227,8 @@ class QuestionAnswering(Documented):
     readings: Mapping[str, ReaderResult]
     times: tuple[Times, ...]
     replayed: bool
-    failed: tuple[int, int]
+    failed_searches: int
+    failed_readings: int
     facts: Mapping[str, Any]
     predictions: Predictions
     warnings: tuple[str, ...]
@@ -240,21 +241,6 @@ class QuestionAnswering(Documented):
             RecordError: it is there already, or cannot be written.
         """
         write_answers(path, self.predictions.answers)
-
-    @property
-    def reader_name(self) -> str | None:
-        """The reader; None where only the retriever was scored."""
-        return self.reader or None
-
-    @property
-    def failed_searches(self) -> int:
-        """Questions on which the search failed."""
-        return self.failed[0]
-
-    @property
-    def failed_readings(self) -> int:
-        """Questions on which the reader failed."""
-        return self.failed[1]
 
 
 def write_answers(path: Path, answers: Mapping[str, Sequence[Answer]]) -> None:
@@ -336,7 +322,7 @@ def answer_questions(
             results[denominator] = score_reader(questions.gold, predictions, denominator, retrieved)
     return QuestionAnswering(
         returned.name,
-        name,
+        name or None,
         f"{data.name} ({data.split})",
         experiment.k,
         n,
@@ -344,10 +330,8 @@ def answer_questions(
         results,
         _times(experiment, returned, rankings, readings, questions),
         isinstance(reader, Path),
-        (
-            sum(status != OK for status in returned.status),
-            0 if readings is None else sum(status != OK for status in readings.status),
-        ),
+        sum(status != OK for status in returned.status),
+        0 if readings is None else sum(status != OK for status in readings.status),
         facts,
         predictions,
         (*returned.warnings, *messages),

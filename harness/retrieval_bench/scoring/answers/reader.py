@@ -31,6 +31,8 @@ FRACTION = "fraction"
 
 CONVENTIONS = {"text": "squad", "spans": "piaf"}
 
+NOT_DEFINED = "not defined: 0 questions"
+
 INTERVAL = f"over questions: {methods([HIT, SHARE])}"
 
 _METRICS = {**reader_text.METRICS, **reader_spans.METRICS}
@@ -98,7 +100,7 @@ class ReaderResult(Documented):
         interval: how the intervals were made.
     """
 
-    KEYS = "conventions metrics_version denominator interval metrics official=official_rows counts"
+    KEYS = "conventions metrics_version denominator interval metrics official counts"
 
     metrics_version: ClassVar[int] = METRICS_VERSION
     interval: ClassVar[str] = INTERVAL
@@ -125,9 +127,11 @@ class ReaderResult(Documented):
             raise ConfigError(f"reader metric {name!r}", accepted=near_names(name, self.metrics))
         return metric
 
+    @property
     def official(self) -> dict[str, float | int]:
-        """The rows of the official SQuAD script under its names, in percent, over the questions
-        that count; HasAns and NoAns rows, like there, only when there are such questions."""
+        """Rows of the official script, in percent, over the questions that count: ``exact``,
+        ``f1``, ``total``, with prefixes ``HasAns_`` and ``NoAns_`` where there are such questions.
+        """
         rows: dict[str, float | int] = {}
         for prefix in ("", "HasAns_", "NoAns_"):
             exact, f1 = self.metrics[f"{prefix}exact"], self.metrics[f"{prefix}f1"]
@@ -141,12 +145,6 @@ class ReaderResult(Documented):
         """Whose definitions: of ``text`` those of ``squad``, with offsets of ``spans`` those of
         ``piaf``."""
         return CONVENTIONS if self.has_spans else {"text": CONVENTIONS["text"]}
-
-    @property
-    def official_rows(self) -> dict[str, float | int]:
-        """Rows of the official script: ``exact``, ``f1``, ``total``, with prefixes ``HasAns_`` and
-        ``NoAns_``."""
-        return self.official()
 
     def by_question(self) -> dict[str, dict[str, float]]:
         """The values of every question, by column."""
@@ -282,8 +280,10 @@ def _means(
             continue
         i = columns.index(column)
         n = len(groups[group])
-        value, reason = reader_spans.mean(groups[group][:, i].tolist())
+        value = reader_spans.mean(groups[group][:, i].tolist())
         low, high = intervals[group][i].tolist()
         unit = PERCENT if column in reader_text.COLUMNS else FRACTION
-        means[name] = ReaderMean(value, (low, high) if n >= 2 else None, n, unit, reason)
+        means[name] = ReaderMean(
+            value, (low, high) if n >= 2 else None, n, unit, None if n else NOT_DEFINED
+        )
     return means

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 Span = tuple[str, int, int]
 
-NOT_DEFINED = "not defined: 0 questions"
-
 ALIASES: Mapping[str, str] = {
     "reader_top1_fk": "reader_topk_f1",
     "reader_top1_fk_has_answer": "reader_topk_f1_has_answer",
@@ -46,13 +44,6 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "reader_topk_no_answer_accuracy": ("topk_accuracy", "no_answer"),
 }
 """Name -> field of :class:`SpanScores`, group of questions over which its mean is taken."""
-
-
-class Mean(NamedTuple):
-    """A mean; ``value`` is None when ``reason`` says why."""
-
-    value: float | None
-    reason: str | None = None
 
 
 def overlaps(gold: Span, answer: Span) -> bool:
@@ -129,11 +120,9 @@ def in_denominator(answerable: Sequence[bool], retrieved: Sequence[bool] | None)
     ]
 
 
-def mean(values: Sequence[float]) -> Mean:
-    """The mean, its sum rounded once; not defined, with the reason, for no values."""
-    if not values:
-        return Mean(None, NOT_DEFINED)
-    return Mean(math.fsum(values) / len(values))
+def mean(values: Sequence[float]) -> float | None:
+    """The mean, its sum rounded once; None of no values."""
+    return math.fsum(values) / len(values) if values else None
 
 
 def _any(holds: Callable[[Span, Span], bool], golds: Sequence[Span], answer: Span | None) -> bool:

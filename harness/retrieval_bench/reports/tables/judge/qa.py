@@ -38,8 +38,9 @@ def _retriever(answering: QuestionAnswering) -> Table:
     notes: list[AnyNote] = [
         "Convention piaf; success is the hit rate, which PIAF calls recall. nDCG: convention trec."
     ]
-    if answering.failed[0]:
-        notes.append(warning(f"The search of {counted(answering.failed[0], 'question')} FAILED."))
+    if answering.failed_searches:
+        questions = counted(answering.failed_searches, "question")
+        notes.append(warning(f"The search of {questions} FAILED."))
     title = f"Retriever {answering.retriever} {on_dataset(answering.dataset)}, k = {answering.k}"
     return Table(title, ("", "value", "questions"), rows, notes=notes)
 
@@ -124,8 +125,9 @@ def _times(answering: QuestionAnswering) -> Table:
         notes.append("read: one call for all documents of a question, after a first one.")
     if any(None in (times.search.p50, times.search.p95) for times in answering.times):
         notes.append("-: a p50 takes 30 questions, a p95 200.")
-    if answering.failed[1]:
-        notes.append(warning(f"The reader FAILED on {counted(answering.failed[1], 'question')}."))
+    if answering.failed_readings:
+        questions = counted(answering.failed_readings, "question")
+        notes.append(warning(f"The reader FAILED on {questions}."))
     columns = [f"{call} {of}" for call in ("search", "read")[: 1 + reads] for of in _OF]
     title = "Milliseconds for a question, by label"
     return Table(title, ("", "questions", *columns), rows, notes=notes)
