@@ -23,7 +23,7 @@ from hashlib import blake2b
 
 from retrieval_bench.core.filters import MISSING, value_at
 from retrieval_bench.core.selves import DROP
-from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
+from retrieval_bench.core.types import Dataset, Document, Qrels, Query
 
 _VERSION = b"1"
 _MODULUS = 1 << 256
@@ -83,11 +83,7 @@ def dataset_fingerprint(dataset: Dataset) -> str:
 
     Walks the corpus once and keeps nothing of it.
     """
-    documents = dataset.documents
-    unit_of = dataset.unit_of if dataset.unit_key is not None else None
-    filtered = dataset.filter_fields
-    added = None if documents is None else _added(documents, unit_of, filtered)
-    digest = combined(added, dataset.queries, dataset.qrels)
+    digest = combined(_added(dataset), dataset.queries, dataset.qrels)
     return without_self_hits(digest) if dataset.self_hits == DROP else digest
 
 
@@ -98,10 +94,7 @@ def corpus_fingerprint(dataset: Dataset) -> str | None:
     if documents is None:
         return None
     known = getattr(documents, "fingerprint", None)
-    if isinstance(known, str):
-        return known
-    unit_of = dataset.unit_of if dataset.unit_key is not None else None
-    return combined(_added(documents, unit_of, dataset.filter_fields), (), {})
+    return known if isinstance(known, str) else combined(_added(dataset), (), {})
 
 
 def without_self_hits(fingerprint: str) -> str:
@@ -113,16 +106,15 @@ def without_self_hits(fingerprint: str) -> str:
 
 def texts_fingerprint(dataset: Dataset) -> str:
     """The same of documents and of all queries, whatever is judged: 32 hexadecimal digits."""
-    documents = dataset.documents
-    unit_of = dataset.unit_of if dataset.unit_key is not None else None
-    added = None if documents is None else _added(documents, unit_of, dataset.filter_fields)
-    return combined(added, dataset.queries, {query.id: {} for query in dataset.queries})
+    return combined(_added(dataset), dataset.queries, {query.id: {} for query in dataset.queries})
 
 
-def _added(documents: Documents, unit_of: Mapping[str, str] | None, filtered: Sequence[str]) -> Sum:
-    added = Sum()
-    for document in documents:
-        unit = unit_of[document.id] if unit_of is not None else None
+def _added(dataset: Dataset) -> Sum | None:
+    if dataset.documents is None:
+        return None
+    added, filtered = Sum(), dataset.filter_fields
+    for document in dataset.documents:
+        unit = None if dataset.unit_key is None else dataset.unit_of[document.id]
         added.add(document_digest(document, unit, filtered))
     return added
 

@@ -31,6 +31,17 @@ _WORD = re.compile(r"\w+")
 ASK = "`self_hits: drop` in dataset.yaml, or `--self-hits drop`,"
 """What leaves these hits out."""
 
+_SAME = (
+    "{are} found themselves: the document of their own id, such as {query!r}, has their text, and "
+    "counts as a wrong hit. trec_eval counts so. BEIR leaves such hits out (ignore_identical_ids), "
+    "and so do published figures: {ask} does the same."
+)
+_COPY = (
+    "{are} found themselves: a document with their very text, such as {document!r} for {query!r}, "
+    "counts as a wrong hit. trec_eval counts so; BEIR leaves out hits with the id of the query. "
+    "For that protocol give these queries the ids of their documents: {ask} goes by id."
+)
+
 
 class SelfFinder:
     """Looks for the queries among the documents of one walk."""
@@ -146,31 +157,14 @@ def self_hit_warnings(
         return []
     queries = list(query_ids)
     top = {query_id: lists.get(query_id, ())[:TOP] for query_id in queries}
-    own = [query_id for query_id in queries if query_id in selves.same]
-    met = [query_id for query_id in own if query_id in top[query_id]]
-    if _often(own, met, queries):
-        are, example = _share(met, queries), met[0]
-        return [
-            Notice(
-                f"{are} found themselves: the document of their own id, such as {example!r}, has "
-                "their text, and counts as a wrong hit. trec_eval counts so. BEIR leaves such hits "
-                f"out (ignore_identical_ids), and so do published figures: {ASK} does the same.",
-                Code.SELF_HITS,
-            )
-        ]
-    own = [query_id for query_id in queries if query_id in selves.copies]
-    met = [query_id for query_id in own if selves.copies[query_id] in top[query_id]]
-    if _often(own, met, queries):
-        are, example = _share(met, queries), met[0]
-        return [
-            Notice(
-                f"{are} found themselves: a document with their very text, such as "
-                f"{selves.copies[example]!r} for {example!r}, counts as a wrong hit. trec_eval "
-                "counts so; BEIR leaves out hits with the id of the query. For that protocol give "
-                f"these queries the ids of their documents: {ASK} goes by id.",
-                Code.SELF_HITS,
-            )
-        ]
+    same = {query_id: query_id for query_id in selves.same}
+    for of, says in ((same, _SAME), (selves.copies, _COPY)):
+        own = [query_id for query_id in queries if query_id in of]
+        met = [query_id for query_id in own if of[query_id] in top[query_id]]
+        if _often(own, met, queries):
+            are, query = _share(met, queries), met[0]
+            text = says.format(are=are, query=query, document=of[query], ask=ASK)
+            return [Notice(text, Code.SELF_HITS)]
     return []
 
 

@@ -23,16 +23,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
-from retrieval_bench.data.files.lines import first_line, json_lines, parse_json
+from retrieval_bench.data.files.lines import first_line, parse_json
 from retrieval_bench.data.files.packed import unpacked_name
-from retrieval_bench.data.files.rows import parquet_rows
+from retrieval_bench.data.files.rows import rows
 from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import (
@@ -124,7 +123,7 @@ def _documents(path: Path, faults: Faults) -> Located[Document]:
     """Each passage once; of texts with one content, the first in the alphabet."""
     texts: dict[str, str] = {}
     places: dict[str, Place] = {}
-    for place, row in _rows(path, faults):
+    for place, row in rows(path, COLUMNS, faults):
         passage = row.get("passage")
         if isinstance(passage, str) and passage.strip():
             key = passage_id(passage)
@@ -140,7 +139,7 @@ def _questions(path: Path, faults: Faults) -> list[_Question]:
     seen: dict[str, tuple[Place, tuple[str, str]]] = {}
     passages: set[str] = set()
     n_rows = n_again = 0
-    for place, row in _rows(path, faults):
+    for place, row in rows(path, COLUMNS, faults):
         row_id = take_id(row, "id", place, report)
         text = take_text(row, "question", place, report)
         source = take_text(row, "source_ds", place, report)
@@ -196,12 +195,6 @@ def _note_merged(
         f"repeat a pair of both: {again:,}; questions asked of more than one passage, all of them "
         f"relevant: {several:,}"
     )
-
-
-def _rows(path: Path, faults: Faults) -> Iterator[tuple[Place, dict[str, Any]]]:
-    if path.name.endswith(".parquet"):
-        return parquet_rows(path, list(COLUMNS), faults)
-    return json_lines(path, faults)
 
 
 def _has_columns(path: Path) -> bool:
