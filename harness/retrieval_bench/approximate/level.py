@@ -18,8 +18,8 @@ from retrieval_bench.approximate.swept import (
     reach_of,
     undecided,
 )
-from retrieval_bench.core.calls.foreign import foreign_code, innermost, message_of
-from retrieval_bench.core.errors import ContractError, counted
+from retrieval_bench.core.calls.foreign import failing, foreign_code
+from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Task
 from retrieval_bench.core.ranking import checked_ranking
@@ -100,12 +100,7 @@ def measured_level(
 
 def _truth(exact: System, query: Query, ranking: Ranking, k: int) -> ExactTopK | None:
     can = exact.retriever.capabilities
-
-    def failed(problem: BaseException) -> ContractError:
-        return ContractError(
-            f"an exhaustive search failed with {message_of(problem)}",
-            where=f"query {query.id!r}, {innermost(problem)}",
-        )
+    failed = failing("an exhaustive search", where=f"query {query.id!r}")
 
     def again(depth: int) -> Ranking:
         with foreign_code(failed):

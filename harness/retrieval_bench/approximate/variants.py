@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retrieval_bench.core.calls.foreign import foreign_code, innermost, message_of
-from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
+from retrieval_bench.core.calls.foreign import failing, foreign_code
+from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.experiment.candidate import Candidate, close_all
@@ -95,12 +95,7 @@ def _name(changed: Mapping[str, Any]) -> str:
 
 
 def _searched(candidate: Candidate, changed: Mapping[str, Any]) -> Retriever | None:
-    def failed(problem: BaseException) -> ContractError:
-        return ContractError(
-            f"searching() failed with {message_of(problem)}",
-            where=f"retriever {candidate.name!r}, {innermost(problem)}",
-        )
-
+    failed = failing("searching()", where=f"retriever {candidate.name!r}")
     with candidate.folder.lent(), foreign_code(failed):
         return candidate.retriever.searching(changed)
 

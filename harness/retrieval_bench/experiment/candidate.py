@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrieval_bench.core.calls.failures import Retry
-from retrieval_bench.core.calls.foreign import WorkingFolder, foreign_code, innermost, message_of
+from retrieval_bench.core.calls.foreign import WorkingFolder, failing, foreign_code, message_of
 from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.errors import ContractError, HarnessError
 from retrieval_bench.core.figures import visible
@@ -41,24 +41,14 @@ class Candidate:
         Raises:
             ContractError: it does not say.
         """
-
-        def failed(problem: BaseException) -> ContractError:
-            return ContractError(
-                f"capabilities failed with {message_of(problem)}",
-                where=f"retriever {self.name!r}, {innermost(problem)}",
-                fix="correct the retriever",
-            )
-
-        with foreign_code(failed):
+        where = f"retriever {self.name!r}"
+        with foreign_code(failing("capabilities", where=where, fix="correct the retriever")):
             return self.retriever.capabilities
 
-    def failed_to_index(self, problem: BaseException) -> ContractError:
+    def failed_to_index(self, problem: BaseException) -> HarnessError:
         """Build the error for a ``problem`` in building or opening its index."""
-        return ContractError(
-            f"indexing failed with {message_of(problem)}",
-            where=f"retriever {self.name!r}, {innermost(problem)}",
-            fix="correct the retriever or its parameters; --debug shows the traceback",
-        )
+        fix = "correct the retriever or its parameters; --debug shows the traceback"
+        return failing("indexing", where=f"retriever {self.name!r}", fix=fix)(problem)
 
     def described(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """``retriever`` of a manifest, with what it says of itself; an object does not say what it

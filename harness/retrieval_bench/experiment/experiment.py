@@ -12,14 +12,9 @@ from secrets import token_hex
 from typing import Any
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.calls.foreign import (
-    folder_kept,
-    foreign_code,
-    innermost,
-    message_of,
-)
+from retrieval_bench.core.calls.foreign import failing, folder_kept, foreign_code
 from retrieval_bench.core.calls.usage import total
-from retrieval_bench.core.errors import ContractError, RecordError, distinct_names
+from retrieval_bench.core.errors import RecordError, distinct_names
 from retrieval_bench.core.notices import Code, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
@@ -298,15 +293,12 @@ class Experiment:
         """The first retriever, timed as the usual notebook does; nothing is evaluated or saved."""
         reporter = reporter or Silent()
         candidate = self.candidates[0]
-
-        def failed(problem: BaseException) -> ContractError:
-            return ContractError(
-                f"a search failed with {message_of(problem)}",
-                where=f"retriever {candidate.name!r}, {innermost(problem)}",
-                accepted="an answer to every query: the notebook's loop stops at the first failure",
-                fix="measure without --protocol tutorial, which counts failures",
-            )
-
+        failed = failing(
+            "a search",
+            where=f"retriever {candidate.name!r}",
+            accepted="an answer to every query: the notebook's loop stops at the first failure",
+            fix="measure without --protocol tutorial, which counts failures",
+        )
         with (
             self.ready(reporter),
             reporter.phase(Phase(Step.SEARCHING, candidate.name)),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.as_judged.self_hits import as_judged
-from retrieval_bench.core.calls.foreign import WorkingFolder, foreign_code, innermost, message_of
+from retrieval_bench.core.calls.foreign import WorkingFolder, failing, foreign_code
 from retrieval_bench.core.config import (
     RetrieverConfig,
     config_hash,
@@ -19,7 +19,7 @@ from retrieval_bench.core.config import (
     path_of,
     validate,
 )
-from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
+from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.retriever import Retriever, Rung, require_k
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import found_at, given_dataset
@@ -144,13 +144,7 @@ def between(experiment: Experiment) -> tuple[Experiment, Sequence[Rung]]:
         ConfigError: it has none.
     """
     candidate = experiment.candidates[0]
-
-    def failed(problem: BaseException) -> ContractError:
-        return ContractError(
-            f"rungs() failed with {message_of(problem)}",
-            where=f"retriever {candidate.name!r}, {innermost(problem)}",
-        )
-
+    failed = failing("rungs()", where=f"retriever {candidate.name!r}")
     with candidate.folder.lent(), foreign_code(failed):
         candidate.retriever.use_filters(experiment.dataset.filter_fields)
         rungs = candidate.retriever.rungs()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core import plugins
 from retrieval_bench.core.as_json.document import AsText
-from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, innermost, message_of
+from retrieval_bench.core.calls.foreign import failing, folder_kept, foreign_code
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
 from retrieval_bench.metrics.definitions import DEFINITIONS, Definition, Kind
 from retrieval_bench.metrics.judged import JudgedRun
@@ -130,14 +130,8 @@ class Metric(AsText):
         if self.name in DEFINITIONS:
             return definition.compute(run, *cut, **params)
 
-        def failed(problem: BaseException) -> ConfigError:
-            return ConfigError(
-                f"metric {self} failed with {message_of(problem)}",
-                where=innermost(problem),
-                fix="correct the function that the plug-in registers",
-            )
-
-        with folder_kept(), foreign_code(failed):
+        fix = "correct the function that the plug-in registers"
+        with folder_kept(), foreign_code(failing(f"metric {self}", ConfigError, fix=fix)):
             return definition.compute(run, *cut, **params)
 
     @property

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.calls.foreign import foreign_code, innermost, message_of
+from retrieval_bench.core.calls.foreign import failing, foreign_code
 from retrieval_bench.core.calls.usage import report, usage_of
-from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench_retrievers.functions.event_loop import EventLoop
 from retrieval_bench_retrievers.functions.user_code import check_call, name_of
@@ -80,15 +80,8 @@ def _made(
     params: Mapping[str, Any],
     methods: Sequence[str],
 ) -> Any:
-    def unbuildable(problem: BaseException) -> HarnessError:
-        return ConfigError(
-            f"{name} failed with {message_of(problem)}",
-            where=innermost(problem),
-            fix="correct it or its params",
-        )
-
     check_call(make, name, (), params)
-    with foreign_code(unbuildable):
+    with foreign_code(failing(name, ConfigError, fix="correct it or its params")):
         made = make(**params)
     if not _is_object(made, methods) and not (callable(made) and _takes(made, handed, {})):
         raise ConfigError(

@@ -16,7 +16,7 @@ from pathlib import Path
 from traceback import walk_tb
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.errors import HarnessError
+from retrieval_bench.core.errors import ContractError, HarnessError
 
 _LONGEST_MESSAGE = 2_000
 """Characters of a message that are kept: a library may put a whole response into one."""
@@ -50,6 +50,25 @@ def innermost(problem: BaseException) -> str:
     own = [(file, line) for file, line in lines if not _LIBRARY.search(file)]
     place = (own or lines)[-1:]
     return "".join(f"{file}:{line}" for file, line in place)
+
+
+def failing(
+    what: str, kind: type[HarnessError] = ContractError, where: str = "", **parts: str
+) -> Callable[[BaseException], HarnessError]:
+    """What :func:`foreign_code` raises where ``what`` fails; ``where`` stands before the line.
+
+    Args:
+        what: the beginning of a sentence.
+        kind: of the error.
+        where: such as the retriever.
+        **parts: further ones of the error.
+    """
+
+    def failed(problem: BaseException) -> HarnessError:
+        place = ", ".join(filter(None, [where, innermost(problem)]))
+        return kind(f"{what} failed with {message_of(problem)}", where=place, **parts)
+
+    return failed
 
 
 class TerminatedError(SystemExit):

@@ -20,7 +20,7 @@ import numpy as np
 
 from retrieval_bench.core import plugins
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, innermost, message_of
+from retrieval_bench.core.calls.foreign import failing, folder_kept, foreign_code
 from retrieval_bench.core.errors import ConfigError, PluginError
 from retrieval_bench.core.types import KNOWN_ITEM, Dataset, Document, Query
 from retrieval_bench.data.export import Exported, export_dataset
@@ -172,21 +172,16 @@ def _at(corpus: Iterable[Document], wanted: Iterable[Any]) -> dict[int, Document
 
 
 def _question(ask: Callable[[Document], Any], name: str, document: Document) -> str | None:
-    def failed(problem: BaseException) -> PluginError:
-        return PluginError(
-            f"{name!r} failed with {message_of(problem)}",
-            where=f"document {document.id!r}, {innermost(problem)}",
-            accepted="a function of a document that gives a question, or None",
-        )
-
-    with folder_kept(), foreign_code(failed):
+    where = f"document {document.id!r}"
+    takes = "a function of a document that gives a question, or None"
+    with folder_kept(), foreign_code(failing(repr(name), PluginError, where, accepted=takes)):
         given = ask(document)
     if given is None or (isinstance(given, str) and not given.strip()):
         return None
     if not isinstance(given, str):
         raise PluginError(
             f"{name!r} gave {type(given).__name__}",
-            where=f"document {document.id!r}",
+            where=where,
             accepted="the question as text, or None to pass the document over",
         )
     return given.strip()

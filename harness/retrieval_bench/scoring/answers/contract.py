@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.calls.foreign import (
     end_if_forked,
+    failing,
     folder_kept,
     foreign_code,
-    innermost,
     message_of,
 )
 from retrieval_bench.core.errors import (
@@ -202,14 +202,9 @@ def _made(target: str, params: Mapping[str, Any]) -> Reader:
             accepted=near_names(unknown[0], {parameter.name for parameter in takes}),
         )
 
-    def unbuildable(problem: BaseException) -> ConfigError:
-        return ConfigError(
-            f"building the reader {target} failed with {message_of(problem)}",
-            where=innermost(problem),
-            fix="correct the reader or its parameters",
-        )
-
-    with folder_kept(), foreign_code(unbuildable):
+    fix = "correct the reader or its parameters"
+    failed = failing(f"building the reader {target}", ConfigError, fix=fix)
+    with folder_kept(), foreign_code(failed):
         made = named(**params)
     if not isinstance(made, Reader):
         raise PluginError(
