@@ -104,6 +104,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}es" if noun.endswith(("ch", "ss")) else f"{n:,} {noun}s"
 
 
+def first_few(names: Sequence[str], n: int = 3) -> str:
+    """The first ``n`` of ``names``, and dots where there are more."""
+    return ", ".join(names[:n]) + (", ..." if len(names) > n else "")
+
+
 def distinct_names(names: Sequence[str]) -> list[str]:
     """``names`` in their order, equal ones told apart: "a", "a#2", "a#3"."""
     distinct: list[str] = []

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.errors import ConfigError, DataError, counted
+from retrieval_bench.core.errors import ConfigError, DataError, counted, first_few
 from retrieval_bench.metrics import (
     METRICS_VERSION,
     JudgedRun,
@@ -339,7 +339,7 @@ def _warnings(
             + (f"{convention.name} has it" if _by_rule(convention) else "asked for"),
         }[convention.missing]
         message = f"{counted(counts.missing, 'query')} to score not in the run: {effect}"
-        warnings.append(f"{message} ({_named(queries.missing)})")
+        warnings.append(f"{message} ({first_few(queries.missing)})")
     if run.judged.repeated.any():
         n = len(np.unique(run.judged.row[run.judged.repeated]))
         warnings.append(
@@ -348,7 +348,7 @@ def _warnings(
         )
     if unknown:
         message = f"{counted(len(unknown), 'query')} of the run unknown, not scored"
-        warnings.append(f"{message}: {_named(unknown)}")
+        warnings.append(f"{message}: {first_few(unknown)}")
     has_judgements = run.count(run.ideal.row) > 0
     without = int(np.count_nonzero((run.n_relevant() == 0) & has_judgements))
     if without:
@@ -361,7 +361,3 @@ def _warnings(
 def _by_rule(convention: Convention) -> bool:
     """Return whether the convention itself says what a missing query counts."""
     return CONVENTIONS[convention.name].missing == convention.missing
-
-
-def _named(query_ids: Sequence[str]) -> str:
-    return ", ".join(query_ids[:_NAMED]) + (", ..." if len(query_ids) > _NAMED else "")

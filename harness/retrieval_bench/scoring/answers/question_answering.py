@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.errors import ConfigError, DataError, counted
+from retrieval_bench.core.errors import ConfigError, DataError, counted, first_few
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data.faults import Faults, reporting, shown
@@ -162,7 +162,6 @@ NO_ANSWER = "no answer"
 """Labels: questions with an answer whose document was found, or was not; those without one."""
 
 _METRICS = {"piaf": ("R", "AP", "RR"), "trec": ("nDCG",)}
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,8 +362,9 @@ def _documents(
     unknown = sorted(wanted - known.keys())
     told = []
     if unknown:
-        shown = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
-        told = [f"{counted(len(unknown), 'document')} not in the corpus, not read: {shown}"]
+        told = [
+            f"{counted(len(unknown), 'document')} not in the corpus, not read: {first_few(unknown)}"
+        ]
     documents = [
         [known[doc_id] for doc_id in rankings[query.id] if doc_id in known]
         for query in experiment.queries
@@ -396,13 +396,11 @@ def _predictions(questions: Questions, readings: Readings | None) -> tuple[Predi
 
 def _failures(queries: Sequence[Query], status: Sequence[str]) -> list[str]:
     failed = [
-        (query.id, state) for query, state in zip(queries, status, strict=True) if state != OK
+        f"{query.id} ({state})" for query, state in zip(queries, status, strict=True) if state != OK
     ]
     if not failed:
         return []
-    shown = ", ".join(f"{query_id} ({why})" for query_id, why in failed[:_NAMED])
-    more = ", ..." if len(failed) > _NAMED else ""
-    return [f"the reader failed on {counted(len(failed), 'question')}: {shown}{more}"]
+    return [f"the reader failed on {counted(len(failed), 'question')}: {first_few(failed)}"]
 
 
 def _retrieval(experiment: Experiment, rankings: Mapping[str, Sequence[str]]) -> tuple[Found, ...]:

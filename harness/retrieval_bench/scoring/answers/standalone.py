@@ -18,6 +18,7 @@ from retrieval_bench.core.errors import (
     ContractError,
     HarnessError,
     counted,
+    first_few,
     near_names,
 )
 from retrieval_bench.core.types import Query
@@ -25,7 +26,6 @@ from retrieval_bench.core.types import Query
 LAST = "last"
 JOINED = "joined"
 
-_NAMED = 3
 _ACCEPTED = "last, joined, or module:function called with [{'role': ..., 'content': ...}, ...]"
 
 Rewriter = Callable[[list[dict[str, str]]], Any]
@@ -142,10 +142,9 @@ def _rewritten(queries: Sequence[Query], function: Rewriter) -> Standalone:
 def _failures(failed: dict[str, str]) -> tuple[str, ...]:
     if not failed:
         return ()
-    shown = ", ".join(f"{query_id} ({why})" for query_id, why in list(failed.items())[:_NAMED])
-    more = ", ..." if len(failed) > _NAMED else ""
+    shown = first_few([f"{query_id} ({why})" for query_id, why in failed.items()])
     message = (
         f"the function of --messages failed on {counted(len(failed), 'query')}, "
-        f"whose last turn was searched: {shown}{more}"
+        f"whose last turn was searched: {shown}"
     )
     return (secrets.redact(message),)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.errors import ConfigError, counted, first_few
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Ranking
 from retrieval_bench.experiment.experiment import Experiment
@@ -218,8 +218,6 @@ def _choice(
 AUTO = "auto"
 NONE = "none"
 GIVEN = "given"
-
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,5 +486,5 @@ def _unjudged(judged: JudgedRankings, rankings: Mapping[str, Ranking]) -> list[s
 def _told(failed: Collection[str]) -> list[str]:
     if not failed:
         return []
-    shown = ", ".join(sorted(failed)[:_NAMED]) + (", ..." if len(failed) > _NAMED else "")
-    return [f"submitted as empty lists because the search failed: {len(failed):,} ({shown})"]
+    what = "submitted as empty lists because the search failed"
+    return [f"{what}: {len(failed):,} ({first_few(sorted(failed))})"]
