@@ -28,7 +28,7 @@ from retrieval_bench_retrievers.encoders import encoded
 from retrieval_bench_retrievers.encoders import fit as encoder_fit
 from retrieval_bench_retrievers.encoders.encoded import Encoded
 from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors, whole_number
-from retrieval_bench_retrievers.encoders.health import EncoderFit, fit_of
+from retrieval_bench_retrievers.encoders.fit import EncoderFit, fit_of
 from retrieval_bench_retrievers.encoders.model_files import DEFAULT_MODEL
 from retrieval_bench_retrievers.encoders.packaged import ONNXRUNTIME, WHERE
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors

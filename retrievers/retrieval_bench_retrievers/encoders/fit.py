@@ -19,6 +19,8 @@ from typing import Any
 
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.scripts import script_of
+from retrieval_bench.core.types import Query
+from retrieval_bench_retrievers.encoders.encoder import Encoder, readable
 
 SAMPLE = 500
 """Texts that are looked at, spread evenly."""
@@ -133,57 +135,76 @@ def measure(
     return fit
 
 
-def facts(name: str, max_length: int | None, documents: TokenFit, queries: TokenFit) -> str:
-    """One line: what the encoder cuts off, and how much it does not know."""
-    unknown = "no unknown tokens"
-    if documents.unknown or queries.unknown:
-        unknown = (
-            f"unknown tokens: {_share(documents.unknown, documents.tokens)} in documents, "
-            f"{_share(queries.unknown, queries.tokens)} in queries"
-        )
-    if max_length is None:
-        return f"encoder {name} reads texts of any length; {unknown}"
-    cut = "nothing is cut off"
-    if documents.cut_texts or queries.cut_texts:
-        cut = (
-            f"cut off are {_share(documents.cut_texts, documents.texts)} of the documents "
-            f"({_share(documents.cut_tokens, documents.tokens)} of their tokens) and "
-            f"{_share(queries.cut_texts, queries.texts)} of the queries"
-        )
-    return f"encoder {name} reads {max_length} tokens of a text: {cut}; {unknown}"
+@dataclass(frozen=True, slots=True)
+class EncoderFit:
+    """An encoder beside a sample of the documents and the queries.
 
-
-def warnings(
-    name: str,
-    documents: TokenFit,
-    queries: TokenFit,
-    *,
-    max_length: int | None = None,
-    languages: Sequence[str] = (),
-    language: str | None = None,
-) -> list[Notice]:
-    """Why dense rankings may be bad here, in plain words; empty when nothing speaks against it.
-
-    Args:
-        name: of the model.
-        max_length: tokens that it reads of a text; None = all.
-        languages: that the model's card names; empty when it names none.
-        language: of the dataset, None when not declared.
+    Attributes:
+        documents, queries: what its tokenizer makes of them; None where nobody can look into it.
     """
-    cut = [
-        Notice(
-            f"{name} reads {max_length} tokens: {100 * fit.cut_texts / fit.texts:.0f} % of the "
-            f"{texts} are cut off, so dense rankings may be underrated. {remedy} them, or use an "
-            "encoder that reads more.",
-            code,
-        )
-        for fit, texts, remedy, code in (
-            (documents, "documents", "Split", Code.CUT_OFF),
-            (queries, "queries", "Shorten", Code.QUERIES_CUT_OFF),
-        )
-        if max_length is not None and fit.cut_texts > CUT_OFF * fit.texts
-    ]
-    return [*cut, *_unfit(name, documents, queries, languages, language)]
+
+    encoder: Encoder
+    documents: TokenFit | None
+    queries: TokenFit | None
+
+    def facts(self) -> list[str]:
+        """In one line, what it cuts off, and how much it does not know."""
+        documents, queries = self.documents, self.queries
+        if documents is None or queries is None:
+            return []
+        name, limit = self.encoder.name, self.encoder.max_seq_length
+        unknown = "no unknown tokens"
+        if documents.unknown or queries.unknown:
+            unknown = (
+                f"unknown tokens: {_share(documents.unknown, documents.tokens)} in documents, "
+                f"{_share(queries.unknown, queries.tokens)} in queries"
+            )
+        if limit is None:
+            return [f"encoder {name} reads texts of any length; {unknown}"]
+        cut = "nothing is cut off"
+        if documents.cut_texts or queries.cut_texts:
+            cut = (
+                f"cut off are {_share(documents.cut_texts, documents.texts)} of the documents "
+                f"({_share(documents.cut_tokens, documents.tokens)} of their tokens) and "
+                f"{_share(queries.cut_texts, queries.texts)} of the queries"
+            )
+        return [f"encoder {name} reads {limit} tokens of a text: {cut}; {unknown}"]
+
+    def warnings(self, language: str | None) -> Sequence[str]:
+        """Why rankings by its vectors may be bad; ``language`` is that of the dataset."""
+        name, limit = self.encoder.name, self.encoder.max_seq_length
+        prompts = self.encoder.missing_prompts()
+        if self.documents is None or self.queries is None:
+            hidden = f"encoder {name}: its tokenizer cannot be examined"
+            return prompts if self.encoder.reads_all else [*prompts, hidden]
+        cut = [
+            Notice(
+                f"{name} reads {limit} tokens: {100 * fit.cut_texts / fit.texts:.0f} % of the "
+                f"{texts} are cut off, so dense rankings may be underrated. {remedy} them, or use "
+                "an encoder that reads more.",
+                code,
+            )
+            for fit, texts, remedy, code in (
+                (self.documents, "documents", "Split", Code.CUT_OFF),
+                (self.queries, "queries", "Shorten", Code.QUERIES_CUT_OFF),
+            )
+            if limit is not None and fit.cut_texts > CUT_OFF * fit.texts
+        ]
+        languages = self.encoder.languages()
+        return [*prompts, *cut, *_unfit(name, self.documents, self.queries, languages, language)]
+
+
+def fit_of(encoder: Encoder, texts: Sequence[str], queries: Sequence[Query]) -> EncoderFit:
+    """``encoder``, which is loaded, beside ``texts`` of documents and ``queries``."""
+    tools = encoder.tokenizer()
+    if tools is None:
+        return EncoderFit(encoder, None, None)
+    asked = [readable(query.text) for query in queries]
+    documents, questions = (
+        measure(*tools, [encoder.prompts[role] + t for t in sample(some)], encoder.max_seq_length)
+        for role, some in (("document", texts), ("query", asked))
+    )
+    return EncoderFit(encoder, documents, questions)
 
 
 def _unfit(

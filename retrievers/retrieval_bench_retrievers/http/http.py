@@ -20,7 +20,7 @@ from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench_retrievers.encoders.encoder import Encoder, readable
-from retrieval_bench_retrievers.encoders.health import fit_of
+from retrieval_bench_retrievers.encoders.fit import fit_of
 from retrieval_bench_retrievers.functions.search_counts import SearchCounts
 from retrieval_bench_retrievers.functions.user_code import declared_index
 from retrieval_bench_retrievers.http import answer as http_answer

@@ -12,7 +12,7 @@ from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.encoders.encoder import Encoder
-from retrieval_bench_retrievers.encoders.health import EncoderFit, fit_of
+from retrieval_bench_retrievers.encoders.fit import EncoderFit, fit_of
 from retrieval_bench_retrievers.sql.failures import failed, refused
 from retrieval_bench_retrievers.sql.health import (
     EXPLAIN,

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
 
 from retrieval_bench.core.notices import Code
-from retrieval_bench_retrievers.encoders.fit import TokenFit, facts, measure, sample, warnings
+from retrieval_bench_retrievers.encoders.fit import EncoderFit, TokenFit, measure, sample
 
 ENGLISH = "Plants turn water and light into sugar, and the air that we breathe comes of it. " * 5
 KOREAN = "식물은 물과 빛으로 당을 만들고 우리가 숨쉬는 공기는 거기에서 나온다. " * 8
@@ -39,6 +41,23 @@ class Pieces:
 
 def fit_of(text: str, tokenizer: Pieces, max_length: int | None = None) -> TokenFit:
     return measure(tokenizer, UNKNOWN, [text], max_length)
+
+
+def beside(
+    documents: TokenFit,
+    queries: TokenFit,
+    max_length: int | None = None,
+    languages: Sequence[str] = (),
+) -> EncoderFit:
+    model: Any = SimpleNamespace(name="M", max_seq_length=max_length)
+    model.languages, model.missing_prompts = lambda: languages, list
+    return EncoderFit(model, documents, queries)
+
+
+def warnings(
+    documents: TokenFit, queries: TokenFit, language: str | None = None, **of_model: Any
+) -> list[Any]:
+    return [*beside(documents, queries, **of_model).warnings(language)]
 
 
 FINE = fit_of(ENGLISH, Pieces(8))
@@ -94,7 +113,7 @@ def test_scripts_are_told_apart() -> None:
 def test_an_encoder_that_cannot_read_the_script_is_announced(
     text: str, tokenizer: Pieces, reason: str
 ) -> None:
-    (warning,) = warnings("M", fit_of(text, tokenizer), FINE)
+    (warning,) = warnings(fit_of(text, tokenizer), FINE)
     assert warning.startswith("M does not fit the corpus: ")
     assert reason in warning
     assert ". Expect dense rankings near chance, and fusion to lose by them. " in warning
@@ -132,25 +151,25 @@ def test_an_encoder_that_cannot_read_the_script_is_announced(
 )
 def test_an_encoder_that_fits_is_left_in_peace(text: str, tokenizer: Pieces) -> None:
     fit = fit_of(text, tokenizer)
-    assert warnings("M", fit, fit) == []
+    assert warnings(fit, fit) == []
 
 
 def test_a_script_that_is_rare_in_the_corpus_is_left_in_peace() -> None:
     mixed = fit_of(ENGLISH * 5 + KOREAN, Pieces(8, known="[A-Za-z]"))
     assert mixed.unknown > 0
-    assert warnings("M", mixed, mixed) == []
+    assert warnings(mixed, mixed) == []
 
 
 def test_queries_that_the_encoder_cannot_read_are_announced_too() -> None:
     korean = fit_of(KOREAN, Pieces(1, per_letter=3))
-    (of_queries,) = warnings("M", FINE, korean)
+    (of_queries,) = warnings(FINE, korean)
     assert of_queries.startswith("M does not fit the queries: ")
-    (of_both,) = warnings("M", korean, korean)
+    (of_both,) = warnings(korean, korean)
     assert of_both.startswith("M does not fit the corpus and the queries: ")
 
 
 def test_an_alphabet_in_short_pieces_is_announced_mildly() -> None:
-    (warning,) = warnings("M", fit_of(ENGLISH, Pieces(3)), FINE)
+    (warning,) = warnings(fit_of(ENGLISH, Pieces(3)), FINE)
     assert warning.startswith("M may fit the corpus poorly: 100.0 % of the letters are Lat")
     assert "unknown" not in warning
     assert warning.endswith("than from an encoder made for this language or subject.")
@@ -171,14 +190,14 @@ def test_an_alphabet_in_short_pieces_is_announced_mildly() -> None:
 def test_the_language_of_the_dataset_is_compared_with_those_of_the_models_card(
     languages: list[str], language: str | None, warned: bool
 ) -> None:
-    said = warnings("M", FINE, FINE, languages=languages, language=language)
+    said = warnings(FINE, FINE, languages=languages, language=language)
     assert bool(said) is warned
     assert all("its model card names en, the dataset says fr" in warning for warning in said)
 
 
 def test_of_many_languages_on_a_card_a_few_are_named() -> None:
     codes = ["ar", "de", "en", "es", "it", "ja", "ko", "zh"]
-    (warning,) = warnings("M", FINE, FINE, languages=codes, language="fr")
+    (warning,) = warnings(FINE, FINE, languages=codes, language="fr")
     assert "its model card names ar, de, en, es, it and 3 more, the dataset says fr" in warning
 
 
@@ -187,14 +206,14 @@ SHORT = TokenFit(texts=10, tokens=60)
 
 
 def test_queries_that_are_cut_off_are_a_warning_as_documents_are() -> None:
-    (of_queries,) = warnings("M", SHORT, LONG, max_length=256)
+    (of_queries,) = warnings(SHORT, LONG, max_length=256)
     assert of_queries == (
         "M reads 256 tokens: 100 % of the queries are cut off, so dense rankings may be "
         "underrated. Shorten them, or use an encoder that reads more."
     )
-    (of_documents,) = warnings("M", LONG, SHORT, max_length=256)
+    (of_documents,) = warnings(LONG, SHORT, max_length=256)
     assert of_documents.startswith("M reads 256 tokens: 100 % of the documents are cut off, ")
-    both = warnings("M", LONG, LONG, max_length=256)
+    both = warnings(LONG, LONG, max_length=256)
     assert both == [of_documents, of_queries]
     codes = [warning.code for warning in both]
     assert codes == [Code.CUT_OFF, Code.QUERIES_CUT_OFF]
@@ -203,28 +222,29 @@ def test_queries_that_are_cut_off_are_a_warning_as_documents_are() -> None:
 @pytest.mark.parametrize(("cut", "warned"), [(0, False), (1, False), (2, True)])
 def test_more_than_a_tenth_of_the_queries_must_be_cut_off(cut: int, warned: bool) -> None:
     fit = TokenFit(texts=10, tokens=100, cut_texts=cut, cut_tokens=cut)
-    assert bool(warnings("M", SHORT, fit, max_length=256)) is warned
-    assert warnings("M", SHORT, fit, max_length=None) == []
+    assert bool(warnings(SHORT, fit, max_length=256)) is warned
+    assert warnings(SHORT, fit, max_length=None) == []
 
 
 def test_the_facts_are_one_line_with_shares_of_texts_and_tokens() -> None:
     documents = TokenFit(texts=8, tokens=400, unknown=2, cut_texts=3, cut_tokens=100)
     queries = TokenFit(texts=4, tokens=30, unknown=0)
-    assert facts("M", 256, documents, queries) == (
+    (facts,) = beside(documents, queries, 256).facts()
+    assert facts == (
         "encoder M reads 256 tokens of a text: cut off are 37.5 % of the documents (25.0 % of "
         "their tokens) and 0.0 % of the queries; unknown tokens: 0.5 % in documents, 0.0 % in "
         "queries"
     )
-    assert facts("M", None, documents, TokenFit()) == (
+    (facts,) = beside(documents, TokenFit()).facts()
+    assert facts == (
         "encoder M reads texts of any length; unknown tokens: 0.5 % in documents, 0.0 % in queries"
     )
 
 
 def test_facts_without_a_catch_are_short() -> None:
-    fit = TokenFit(texts=8, tokens=400)
-    assert facts("M", 256, fit, fit) == (
-        "encoder M reads 256 tokens of a text: nothing is cut off; no unknown tokens"
-    )
+    short = TokenFit(texts=8, tokens=400)
+    (facts,) = beside(short, short, 256).facts()
+    assert facts == ("encoder M reads 256 tokens of a text: nothing is cut off; no unknown tokens")
 
 
 @pytest.mark.parametrize(("n", "size"), [(0, 5), (3, 5), (5, 5), (6, 5), (99, 10), (1000, 500)])
