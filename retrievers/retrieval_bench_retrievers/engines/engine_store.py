@@ -25,10 +25,18 @@ from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors, normalised
 from retrieval_bench_retrievers.functions.uri import Address
-from retrieval_bench_retrievers.sql.documents import content_of, plain_metadata, texts_of
 from retrieval_bench_retrievers.sql.failures import text_of
 from retrieval_bench_retrievers.sql.params import LoadSettings
-from retrieval_bench_retrievers.sql.table import BATCH, Filled, batches, identity_of, shifted
+from retrieval_bench_retrievers.sql.table import (
+    BATCH,
+    Filled,
+    batches,
+    content_of,
+    identity_of,
+    plain_metadata,
+    shifted,
+    texts_of,
+)
 
 DEPTH, RRF_K = 100, 60
 """Of a hybrid: hits of each leg, at least, and the constant of their fusion by rank."""

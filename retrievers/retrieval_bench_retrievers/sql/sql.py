@@ -22,8 +22,7 @@ from retrieval_bench_retrievers.sql.health import (
     unfinished,
 )
 from retrieval_bench_retrievers.sql.params import Settings, configuration
-from retrieval_bench_retrievers.sql.rows import ranking_of
-from retrieval_bench_retrievers.sql.statement import WHERE, Statement
+from retrieval_bench_retrievers.sql.statement import WHERE, Statement, ranking_of
 
 if TYPE_CHECKING:
     from retrieval_bench_retrievers.sql.connection import Address
