@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retrieval_bench.core.calls.foreign import failing, foreign_code
+from retrieval_bench.core.calls.foreign import foreign_code
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.retriever import Retriever
@@ -49,17 +49,7 @@ class SearchVariants:
                 candidate = self.own.get(at, base)
                 retriever = candidate.retriever if at in self.own else _searched(base, changed)
                 assert retriever is not None
-                made.append(
-                    System(
-                        _name(changed),
-                        retriever,
-                        None if candidate.capabilities.external else known,
-                        candidate.retry,
-                        candidate.rate_limit,
-                        candidate.server,
-                        candidate.price,
-                    )
-                )
+                made.append(candidate.system(known, _name(changed), retriever))
             yield made
 
 
@@ -95,8 +85,7 @@ def _name(changed: Mapping[str, Any]) -> str:
 
 
 def _searched(candidate: Candidate, changed: Mapping[str, Any]) -> Retriever | None:
-    failed = failing("searching()", where=f"retriever {candidate.name!r}")
-    with candidate.folder.lent(), foreign_code(failed):
+    with candidate.folder.lent(), foreign_code(candidate.failing("searching()")):
         return candidate.retriever.searching(changed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings as python_warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from retrieval_bench.core.notices import Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.data.saved.indexes import Indexed
-from retrieval_bench.measure.calls import Timings
+from retrieval_bench.measure.calls import System, Timings
 
 
 @dataclass(slots=True)
@@ -41,14 +41,38 @@ class Candidate:
         Raises:
             ContractError: it does not say.
         """
-        where = f"retriever {self.name!r}"
-        with foreign_code(failing("capabilities", where=where, fix="correct the retriever")):
+        with foreign_code(self.failing("capabilities", fix="correct the retriever")):
             return self.retriever.capabilities
 
-    def failed_to_index(self, problem: BaseException) -> HarnessError:
-        """Build the error for a ``problem`` in building or opening its index."""
-        fix = "correct the retriever or its parameters; --debug shows the traceback"
-        return failing("indexing", where=f"retriever {self.name!r}", fix=fix)(problem)
+    def failing(self, what: str, **parts: str) -> Callable[[BaseException], HarnessError]:
+        """Translate, for :func:`.foreign_code`, whatever leaves ``what`` of the retriever; ``parts``
+        as :func:`.foreign.failing` takes them."""
+        return failing(what, where=f"retriever {self.name!r}", **parts)
+
+    @property
+    def failed_to_index(self) -> Callable[[BaseException], HarnessError]:
+        """Of building or opening its index."""
+        remedy = "correct the retriever or its parameters; --debug shows the traceback"
+        return self.failing("indexing", fix=remedy)
+
+    def system(
+        self, known: Container[str] | None, name: str = "", retriever: Retriever | None = None
+    ) -> System:
+        """What is called of it.
+
+        Args:
+            known: ids of the corpus; an external one may have other documents.
+            name, retriever: of one way to search it; its own where they are not given.
+        """
+        return System(
+            name or self.name,
+            retriever or self.retriever,
+            None if self.capabilities.external else known,
+            self.retry,
+            self.rate_limit,
+            self.server,
+            self.price,
+        )
 
     def described(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """``retriever`` of a manifest, with what it says of itself; an object does not say what it

@@ -12,7 +12,10 @@ from secrets import token_hex
 from typing import Any
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.calls.foreign import failing, folder_kept, foreign_code
+from retrieval_bench.core.calls.foreign import (
+    folder_kept,
+    foreign_code,
+)
 from retrieval_bench.core.calls.usage import total
 from retrieval_bench.core.errors import RecordError, distinct_names
 from retrieval_bench.core.notices import Code, about_times, coded
@@ -50,7 +53,7 @@ from retrieval_bench.experiment.warnings import (
     unsteady,
 )
 from retrieval_bench.measure import runner
-from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, System
+from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement
 from retrieval_bench.measure.environment import environment, peak_rss_bytes
 from retrieval_bench.measure.machine import observers
 from retrieval_bench.measure.machine.disturbances import disturbances
@@ -155,18 +158,7 @@ class Experiment:
             known, scripts = self._survey()
             for c in self.candidates:
                 c.server = c.server or ask(c, "server_pid", [], None)
-            systems = [
-                System(
-                    c.name,
-                    c.retriever,
-                    None if c.capabilities.external else known,
-                    c.retry,
-                    c.rate_limit,
-                    c.server,
-                    c.price,
-                )
-                for c in self.candidates
-            ]
+            systems = [candidate.system(known) for candidate in self.candidates]
             asking = self._asking()
             with self._searching(), search_threads(self.protocol.threads) as complaints:
                 surroundings = environment(self.protocol.threads)
@@ -234,14 +226,7 @@ class Experiment:
         candidate = self.candidates[0]
         try:
             self._index(candidate, reporter)
-            known, _ = self._survey()
-            system = System(
-                candidate.name,
-                candidate.retriever,
-                None if candidate.capabilities.external else known,
-                candidate.retry,
-                candidate.rate_limit,
-            )
+            system = candidate.system(self._survey()[0])
             with (
                 self._searching(),
                 search_threads(self.protocol.threads) as complaints,
@@ -293,9 +278,8 @@ class Experiment:
         """The first retriever, timed as the usual notebook does; nothing is evaluated or saved."""
         reporter = reporter or Silent()
         candidate = self.candidates[0]
-        failed = failing(
+        failed = candidate.failing(
             "a search",
-            where=f"retriever {candidate.name!r}",
             accepted="an answer to every query: the notebook's loop stops at the first failure",
             fix="measure without --protocol tutorial, which counts failures",
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.as_judged.self_hits import as_judged
-from retrieval_bench.core.calls.foreign import WorkingFolder, failing, foreign_code
+from retrieval_bench.core.calls.foreign import WorkingFolder, foreign_code
 from retrieval_bench.core.config import (
     RetrieverConfig,
     config_hash,
@@ -144,8 +144,7 @@ def between(experiment: Experiment) -> tuple[Experiment, Sequence[Rung]]:
         ConfigError: it has none.
     """
     candidate = experiment.candidates[0]
-    failed = failing("rungs()", where=f"retriever {candidate.name!r}")
-    with candidate.folder.lent(), foreign_code(failed):
+    with candidate.folder.lent(), foreign_code(candidate.failing("rungs()")):
         candidate.retriever.use_filters(experiment.dataset.filter_fields)
         rungs = candidate.retriever.rungs()
     if not rungs:
