@@ -47,7 +47,7 @@ class Candidate:
     def failing(self, what: str, **parts: str) -> Callable[[BaseException], HarnessError]:
         """Translate, for :func:`.foreign_code`, whatever leaves ``what`` of the retriever; ``parts``
         as :func:`.foreign.failing` takes them."""
-        return failing(what, where=f"retriever {self.name!r}", **parts)
+        return failing(what, ContractError, f"retriever {self.name!r}", **parts)
 
     @property
     def failed_to_index(self) -> Callable[[BaseException], HarnessError]:
