@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from retrieval_bench.cli.options import Command as OwnCommand
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import MissingDependencyError
 from tests.cli.project import Command, make_project
@@ -510,7 +511,8 @@ def test_a_pipe_that_breaks_elsewhere_is_no_success(
     def broken(options: Any) -> int:
         raise BrokenPipeError("of a service")
 
-    monkeypatch.setattr("retrieval_bench.cli.share.list._list", broken)
+    own = OwnCommand(broken, "", (), {})
+    monkeypatch.setattr("retrieval_bench.cli.share.list.run_list", own)
     assert run("data list") == 70
     assert "BrokenPipeError: of a service" in run.err
 

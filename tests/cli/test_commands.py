@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from retrieval_bench.cli.commands import EXAMPLES, GROUPS, OTHER_NAMES, SHOWN, parsed
 from retrieval_bench.cli.guard.duet import name_sides
+from retrieval_bench.cli.options import add, defaults
 from tests.builders import some
 from tests.builders.processes import python
 from tests.cli.project import Command
@@ -253,3 +255,45 @@ def test_only_the_module_of_the_command_that_is_asked_for_is_loaded(
     rooms = {one.removeprefix("retrieval_bench.cli.") for one in told.split()[1:]}
     assert {one for one in rooms if "." in one} == loaded
     assert numpy == "False"
+
+
+class TestOptionsAsText:
+    """Options are written as the help shows them; see :func:`.add`."""
+
+    TEXT = """
+runs RUN *  by their place
+--n N [3]  a number
+--out FILE  a path
+--only {a,b} + []  some words, which
+    go on here
+--no-text [texts]  a switch that turns something off
+| --this  one of two
+| --that  the other
+times:
+--after S ...  seconds
+"""
+
+    def test_a_metavar_says_the_type_and_brackets_the_default(self) -> None:
+        assert defaults(self.TEXT) == {
+            "runs": [], "n": 3, "out": None, "only": [], "texts": True, "this": False,
+            "that": False, "after": [],
+        }  # fmt: skip
+        parser = argparse.ArgumentParser()
+        add(parser, self.TEXT, n={"dest": "many"})
+        given = parser.parse_args(
+            shlex.split("r --n 4 --out x --only a b --no-text --after 1 --after 2.5 --that")
+        )
+        assert vars(given) == {
+            "runs": ["r"], "many": 4, "out": Path("x"), "only": ["a", "b"], "texts": False,
+            "this": False, "that": True, "after": [1.0, 2.5],
+        }  # fmt: skip
+
+    def test_of_those_with_a_bar_one_may_be_given(self) -> None:
+        parser = argparse.ArgumentParser(exit_on_error=False)
+        add(parser, self.TEXT)
+        with pytest.raises(argparse.ArgumentError, match="not allowed with"):
+            parser.parse_args(["--this", "--that"])
+
+    def test_a_line_that_is_no_option_is_a_mistake_of_ours(self) -> None:
+        with pytest.raises(AssertionError, match="cannot be read: --n N"):
+            defaults("--n N one blank is no sign of the help")

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 Entries = Mapping[str, tuple[str, str]]
-"""Commands by name: the module whose ``add_NAME`` adds it, imported when it is asked for, and its
+"""Commands by name: the module that has it as ``run_NAME``, imported when it is asked for, and its
 help."""
 
 SHOWN: Mapping[str, Entries] = {
@@ -273,8 +273,8 @@ def _add_all(commands: Any, entries: Entries, words: Sequence[str] | None) -> No
         path = f"{commands._prog_prefix} {name}"
         given = [f"{path} {example}".rstrip() for example in EXAMPLES[path.partition(" ")[2]]]
         description = "\n  ".join([f"{_sentence(text)}\n\nexamples:", *given])
-        add = getattr(import_module(f"retrieval_bench.cli.{where}"), f"add_{name}")
-        add(commands, name, help=text, description=description)
+        command = getattr(import_module(f"retrieval_bench.cli.{where}"), f"run_{name}")
+        command.add_to(commands.add_parser(name, help=text, description=description))
 
 
 def _sentence(text: str) -> str:

@@ -7,58 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple
 
-from retrieval_bench.approximate.swept import Sweep
 from retrieval_bench.cli.console import SCHEMA_VERSION
-from retrieval_bench.cli.problem import Error
-from retrieval_bench.comparison.analysis import Compared
-from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.explain.ledger import Ledger
-from retrieval_bench.comparison.explain.losses import Losses
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.as_json.schemas import schema
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.data.export import Exported, ExportedRun
-from retrieval_bench.data.formats.irds import Fetched
-from retrieval_bench.data.saved.folders import Kept
-from retrieval_bench.data.stores import LoadedDataset
-from retrieval_bench.duets.result import DuetResult, PrintedDuet
-from retrieval_bench.duets.selftest import SelfTest
-from retrieval_bench.experiment.doctor.doctor import Diagnosis
-from retrieval_bench.experiment.doctor.probing import Probe
-from retrieval_bench.experiment.index_once import KeptIndex
-from retrieval_bench.experiment.planned_run import PlannedRun, Plans
-from retrieval_bench.labels.decide.status import LabelStatus, Pooled
-from retrieval_bench.labels.exchange.exporting import ExportedLabels
-from retrieval_bench.labels.exchange.importing import Imported
-from retrieval_bench.labels.exchange.questions import Asked
-from retrieval_bench.labels.judge.offline import OfflinePage
-from retrieval_bench.labels.judge.server import ServedPage
-from retrieval_bench.load.load import LoadResult
-from retrieval_bench.measure.tutorial import Tutorial
-from retrieval_bench.regression.gate import Regression
-from retrieval_bench.regression.history.history import History
-from retrieval_bench.regression.loads import ComparedLoads
-from retrieval_bench.regression.regress import BaselineResult
-from retrieval_bench.reports.finish import Finished
-from retrieval_bench.reports.page.report import Report
-from retrieval_bench.reports.page.verify import Verification
-from retrieval_bench.reports.tables.share.catalog import Catalog
 from retrieval_bench.reports.tables.share.schema import NamedDocument
-from retrieval_bench.reports.tables.understand.diff_document import DiffDocument
-from retrieval_bench.reproduction.check import Papers
-from retrieval_bench.runs import records as runs
-from retrieval_bench.scoring.answers.outcomes import Outcomes
-from retrieval_bench.scoring.answers.question_answering import QuestionAnswering
-from retrieval_bench.scoring.answers.submission import Submission
-from retrieval_bench.scoring.audit import Audit
-from retrieval_bench.scoring.cheats import ScorerAudit
-from retrieval_bench.scoring.published_table import TableAudit
-from retrieval_bench.scoring.score import ReaderDetails
-from retrieval_bench.scoring.scorecard import ScoreDetails
-from retrieval_bench.shards.encode import EncodedCorpus
-from retrieval_bench.tuning.tuned import Tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,60 +33,81 @@ class Entry(NamedTuple):
 
     Attributes:
         command: that prints it.
-        kinds: the types of what it shows: one of these.
-        version: its ``schema_version``.
+        types: of what it shows, one of these: ``module:Class``, separated by blanks.
+        versioned: where its ``schema_version`` stands; empty where its type says it, or nobody.
     """
 
     command: str
-    kinds: tuple[Any, ...]
-    version: int = SCHEMA_VERSION
+    types: str
+    versioned: str = ""
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """Its types."""
+        return tuple(map(_named, self.types.split()))
+
+    @property
+    def version(self) -> int:
+        """Its ``schema_version``."""
+        if self.versioned:
+            return int(_named(self.versioned))
+        return int(getattr(self.kinds[0], "schema_version", SCHEMA_VERSION))
+
+
+def _named(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"retrieval_bench.{module}"), name)
 
 
 DOCUMENTS: Mapping[str, Entry] = {
-    "bench": Entry("bench", (Finished,), runs.SCHEMA_VERSION),
-    "plan": Entry("bench --dry-run", (PlannedRun, Plans)),
-    "probe": Entry("bench --probe", (Probe,), Probe.schema_version),
-    "tutorial": Entry("bench --protocol tutorial", (Tutorial,)),
-    "sweep": Entry("bench --sweep", (Sweep,), Sweep.schema_version),
-    "compare": Entry("compare", (Compared,)),
-    "load": Entry("load", (LoadResult,), LoadResult.schema_version),
-    "loads": Entry("compare LOAD LOAD", (ComparedLoads,), ComparedLoads.schema_version),
-    "diff": Entry("explain", (DiffDocument,)),
-    "parts": Entry("explain --by stage", (Ledger,)),
-    "losses": Entry("explain --by loss", (Losses,)),
-    "tune": Entry("tune", (Tuning,)),
-    "doctor": Entry("doctor", (Diagnosis,)),
-    "selftest": Entry("doctor --selftest", (SelfTest,)),
-    "baseline": Entry("baseline", (BaselineResult,), BaselineResult.schema_version),
-    "regress": Entry("regress", (Regression,), Regression.schema_version),
-    "duet": Entry("duet", (PrintedDuet,), DuetResult.schema_version),
-    "evaluate": Entry("score run", (ScoreDetails,)),
-    "audit": Entry("score audit", (Audit,)),
-    "scorer": Entry("score audit --scorer", (ScorerAudit,)),
-    "table": Entry("score audit --table", (TableAudit,)),
-    "reader": Entry("score reader", (ReaderDetails,)),
-    "qa": Entry("score qa", (QuestionAnswering,)),
-    "outcomes": Entry("score outcomes", (Outcomes,)),
-    "report": Entry("report", (Report, Comparison)),
-    "verify": Entry("report --verify", (Verification,)),
-    "list": Entry("data list", (Catalog,)),
-    "fetch": Entry("data fetch", (Fetched,)),
-    "export": Entry("data export", (Exported, ExportedRun)),
-    "loaded": Entry("data load", (LoadedDataset,)),
-    "index": Entry("data index", (KeptIndex,)),
-    "encoded": Entry("data encode", (EncodedCorpus,)),
-    "cache": Entry("data cache", (Kept,)),
-    "schemas": Entry("data schema", (Listing,)),
-    "history": Entry("data history", (History,), History.schema_version),
-    "pool": Entry("label pool", (Pooled,)),
-    "status": Entry("label status", (LabelStatus,)),
-    "started": Entry("label start", (OfflinePage, ServedPage)),
-    "imported": Entry("label import", (Imported,)),
-    "exported": Entry("label export", (ExportedLabels,)),
-    "questions": Entry("label questions", (Asked,)),
-    "submit": Entry("lab submit", (Submission,)),
-    "reproduce": Entry("lab reproduce", (Papers,)),
-    "error": Entry("COMMAND", (Error,)),
+    "bench": Entry("bench", "reports.finish:Finished", "runs.records:SCHEMA_VERSION"),
+    "plan": Entry(
+        "bench --dry-run", "experiment.planned_run:PlannedRun experiment.planned_run:Plans"
+    ),
+    "probe": Entry("bench --probe", "experiment.doctor.probing:Probe"),
+    "tutorial": Entry("bench --protocol tutorial", "measure.tutorial:Tutorial"),
+    "sweep": Entry("bench --sweep", "approximate.swept:Sweep"),
+    "compare": Entry("compare", "comparison.analysis:Compared"),
+    "load": Entry("load", "load.load:LoadResult"),
+    "loads": Entry("compare LOAD LOAD", "regression.loads:ComparedLoads"),
+    "diff": Entry("explain", "reports.tables.understand.diff_document:DiffDocument"),
+    "parts": Entry("explain --by stage", "comparison.explain.ledger:Ledger"),
+    "losses": Entry("explain --by loss", "comparison.explain.losses:Losses"),
+    "tune": Entry("tune", "tuning.tuned:Tuning"),
+    "doctor": Entry("doctor", "experiment.doctor.doctor:Diagnosis"),
+    "selftest": Entry("doctor --selftest", "duets.selftest:SelfTest"),
+    "baseline": Entry("baseline", "regression.regress:BaselineResult"),
+    "regress": Entry("regress", "regression.gate:Regression"),
+    "duet": Entry("duet", "duets.result:PrintedDuet", "duets.result:SCHEMA_VERSION"),
+    "evaluate": Entry("score run", "scoring.scorecard:ScoreDetails"),
+    "audit": Entry("score audit", "scoring.audit:Audit"),
+    "scorer": Entry("score audit --scorer", "scoring.cheats:ScorerAudit"),
+    "table": Entry("score audit --table", "scoring.published_table:TableAudit"),
+    "reader": Entry("score reader", "scoring.score:ReaderDetails"),
+    "qa": Entry("score qa", "scoring.answers.question_answering:QuestionAnswering"),
+    "outcomes": Entry("score outcomes", "scoring.answers.outcomes:Outcomes"),
+    "report": Entry("report", "reports.page.report:Report comparison.comparison:Comparison"),
+    "verify": Entry("report --verify", "reports.page.verify:Verification"),
+    "list": Entry("data list", "reports.tables.share.catalog:Catalog"),
+    "fetch": Entry("data fetch", "data.formats.irds:Fetched"),
+    "export": Entry("data export", "data.export:Exported data.export:ExportedRun"),
+    "loaded": Entry("data load", "data.stores:LoadedDataset"),
+    "index": Entry("data index", "experiment.index_once:KeptIndex"),
+    "encoded": Entry("data encode", "shards.encode:EncodedCorpus"),
+    "cache": Entry("data cache", "data.saved.folders:Kept"),
+    "schemas": Entry("data schema", "cli.documents:Listing"),
+    "history": Entry("data history", "regression.history.history:History"),
+    "pool": Entry("label pool", "labels.decide.status:Pooled"),
+    "status": Entry("label status", "labels.decide.status:LabelStatus"),
+    "started": Entry(
+        "label start", "labels.judge.offline:OfflinePage labels.judge.server:ServedPage"
+    ),
+    "imported": Entry("label import", "labels.exchange.importing:Imported"),
+    "exported": Entry("label export", "labels.exchange.exporting:ExportedLabels"),
+    "questions": Entry("label questions", "labels.exchange.questions:Asked"),
+    "submit": Entry("lab submit", "scoring.answers.submission:Submission"),
+    "reproduce": Entry("lab reproduce", "reproduction.check:Papers"),
+    "error": Entry("COMMAND", "cli.problem:Error"),
 }
 """Every JSON document by its name."""
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,34 +16,208 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "markdown", "latex", "csv")
 
 
-def add_format(parser: argparse.ArgumentParser, more: Sequence[str] = ()) -> None:
-    """The options that every command has; ``more`` formats are the command's own."""
-    parser.add_argument(
-        "--format", choices=(*FORMATS, *more), default="table", help="of what is printed"
-    )
-    loudness = parser.add_mutually_exclusive_group()
-    loudness.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="show all there is, where the usual output is short",
-    )
-    loudness.add_argument(
-        "-q",
-        "--quiet",
-        action="store_true",
-        help="show the answer and its warnings alone, and no progress",
-    )
-    parser.add_argument(
-        "--debug", action="store_true", help="show tracebacks of errors, which may hold secrets"
-    )
+_SPEAKING = """
+| -v, --verbose  show all there is, where the usual output is short
+| -q, --quiet  show the answer and its warnings alone, and no progress
+--debug  show tracebacks of errors, which may hold secrets
+"""
+
+JUNIT = "--junit FILE  also write the gates as a JUnit report"
+
+LANGUAGE = """
+--language CODE  of the dataset, such as fr, for stems and stop words (default: what it names)
+"""
+
+SELF_HITS = """
+--self-hits {keep,drop}  drop: leave out a hit with the id of its query before the first k are
+    scored, as BEIR does (default: what the dataset names, or keep)
+"""
+
+RETRIEVER = """
+retriever, --retriever RETRIEVER [needed]  name of a config, YAML file or module:Class
+--set KEY=VALUE ...  parameters by dotted path, values as in YAML
+"""
+
+SPLIT = "--split SPLIT [test]  split of the judgements (default: test)"
+DEPTH = f"{SPLIT}\n--k K [{{k}}]  hits per query (default: {{k}})"
+
+LIMITS = """
+--timeout S  seconds; a call that takes longer has failed (default: 60)
+--threads N  threads of numerical libraries while searching (default: 1)
+"""
+
+ENVIRONMENTS = """
+environments of revisions whose dependencies differ:
+--extras NAME *  optional dependencies to install (default: those that are installed now)
+--setup COMMAND []  run this once in the folder of each revision instead of installing
+"""
+
+MEASURING = f"""
+{LANGUAGE}
+{SELF_HITS}
+--metrics METRIC ...  such as nDCG@10 R@100, the first decides (default: by k)
+--no-leaks  exit code 1 when a hit lies outside of its query's filter
+--no-pictures [pictures]  draw no pictures of the times into the run's folder
+--dry-run  build and check everything, ask each retriever once, say how many calls a run makes
+--no-calls  with --dry-run: ask no external retriever, whose calls may cost
+measuring:
+--profile NAME [default]  smoke (one round), default, release (10,000 calls in 5 processes), or a
+    YAML file
+--min-calls N  measured calls per retriever, all launches together (default: 1000)
+--rounds N  rounds of a launch, instead of --min-calls
+--max-calls N  never more calls per retriever than this, warm-up included
+--max-minutes M  begin no round after so many minutes; what was finished is kept
+--max-cost MONEY  make no call that might spend more than this, by the usage that the retriever
+    reports; what was finished is kept
+--launches N  fresh processes that share the calls; 0 measures in this one (default: 0)
+--warm-up S  seconds after which the warm-up ends, steady or not (default: 10)
+{LIMITS}
+--collector {{on,off}} [off]  Python's garbage collector during timed calls (default: off)
+--percentiles P ...  to report, such as 50 90 99.9 (default: 50 95 99)
+"""
+
+_ENTRY = re.compile(
+    r"(?:([|!]) )?((?:-?\w+, )?[-a-z_]+)(?: ([^\s[]\S*))?(?: (\.{3}|[*+?]))?(?: \[(.*?)\])?  +(.*)"
+)
+_TYPES: Mapping[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("N", "K", "SEED", "DEPTH", "GRADE"), int),
+    **dict.fromkeys(("S", "R", "D", "M", "P", "MONEY", "DAYS"), float),
+    **dict.fromkeys(("FILE", "DIR", "FOLDER", "YAML"), Path),
+}
+"""Types of values by their metavar; those of others are texts."""
+
+Run = Callable[[argparse.Namespace], int]
 
 
-def add_junit(parser: argparse.ArgumentParser) -> None:
-    """Add the option for where gates are written for a CI service."""
-    parser.add_argument(
-        "--junit", type=Path, metavar="FILE", help="also write the gates as a JUnit report"
-    )
+@dataclass(frozen=True)
+class Command:
+    """A command.
+
+    Attributes:
+        run: what it does, with its options; gives the exit code.
+        text: its options, as :func:`add` reads them.
+        formats: of its own, beside :data:`FORMATS`.
+        more: as of :func:`add`.
+    """
+
+    run: Run
+    text: str
+    formats: tuple[str, ...]
+    more: Mapping[str, Mapping[str, Any]]
+
+    def __call__(self, options: argparse.Namespace) -> int:
+        return self.run(options)
+
+    def add_to(self, parser: argparse.ArgumentParser) -> None:
+        """Add its options, and those that every command has."""
+        formats = ",".join((*FORMATS, *self.formats))
+        add(parser, self.text, **self.more)
+        add(parser, f"--format {{{formats}}} [table]  of what is printed\n{_SPEAKING}")
+        parser.set_defaults(run=self.run)
+
+
+def command(
+    text: str = "", /, *formats: str, **more: Mapping[str, Any]
+) -> Callable[[Run], Command]:
+    """Make a command of the function that runs it; see :class:`Command`."""
+    return lambda run: Command(run, text, formats, more)
+
+
+def add(parser: argparse.ArgumentParser, text: str, /, **more: Mapping[str, Any]) -> None:
+    """Add arguments to a parser as its help will show them, one a line::
+
+        runs RUN +  one by its place, at least one value; * and ? are those of argparse
+        dataset, --dataset NAME [needed]  by its place or as an option, one of them "needed"
+        --out DIR  folder of the record
+        --metrics METRIC ...  one value or several, and it may be given again
+        --arrivals {poisson,constant} [poisson]  the default stands in brackets, or "required"
+        --soak  without a value it is a switch
+        --no-pictures [pictures]  a switch that turns `pictures` off
+        | --terminal  at most one of those with a bar; exactly one of those with !
+        measuring:
+        --rounds N  an option of this group, up to the next one or "options:"
+
+    Two blanks stand before the help; a line that begins with blanks goes on with the one before.
+    The metavar says the type of the values, see :data:`_TYPES`.
+
+    Args:
+        more: by the name of an option: what else ``add_argument`` takes.
+    """
+    into: Any = parser
+    alone: Any = None
+    for line in re.sub(r"\n +", " ", text).splitlines():
+        if line.endswith(":"):
+            into = parser if line == "options:" else parser.add_argument_group(line[:-1])
+        elif line:
+            mark, flags, given = _read(line)
+            if mark:
+                alone = alone or parser.add_mutually_exclusive_group(required=mark == "!")
+            name = flags[-1].lstrip("-").replace("-", "_")
+            if len(flags) > 1 and not flags[0].startswith("-"):
+                name = flags[0]
+                _add_named(parser, *flags, **given | dict(more.get(name, {})))
+            else:
+                (alone if mark else into).add_argument(*flags, **given | dict(more.get(name, {})))
+
+
+def _read(line: str) -> tuple[str, list[str], dict[str, Any]]:
+    """Its mark, the flags of an option, and the arguments that argparse takes."""
+    if (entry := _ENTRY.fullmatch(line)) is None:
+        raise AssertionError(f"an option that cannot be read: {line}")
+    mark, flags, metavar, several, usual, text = entry.groups()
+    hidden = text == argparse.SUPPRESS  # which argparse knows by its identity
+    given: dict[str, Any] = {"help": argparse.SUPPRESS if hidden else text}
+    if metavar is None:
+        off = {"action": "store_false", "dest": usual}
+        return mark, flags.split(", "), given | (off if usual else {"action": "store_true"})
+    kind = _TYPES.get(metavar, str)
+    if metavar.startswith("{"):
+        given["choices"] = metavar[1:-1].split(",")
+    else:
+        given |= {"metavar": metavar, "type": kind}
+    if several == "...":
+        given |= {"nargs": "+", "action": "extend", "default": []}
+    elif several:
+        given["nargs"] = several
+    if usual in ("required", "needed"):
+        given[usual] = True
+    elif usual is not None:
+        given["default"] = [] if several else kind(usual)
+    return mark, flags.split(", "), given
+
+
+def _add_named(
+    parser: argparse.ArgumentParser,
+    name: str,
+    option: str,
+    *,
+    help: str,  # noqa: A002 - argparse calls it so
+    needed: bool = False,
+    **given: Any,
+) -> None:
+    """Add the argument that names what a command is about, by its place or as an option."""
+    text = f"{help}; also {option}"
+    parser.add_argument(name, nargs="?", action=_Once, help=text, **given)
+    del given["metavar"]
+    parser.add_argument(option, action=_Once, dest=name, help=argparse.SUPPRESS, **given)
+    if needed:
+        parser.set_defaults(needs=name)
+
+
+def defaults(text: str) -> dict[str, Any]:
+    """What each option of ``text`` is unless somebody gives it."""
+    parser = argparse.ArgumentParser()
+    add(parser, text)
+    return vars(parser.parse_args([]))
+
+
+def dataset(default: str | None = "science-mini", k: int = 10) -> str:
+    """The options for the data, and how deep; without ``default`` a dataset has to be named."""
+    if default:
+        named = f"[{default}]  name or folder (default: {default})"
+    else:
+        named = "[required]  name or folder"
+    return f"--dataset NAME_OR_PATH {named}\n{DEPTH.format(k=k)}"
 
 
 def how_many(text: str) -> int | None:
@@ -57,25 +233,7 @@ def how_many(text: str) -> int | None:
     raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor `all`")
 
 
-def add_several(parser: Any, name: str, metavar: str, text: str) -> None:
-    """An option that takes one value or several, and may be given again."""
-    parser.add_argument(name, nargs="+", action="extend", default=[], metavar=metavar, help=text)
-
-
-def add_limits(parser: Any) -> None:
-    """Add the options that limit what a call may take."""
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        metavar="S",
-        help="seconds; a call that takes longer has failed (default: 60)",
-    )
-    parser.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="threads of numerical libraries while searching (default: 1)",
-    )
+HOW_MANY = {"type": how_many}
 
 
 class _Once(argparse.Action):
@@ -96,176 +254,13 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def add_named(
-    parser: argparse.ArgumentParser,
-    name: str,
-    metavar: str,
-    text: str,
-    *,
-    option: str = "",
-    needed: bool = True,
-    kind: Callable[[str], Any] = str,
-) -> None:
-    """Add the argument that names what a command is about, by its place or as an option; where it
-    is ``needed``, by one of them."""
-    option = option or f"--{name}"
-    help_text = f"{text}; also {option}"
-    parser.add_argument(name, nargs="?", action=_Once, metavar=metavar, type=kind, help=help_text)
-    parser.add_argument(option, action=_Once, dest=name, type=kind, help=argparse.SUPPRESS)
-    if needed:
-        parser.set_defaults(needs=name)
-
-
-def add_retriever(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the retriever and for changes to it."""
-    add_named(parser, "retriever", "RETRIEVER", "name of a config, YAML file or module:Class")
-    add_several(parser, "--set", "KEY=VALUE", "parameters by dotted path, values as in YAML")
-
-
-def add_dataset(
-    parser: argparse.ArgumentParser, default: str | None = "science-mini", *, k: int = 10
-) -> None:
-    """Add on which data, and how deep; without ``default`` a dataset has to be named."""
-    parser.add_argument(
-        "--dataset",
-        default=default,
-        required=default is None,
-        metavar="NAME_OR_PATH",
-        help="name or folder" + (f" (default: {default})" if default else ""),
-    )
-    _add_depth(parser, k)
-
-
-def add_language(parser: argparse.ArgumentParser) -> None:
-    """Add the language of the dataset, where its files do not name it."""
-    parser.add_argument(
-        "--language",
-        metavar="CODE",
-        help="of the dataset, such as fr, for stems and stop words (default: what it names)",
-    )
-
-
-def add_self_hits(parser: Any) -> None:
-    """Add whether a query may find itself."""
-    parser.add_argument(
-        "--self-hits",
-        choices=("keep", "drop"),
-        help="drop: leave out a hit with the id of its query before the first k are scored, as "
-        "BEIR does (default: what the dataset names, or keep)",
-    )
-
-
-def _add_depth(parser: argparse.ArgumentParser, k: int) -> None:
-    parser.add_argument("--split", default="test", help="split of the judgements (default: test)")
-    parser.add_argument("--k", type=int, default=k, help=f"hits per query (default: {k})")
-
-
-def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """Add the options for how to measure and on what; with ``several``, on several datasets."""
-    if several:
-        parser.add_argument(
-            "--dataset",
-            nargs="+",
-            metavar="NAME_OR_PATH",
-            help="names or folders; of saved runs, where they are now (default: science-mini)",
-        )
-        _add_depth(parser, 10)
-    else:
-        add_dataset(parser)
-    add_language(parser)
-    add_self_hits(parser)
-    add_several(
-        parser, "--metrics", "METRIC", "such as nDCG@10 R@100, the first decides (default: by k)"
-    )
-    parser.add_argument(
-        "--no-leaks",
-        action="store_true",
-        help="exit code 1 when a hit lies outside of its query's filter",
-    )
-    timing = parser.add_argument_group("measuring")
-    timing.add_argument(
-        "--profile",
-        default="default",
-        metavar="NAME",
-        help="smoke (one round), default, release (10,000 calls in 5 processes), or a YAML file",
-    )
-    timing.add_argument(
-        "--min-calls",
-        type=int,
-        metavar="N",
-        help="measured calls per retriever, all launches together (default: 1000)",
-    )
-    timing.add_argument(
-        "--rounds", type=int, metavar="N", help="rounds of a launch, instead of --min-calls"
-    )
-    timing.add_argument(
-        "--max-calls",
-        type=int,
-        metavar="N",
-        help="never more calls per retriever than this, warm-up included",
-    )
-    timing.add_argument(
-        "--max-minutes",
-        type=float,
-        metavar="M",
-        help="begin no round after so many minutes; what was finished is kept",
-    )
-    timing.add_argument(
-        "--max-cost",
-        type=float,
-        metavar="MONEY",
-        help="make no call that might spend more than this, by the usage that the retriever "
-        "reports; what was finished is kept",
-    )
-    timing.add_argument(
-        "--launches",
-        type=int,
-        metavar="N",
-        help="fresh processes that share the calls; 0 measures in this one (default: 0)",
-    )
-    timing.add_argument(
-        "--warm-up",
-        type=float,
-        metavar="S",
-        help="seconds after which the warm-up ends, steady or not (default: 10)",
-    )
-    add_limits(timing)
-    timing.add_argument(
-        "--collector",
-        choices=("on", "off"),
-        default="off",
-        help="Python's garbage collector during timed calls (default: off)",
-    )
-    timing.add_argument(
-        "--percentiles",
-        type=float,
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="P",
-        help="to report, such as 50 90 99.9 (default: 50 95 99)",
-    )
-    parser.add_argument(
-        "--no-pictures",
-        action="store_false",
-        dest="pictures",
-        help="draw no pictures of the times into the run's folder",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="build and check everything, ask each retriever once, say how many calls a run makes",
-    )
-    parser.add_argument(
-        "--no-calls",
-        action="store_true",
-        help="with --dry-run: ask no external retriever, whose calls may cost",
-    )
-    add_format(parser)
+def values(options: argparse.Namespace, names: str) -> dict[str, Any]:
+    """The options of these names, for a function whose arguments are called as they are."""
+    return {name: getattr(options, name) for name in names.split()}
 
 
 def protocol_of(options: argparse.Namespace) -> Protocol:
-    """The protocol that the options of :func:`add_measuring` describe."""
+    """The protocol that the options of :data:`MEASURING` describe."""
     from retrieval_bench.measure.protocol import Protocol
 
     return Protocol.of(
@@ -284,25 +279,8 @@ def protocol_of(options: argparse.Namespace) -> Protocol:
     )
 
 
-def add_environments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for how the code of a revision gets the packages it needs."""
-    prepared = parser.add_argument_group("environments of revisions whose dependencies differ")
-    prepared.add_argument(
-        "--extras",
-        nargs="*",
-        metavar="NAME",
-        help="optional dependencies to install (default: those that are installed now)",
-    )
-    prepared.add_argument(
-        "--setup",
-        default="",
-        metavar="COMMAND",
-        help="run this once in the folder of each revision instead of installing",
-    )
-
-
 def setup_of(options: argparse.Namespace) -> Setup:
-    """Read the options of :func:`add_environments`."""
+    """Read the options of :data:`ENVIRONMENTS`."""
     from retrieval_bench.duets.revisions.environments import Setup
 
     return Setup(None if options.extras is None else tuple(options.extras), options.setup)

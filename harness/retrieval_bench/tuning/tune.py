@@ -82,21 +82,50 @@ def tune(
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
-    options = Options(k, metric, folds, repeats, seed, sample, margin, price)
+    prepare_environment(Protocol().threads)
+    problems = Problems()
     destination = None if out is None else Path(out)
-    tuning = tuned(
-        retriever,
-        dataset,
-        options,
-        split=split,
-        language=language,
-        self_hits=self_hits,
-        dev=dev,
-        grid=grid,
-        overrides=overrides,
-        out=destination,
-        reporter=reporter,
-    )
+    with problems.kept():
+        _check_numbers(folds, repeats, seed, margin)
+    with problems.kept():
+        require_k(k)
+    chosen: Metric | None = None
+    with problems.kept():
+        chosen = _chosen_metric(metric, k)
+    queries: _Queries | None = None
+    with problems.kept():
+        queries = _Queries.of(dataset, split, dev, folds, language=language, self_hits=self_hits)
+    tunable: Tunable | None = None
+    with problems.kept():
+        config = _config(retriever, overrides)
+        tunable = Tunable(config)
+        check_out(destination, config)
+    made: Grid | None = None
+    parse = checked_grid if isinstance(grid, Mapping) else parse_grid
+    given = parse(cast("Any", grid), problems)
+    with problems.kept():
+        if tunable is not None and (given or not grid):
+            made = _grid(tunable, given, problems, k=k, sample=sample, seed=seed)
+    try:
+        problems.raise_if_any()
+        if tunable is None or made is None or queries is None or chosen is None:
+            raise AssertionError("what could not be made is a problem that was raised")
+        require_corpus(queries.data, {tunable.config.name: tunable.base.capabilities})
+        plan = Plan(queries.data.split, queries.dev_split, folds, repeats, seed)
+        tuning = _found(
+            tunable,
+            made,
+            queries,
+            plan,
+            k=k,
+            metric=chosen,
+            margin=margin,
+            price=price,
+            reporter=reporter or Silent(),
+        )
+    finally:
+        if tunable is not None:
+            tunable.close()
     if destination is not None:
         write_config(destination, tuning)
     return tuning
@@ -106,112 +135,44 @@ _MOST = 10_000
 """Folds, and cross-validations: the values of all of them are held."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Numbers and names of :func:`tune` that are checked without a retriever or data."""
-
-    k: int = 10
-    metric: str | None = None
-    folds: int = FOLDS
-    repeats: int = REPEATS
-    seed: int = SEED
-    sample: int | None = None
-    margin: float = MARGIN
-    price: bool = True
-
-    def chosen_metric(self) -> Metric:
-        """Raises:
-        ConfigError: unknown, deeper than k, or with a mean of its own kind.
-        """
-        if self.metric is None:
-            return default_metrics(max(self.k, 1))[0]  # a k below 1 is told by itself
-        metric = parse_metric(self.metric)
-        if metric.cut is not None and metric.cut > self.k >= 1:
-            raise ConfigError(
-                f"metric {metric} with k = {self.k}",
-                where="--metric",
-                accepted=f"cut-offs up to k = {self.k}",
-                fix=f"raise --k to {metric.cut}, or lower the cut-off",
-            )
-        if metric.geometric:
-            raise ConfigError(
-                f"metric {metric}",
-                where="--metric",
-                accepted="a metric whose mean over queries is the arithmetic one",
-                fix="tune on AP",
-            )
-        return metric
-
-    def check(self) -> None:
-        """Raises:
-        ConfigError: everything that is wrong with the numbers.
-        """
-        problems = Problems()
-        for name, value, least in (("folds", self.folds, 2), ("repeats", self.repeats, 1)):
-            if not least <= value <= _MOST:
-                accepted = f"a whole number from {least} to {_MOST:,}"
-                problems.add(ConfigError(f"--{name} {str(value)[:12]}", accepted=accepted))
-        if self.seed < 0:
-            problems.add(ConfigError(f"--seed {self.seed}", accepted="a whole number from 0"))
-        try:
-            check_margin(self.margin)
-        except ConfigError as problem:
-            problems.add(problem)
-        problems.raise_if_any()
-
-
-def tuned(
-    retriever: str | Path | Mapping[str, Any],
-    dataset: str | Path | Dataset,
-    options: Options,
-    *,
-    split: str,
-    language: str | None,
-    self_hits: str | None,
-    dev: str | Dataset | None,
-    grid: GridGiven,
-    overrides: Sequence[str],
-    out: Path | None,
-    reporter: Reporter | None,
-) -> Tuning:
-    """:func:`tune` without writing ``out``, which is only checked."""
-    prepare_environment(Protocol().threads)
-    problems = Problems()
-    with problems.kept():
-        options.check()
-    metric: Metric | None = None
-    with problems.kept():
-        require_k(options.k)
-    with problems.kept():
-        metric = options.chosen_metric()
-    queries: _Queries | None = None
-    with problems.kept():
-        queries = _Queries.of(
-            dataset, split, dev, options.folds, language=language, self_hits=self_hits
+def _chosen_metric(name: str | None, k: int) -> Metric:
+    """Raises:
+    ConfigError: unknown, deeper than k, or with a mean of its own kind.
+    """
+    if name is None:
+        return default_metrics(max(k, 1))[0]  # a k below 1 is told by itself
+    metric = parse_metric(name)
+    if metric.cut is not None and metric.cut > k >= 1:
+        raise ConfigError(
+            f"metric {metric} with k = {k}",
+            where="--metric",
+            accepted=f"cut-offs up to k = {k}",
+            fix=f"raise --k to {metric.cut}, or lower the cut-off",
         )
-    tunable: Tunable | None = None
+    if metric.geometric:
+        raise ConfigError(
+            f"metric {metric}",
+            where="--metric",
+            accepted="a metric whose mean over queries is the arithmetic one",
+            fix="tune on AP",
+        )
+    return metric
+
+
+def _check_numbers(folds: int, repeats: int, seed: int, margin: float) -> None:
+    """Raises:
+    ConfigError: everything that is wrong with the numbers.
+    """
+    problems = Problems()
+    for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1)):
+        if not least <= value <= _MOST:
+            accepted = f"a whole number from {least} to {_MOST:,}"
+            problems.add(ConfigError(f"--{name} {str(value)[:12]}", accepted=accepted))
+    if seed < 0:
+        problems.add(ConfigError(f"--seed {seed}", accepted="a whole number from 0"))
     with problems.kept():
-        config = _config(retriever, overrides)
-        tunable = Tunable(config)
-        check_out(out, config)
-    made: Grid | None = None
-    if isinstance(grid, Mapping):
-        given = checked_grid(grid, problems)
-    else:
-        given = parse_grid(grid, problems)
-    with problems.kept():
-        if tunable is not None and (given or not grid):
-            made = _grid(tunable, given, options, problems)
-    try:
-        problems.raise_if_any()
-        if tunable is None or made is None or queries is None or metric is None:
-            raise AssertionError("what could not be made is a problem that was raised")
-        require_corpus(queries.data, {tunable.config.name: tunable.base.capabilities})
-        listener = reporter or Silent()
-        return _found(tunable, made, queries, options, metric=metric, reporter=listener)
-    finally:
-        if tunable is not None:
-            tunable.close()
+        check_margin(margin)
+    problems.raise_if_any()
 
 
 def _config(retriever: str | Path | Mapping[str, Any], overrides: Sequence[str]) -> RetrieverConfig:
@@ -227,7 +188,13 @@ def _config(retriever: str | Path | Mapping[str, Any], overrides: Sequence[str])
 
 
 def _grid(
-    tunable: Tunable, given: Mapping[str, tuple[Any, ...]], options: Options, problems: Problems
+    tunable: Tunable,
+    given: Mapping[str, tuple[Any, ...]],
+    problems: Problems,
+    *,
+    k: int,
+    sample: int | None,
+    seed: int,
 ) -> Grid:
     parameters = dict(given) or checked_grid(tunable.search_space(), problems)
     if not parameters:
@@ -243,9 +210,9 @@ def _grid(
             current[path] = tunable.current(path)
         except KeyError:
             continue  # neither config nor retriever tells it
-    made = make_grid(parameters, current, sample=options.sample, seed=options.seed)
+    made = make_grid(parameters, current, sample=sample, seed=seed)
     tunable.remember(parameters)
-    tunable.check(made, options.k)
+    tunable.check(made, k)
     return made
 
 
@@ -258,6 +225,11 @@ class _Queries:
     dev: Dataset | None
     tuning: tuple[Query, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def dev_split(self) -> str | None:
+        """Of the queries that settings are chosen on; None = cross-validation."""
+        return None if self.dev is None else self.dev.split
 
     @classmethod
     def of(
@@ -345,9 +317,12 @@ def _found(
     tunable: Tunable,
     grid: Grid,
     queries: _Queries,
-    options: Options,
+    plan: Plan,
     *,
+    k: int,
     metric: Metric,
+    margin: float,
+    price: bool,
     reporter: Reporter,
 ) -> Tuning:
     data, dev = queries.data, queries.dev
@@ -357,41 +332,36 @@ def _found(
         **{q: row for q, row in (dev.qrels if dev else {}).items() if q in kept},
         **{query.id: data.qrels[query.id] for query in queries.held_out},
     }
-    values = values_of(
-        tunable, grid, data, together, qrels, k=options.k, metric=metric, reporter=reporter
-    )
+    values = values_of(tunable, grid, data, together, qrels, k=k, metric=metric, reporter=reporter)
     if dev is None:
         tuning = values
         selection = cross_validated(
             values,
             [_group(query) for query in queries.held_out],
-            n_folds=options.folds,
-            repeats=options.repeats,
-            seed=options.seed,
+            n_folds=plan.folds,
+            repeats=plan.repeats,
+            seed=plan.seed,
         )
     else:
         tuning, held_out = np.split(values, [len(queries.tuning)], axis=1)
         selection = chosen_on_dev(tuning, held_out)
     winner = grid.settings[selection.winner]
-    plan = Plan(
-        data.split, dev.split if dev else None, options.folds, options.repeats, options.seed
-    )
     described = document(data, "name fingerprint split") | document(plan, "dev_split")
     return Tuning(
         tunable.config,
         cast("TunedDataset", described),
-        options.k,
+        k,
         metric,
         plan,
         grid,
         tuning,
         tuple(query.id for query in queries.held_out),
         selection,
-        judged(selection, metric, data.name, options.margin),
+        judged(selection, metric, data.name, margin),
         tunable.config_of(winner),
         tunable.leg_names(),
         (*queries.warnings, *doubts(grid, tuning, selection)),
-        price_of(tunable, winner, data, queries.held_out, k=options.k, reporter=reporter)
-        if options.price
+        price_of(tunable, winner, data, queries.held_out, k=k, reporter=reporter)
+        if price
         else None,
     )

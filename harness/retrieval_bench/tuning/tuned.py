@@ -419,17 +419,19 @@ def write_config(out: Path, tuning: Tuning) -> None:
     """Write the recommended config; its first lines say what to expect of it.
 
     Raises:
-        RecordError: the file cannot be written, or it is there already.
+        RecordError: the file cannot be written, or it is there already; ``runs`` has ``tuning``.
     """
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(config_text(tuning))
     except OSError as problem:
-        raise RecordError(
+        unwritten = RecordError(
             f"cannot write {out}: {problem.strerror}",
             where=str(out.absolute().parent),
             fix="give another --out; the setting is in the table",
-        ) from None
+        )
+        unwritten.runs = [tuning]
+        raise unwritten from None
 
 
 def config_text(tuning: Tuning) -> str:

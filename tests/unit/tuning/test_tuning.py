@@ -18,7 +18,6 @@ from retrieval_bench.metrics import parse_metric
 from retrieval_bench.tuning import Tuning, tune
 from retrieval_bench.tuning.grid import Grid, make_grid
 from retrieval_bench.tuning.selection import Selection, chosen_on_dev, cross_validated
-from retrieval_bench.tuning.tune import Options
 from retrieval_bench.tuning.tuned import doubts, judged
 from tests.builders.guide import guide_page
 from tests.builders.tuning_data import NOTED, Noted, dataset, hybrid
@@ -175,9 +174,9 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["folds", "repeats"])
 def test_numbers_beyond_all_arithmetic_are_refused(name: str) -> None:
     given: dict[str, Any] = {name: int("1" * 400)}
-    with pytest.raises(ConfigError, match=rf"--{name} 1111") as caught:
-        Options(**given).check()
-    assert "to 10,000" in str(caught.value.accepted)
+    with pytest.raises(HarnessError, match=rf"--{name} 1111") as caught:
+        tune(NOTED, dataset(), grid={"boost": [1]}, **given)
+    assert "to 10,000" in str(caught.value)
 
 
 @pytest.mark.parametrize(

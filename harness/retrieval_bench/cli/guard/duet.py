@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import (
@@ -19,13 +18,13 @@ from retrieval_bench.cli.console import (
     write_junit,
 )
 from retrieval_bench.cli.options import (
-    add_dataset,
-    add_environments,
-    add_format,
-    add_junit,
-    add_limits,
-    add_several,
+    ENVIRONMENTS,
+    JUNIT,
+    LIMITS,
+    command,
+    dataset,
     setup_of,
+    values,
 )
 
 if TYPE_CHECKING:
@@ -33,74 +32,35 @@ if TYPE_CHECKING:
     from retrieval_bench.duets.result import DuetResult
 
 
-def add_duet(commands: Any, name: str, **texts: str) -> None:
-    """Two configs, or two revisions: is one slower?"""
-    duet = commands.add_parser(name, **texts)
-    duet.add_argument(
-        "sides",
-        nargs="*",
-        metavar="RETRIEVER",
-        help="two, a and b, or one for both sides when revisions are compared; also --retriever",
-    )
-    duet.add_argument("--retriever", help=argparse.SUPPRESS)
-    for side in "ab":
-        duet.add_argument(
-            f"--{side}", metavar="NAME_OR_YAML", help=f"retriever of side {side}, if not both"
-        )
-        duet.add_argument(
-            f"--rev-{side}",
-            metavar="REV",
-            help=f"git revision of side {side}; WORKTREE: files as they are (default: WORKTREE)",
-        )
-        add_several(duet, f"--set-{side}", "KEY=VALUE", f"override parameters on side {side}")
-    add_several(duet, "--set", "KEY=VALUE", "override parameters of both sides by dotted path")
-    add_dataset(duet)
-    duet.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="folder of the record (default: a new one in results/duets)",
-    )
-    add_environments(duet)
-    add_several(
-        duet,
-        "--limit",
-        "GATE=SHARE",
-        "largest acceptable slow-down, such as p50=5%% p95=10%%; only these are judged, and "
-        "all of them must be",
-    )
-    timing = duet.add_argument_group("measuring")
-    timing.add_argument(
-        "--rate",
-        type=float,
-        metavar="R",
-        help="under load: blocks of both in turn, R calls a second due; judged at p50",
-    )
-    timing.add_argument(
-        "--seconds",
-        type=float,
-        metavar="S",
-        help="seconds of measuring in a launch (default: 1); with --rate of a block (10)",
-    )
-    timing.add_argument(
-        "--most",
-        type=float,
-        metavar="S",
-        help="seconds of measuring in all, at most; indexes are built besides",
-    )
-    timing.add_argument(
-        "--queries",
-        type=int,
-        metavar="N",
-        help="queries to ask at most, chosen by seed (default: 220)",
-    )
-    add_limits(timing)
-    add_junit(duet)
-    add_format(duet)
-    duet.set_defaults(run=_duet)
+_SIDE = """
+--{0} NAME_OR_YAML  retriever of side {0}, if not both
+--rev-{0} REV  git revision of side {0}; WORKTREE: files as they are (default: WORKTREE)
+--set-{0} KEY=VALUE ...  override parameters on side {0}
+"""
+_DUET = f"""
+sides RETRIEVER *  two, a and b, or one for both sides when revisions are compared; also
+    --retriever
+--retriever RETRIEVER  {argparse.SUPPRESS}
+{_SIDE.format("a")}{_SIDE.format("b")}
+--set KEY=VALUE ...  override parameters of both sides by dotted path
+{dataset()}
+--out DIR  folder of the record (default: a new one in results/duets)
+--limit GATE=SHARE ...  largest acceptable slow-down, such as p50=5%% p95=10%%; only these are
+    judged, and all of them must be
+{JUNIT}
+{ENVIRONMENTS}
+measuring:
+--rate R  under load: blocks of both in turn, R calls a second due; judged at p50
+--seconds S  seconds of measuring in a launch (default: 1); with --rate of a block (10)
+--most S  seconds of measuring in all, at most; indexes are built besides
+--queries N  queries to ask at most, chosen by seed (default: 220)
+{LIMITS}
+"""
 
 
-def _duet(options: argparse.Namespace) -> int:
+@command(_DUET)
+def run_duet(options: argparse.Namespace) -> int:
+    """Play two configs, or two revisions, against each other: is one slower?"""
     from retrieval_bench.core.errors import RecordError
     from retrieval_bench.duets.duet import Request, duet
     from retrieval_bench.duets.result import PrintedDuet
@@ -128,10 +88,8 @@ def _duet(options: argparse.Namespace) -> int:
             result = play(
                 request,
                 options.dataset,
-                split=options.split,
-                k=options.k,
+                **values(options, "split k out"),
                 protocol=protocol,
-                out=options.out,
                 reporter=bars,
             )
     except RecordError as problem:

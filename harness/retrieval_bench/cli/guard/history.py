@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, put, say, show
-from retrieval_bench.cli.options import add_format, add_named, add_several, how_many
+from retrieval_bench.cli.options import HOW_MANY, command, values
 
 if TYPE_CHECKING:
     from retrieval_bench.regression.history.history import History
@@ -17,57 +17,30 @@ LAST = 30
 BENCHMARK = "github-action-benchmark"
 
 
-def add_history(commands: Any, name: str, **texts: str) -> None:
-    """Saved runs and duets over time and revisions."""
-    history = commands.add_parser(name, **texts)
-    text = "its runs, and duets on it (default: all)"
-    add_named(history, "retriever", "RETRIEVER", text, needed=False)
-    history.add_argument("--dataset", metavar="NAME_OR_FOLDER", help="runs on it (default: all)")
-    add_several(history, "--metric", "METRIC", "to show (default: the first of the newest run)")
-    history.add_argument(
-        "--runs",
-        nargs="+",
-        action="extend",
-        default=[],
-        type=Path,
-        metavar="DIR",
-        help="folders that hold runs or duets, such as artifacts of a CI "
-        "(default: results/runs and results/duets)",
-    )
-    history.add_argument(
-        "--last",
-        type=how_many,
-        default=LAST,
-        metavar="N",
-        help=f"the newest of each: a number or `all` (default: {LAST})",
-    )
-    history.add_argument(
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help=f"the picture, replaced when it is there (default: {DEFAULT.as_posix()})",
-    )
-    history.add_argument("--no-pictures", action="store_false", dest="pictures", help="draw none")
-    history.add_argument(
-        "--what",
-        choices=("latency", "quality"),
-        help=f"figures for --format {BENCHMARK}, which takes one direction in a file",
-    )
-    add_format(history, more=(BENCHMARK,))
-    history.set_defaults(run=_history)
+_HISTORY = f"""
+retriever, --retriever RETRIEVER  its runs, and duets on it (default: all)
+--dataset NAME_OR_FOLDER  runs on it (default: all)
+--metric METRIC ...  to show (default: the first of the newest run)
+--runs DIR ...  folders that hold runs or duets, such as artifacts of a CI (default: results/runs
+    and results/duets)
+--last N [{LAST}]  the newest of each: a number or `all` (default: {LAST})
+--out FILE  the picture, replaced when it is there (default: {DEFAULT.as_posix()})
+--no-pictures [pictures]  draw none
+--what {{latency,quality}}  figures for --format {BENCHMARK}, which takes one direction in a file
+"""
 
 
-def _history(options: argparse.Namespace) -> int:
+@command(_HISTORY, BENCHMARK, last=HOW_MANY)
+def run_history(options: argparse.Namespace) -> int:
+    """Show saved runs and duets over time and revisions."""
     from retrieval_bench.regression.history.history import history
     from retrieval_bench.reports.tables.guard.history import history_tables
 
     _check_together(options)
     result = history(
-        retriever=options.retriever,
-        dataset=options.dataset,
+        **values(options, "retriever dataset last"),
         metrics=options.metric,
         folders=options.runs,
-        last=options.last,
     )
     if options.format == BENCHMARK:
         return _benchmark(options, result)

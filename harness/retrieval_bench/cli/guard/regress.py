@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show, working, write_junit
 from retrieval_bench.cli.options import (
-    add_dataset,
-    add_environments,
-    add_format,
-    add_junit,
-    add_limits,
-    add_retriever,
-    add_several,
+    ENVIRONMENTS,
+    JUNIT,
+    LIMITS,
+    RETRIEVER,
+    command,
+    dataset,
     setup_of,
 )
 
@@ -22,74 +20,34 @@ if TYPE_CHECKING:
     from retrieval_bench.regression.regress import Request
 
 
-def add_baseline(commands: Any, name: str, **texts: str) -> None:
+_SUBJECT = f"""
+{RETRIEVER}
+{dataset()}
+--policy FILE  limits; the word quality: none on latency (default: configs/policy.yaml)
+--baselines DIR  folder of the baselines (default: results/baselines)
+"""
+_BASELINE = f"""
+{_SUBJECT}
+--metrics METRIC ...  further ones than those of the policy and the usual ones
+--min-calls N  measured calls in all; more when they are short (default: 400)
+{LIMITS}
+--force  replace a baseline, and say what that changes
+"""
+_REGRESS = f"""
+{_SUBJECT}
+--duet {{suspicion,always,never}} [suspicion]  measure the baseline's revision and today's files
+    side by side: when stored times look slower (default), always, never
+--load LOAD  make the levels of this saved load again (a folder, @load, NAME@load), and judge by it
+    in place of a baseline
+--accept  replace the baseline by what is measured now, and say what that changes
+{JUNIT}
+{ENVIRONMENTS}
+"""
+
+
+@command(_BASELINE)
+def run_baseline(options: argparse.Namespace) -> int:
     """Keep what is measured now, to be compared with later."""
-    baseline = commands.add_parser(name, **texts)
-    _add_subject(baseline)
-    add_several(
-        baseline, "--metrics", "METRIC", "further ones than those of the policy and the usual ones"
-    )
-    baseline.add_argument(
-        "--min-calls",
-        type=int,
-        metavar="N",
-        help="measured calls in all; more when they are short (default: 400)",
-    )
-    add_limits(baseline)
-    baseline.add_argument(
-        "--force", action="store_true", help="replace a baseline, and say what that changes"
-    )
-    add_format(baseline)
-    baseline.set_defaults(run=_baseline)
-
-
-def add_regress(commands: Any, name: str, **texts: str) -> None:
-    """Did it get worse?"""
-    regress = commands.add_parser(name, **texts)
-    _add_subject(regress)
-    regress.add_argument(
-        "--duet",
-        choices=("suspicion", "always", "never"),
-        default="suspicion",
-        help="measure the baseline's revision and today's files side by side: when stored times "
-        "look slower (default), always, never",
-    )
-    regress.add_argument(
-        "--load",
-        metavar="LOAD",
-        help="make the levels of this saved load again (a folder, @load, NAME@load), and judge by "
-        "it in place of a baseline",
-    )
-    regress.add_argument(
-        "--accept",
-        action="store_true",
-        help="replace the baseline by what is measured now, and say what that changes",
-    )
-    add_environments(regress)
-    add_junit(regress)
-    add_format(regress)
-    regress.set_defaults(run=_regress)
-
-
-def _add_subject(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what is measured, and where its baselines and limits are."""
-    add_retriever(parser)
-    add_dataset(parser)
-    parser.add_argument(
-        "--policy",
-        type=Path,
-        metavar="FILE",
-        help="limits; the word quality: none on latency (default: configs/policy.yaml)",
-    )
-    parser.add_argument(
-        "--baselines",
-        type=Path,
-        metavar="DIR",
-        help="folder of the baselines (default: results/baselines)",
-    )
-
-
-def _baseline(options: argparse.Namespace) -> int:
     usual = {
         "min_calls": options.min_calls,
         "timeout_s": options.timeout,
@@ -99,7 +57,9 @@ def _baseline(options: argparse.Namespace) -> int:
     return _made(options, metrics=options.metrics, protocol=given, force=options.force)
 
 
-def _regress(options: argparse.Namespace) -> int:
+@command(_REGRESS)
+def run_regress(options: argparse.Namespace) -> int:
+    """Say whether it got worse."""
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.regression.loads import regress_load
     from retrieval_bench.regression.regress import regress

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, UNDECIDED, say, show, working
-from retrieval_bench.cli.options import add_dataset, add_format, add_named
+from retrieval_bench.cli.options import command, dataset
+
+_SELFTEST = f"""
+--time S [120]  seconds in all (default: 120)
+retriever, --retriever RETRIEVER  measure this one (default: a matrix product of about 2 ms)
+{dataset()}
+"""
 
 
-def add_selftest(commands: Any, name: str, **texts: str) -> None:
-    """Try the duet on this machine."""
-    parser = commands.add_parser(name, **texts)
-    parser.add_argument(
-        "--time", type=float, default=120.0, metavar="S", help="seconds in all (default: 120)"
-    )
-    text = "measure this one (default: a matrix product of about 2 ms)"
-    add_named(parser, "retriever", "RETRIEVER", text, needed=False)
-    add_dataset(parser)
-    add_format(parser)
-    parser.set_defaults(run=run_selftest)
-
-
+@command(_SELFTEST)
 def run_selftest(options: argparse.Namespace) -> int:
-    """Play the duets and say what they show."""
+    """Play duets on this machine and say what they show."""
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.duets.selftest import selftest
     from retrieval_bench.reports.tables.guard.selftest import selftest_tables

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import OK, UNDECIDED, output_kept_clean, show, working
-from retrieval_bench.cli.options import add_format, add_self_hits, add_several
+from retrieval_bench.cli.options import SELF_HITS, command, values
 
 if TYPE_CHECKING:
     from retrieval_bench.labels.store import Store
@@ -16,165 +16,56 @@ FOLDER = Path("results") / "labels"
 """Where files of labels lie."""
 
 
-def add_labels_file(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the file of labels."""
-    parser.add_argument(
-        "--labels",
-        type=Path,
-        metavar="FILE",
-        help=f"file of the labels (default: the newest in {FOLDER})",
-    )
+LABELS_FILE = f"--labels FILE  file of the labels (default: the newest in {FOLDER})"
 
-
-def add_pool(commands: Any, name: str, **texts: str) -> None:
-    """Collect what is to be judged."""
-    pool = commands.add_parser(name, **texts)
-    pool.add_argument(
-        "systems",
-        nargs="+",
-        metavar="SYSTEM",
-        help="saved runs (@last, NAME@latest, a folder), files of runs of other programs, or "
-        "retrievers, which are asked now",
-    )
-    pool.add_argument(
-        "--dataset", metavar="NAME_OR_PATH", help="name or folder (default: that of the saved run)"
-    )
-    pool.add_argument("--split", help="split of the dataset (default: that of the saved run, test)")
-    add_self_hits(pool)
-    pool.add_argument("--depth", type=int, default=10, help="documents of each list (default: 10)")
-    pool.add_argument(
-        "--metric", metavar="METRIC", help="what the systems are compared by (default: nDCG@10)"
-    )
-    pool.add_argument(
-        "--margin",
-        type=float,
-        default=0.01,
-        metavar="D",
-        help="largest difference that does not matter to you (default: 0.01)",
-    )
-    pool.add_argument(
-        "--for",
-        dest="target",
-        choices=("population", "split"),
-        default="population",
-        help="whose mean you want to know: of questions like these (population, default: judged in "
-        "plain random order), or of these very questions (split: those that can differ most come "
-        "first, which takes fewer labels)",
-    )
-    pool.add_argument(
-        "--seed", type=int, default=0, help="of the order of queries and documents (default: 0)"
-    )
-    pool.add_argument(
-        "--guidelines",
-        type=Path,
-        metavar="FILE",
-        help="YAML with a sentence for each grade, 0 to 3, shown while judging",
-    )
-    add_several(pool, "--set", "KEY=VALUE", "parameters of the retrievers")
-    pool.add_argument(
-        "--labels",
-        type=Path,
-        metavar="FILE",
-        help=f"file of the labels (default: {FOLDER}/DATASET.sqlite); its judgements are kept",
-    )
-    add_format(pool)
-    pool.set_defaults(run=_pool)
-
-
-def add_status(commands: Any, name: str, **texts: str) -> None:
-    """Say how far it is, and what it shows."""
-    status = commands.add_parser(name, **texts)
-    add_labels_file(status)
-    add_format(status)
-    status.set_defaults(run=_status)
-
-
-def add_import(commands: Any, name: str, **texts: str) -> None:
-    """Take over judgements that were made elsewhere."""
-    taken = commands.add_parser(name, **texts)
-    taken.add_argument("file", type=Path, metavar="FILE", help="the file of judgements")
-    taken.add_argument("--who", metavar="NAME", help="who made them: a person, a model, a tool")
-    taken.add_argument(
-        "--kind",
-        choices=("person", "model"),
-        default="person",
-        help="what NAME is; people's judgements count before a model's (default: person)",
-    )
-    taken.add_argument(
-        "--from",
-        dest="source",
-        metavar="FORMAT",
-        help="qrels, quepid, quotes (a table with question, answer, quote), ragas, langsmith, "
-        "offline (default: what the content says)",
-    )
-    _add_dataset_of_labels(taken)
-    add_labels_file(taken)
-    add_format(taken)
-    taken.set_defaults(run=_import)
-
-
-def add_export(commands: Any, name: str, **texts: str) -> None:
-    """Write the dataset with its new judgements."""
-    export = commands.add_parser(name, **texts)
-    export.add_argument(
-        "--to",
-        default="beir",
-        metavar="FORMAT",
-        help="a format that `retrieval-bench data export` writes (default: beir)",
-    )
-    export.add_argument(
-        "--out", required=True, type=Path, metavar="FOLDER", help="made here; holds all files"
-    )
-    export.add_argument(
-        "--only",
-        choices=("person", "model", "dataset"),
-        nargs="+",
-        default=[],
-        help="whose judgements (default: everybody's; people count before the dataset, that before "
-        "models)",
-    )
-    export.add_argument(
-        "--partly",
-        action="store_true",
-        help="also queries that are not judged to the end; what is missing counts as not relevant",
-    )
-    add_several(export, "--set", "KEY=VALUE", "settings of the format")
-    _add_dataset_of_labels(export)
-    add_labels_file(export)
-    add_format(export)
-    export.set_defaults(run=_export)
-
-
-def add_questions(commands: Any, name: str, **texts: str) -> None:
-    """Make questions where there are none."""
-    questions = commands.add_parser(name, **texts)
-    questions.add_argument(
-        "source",
-        metavar="SOURCE",
-        help="a function of yours, module:name or file.py:name, called with a document, which "
-        "gives a question or None; or a log of queries, rows with text and count",
-    )
-    questions.add_argument(
-        "--dataset", required=True, metavar="NAME_OR_PATH", help="the documents to ask about"
-    )
-    questions.add_argument("--split", default="test", help="split of the dataset (default: test)")
-    questions.add_argument(
-        "--n", type=int, default=50, metavar="N", help="questions wanted (default: 50)"
-    )
-    questions.add_argument("--seed", type=int, default=0, help="of the sample (default: 0)")
-    questions.add_argument(
-        "--out", required=True, type=Path, metavar="FOLDER", help="made here, a BEIR folder"
-    )
-    add_format(questions)
-    questions.set_defaults(run=_questions)
-
-
-def _add_dataset_of_labels(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dataset",
-        metavar="NAME_OR_PATH",
-        help="where the dataset is now (default: where it was when the pool was made)",
-    )
+_POOL = f"""
+systems SYSTEM +  saved runs (@last, NAME@latest, a folder), files of runs of other programs, or
+    retrievers, which are asked now
+--dataset NAME_OR_PATH  name or folder (default: that of the saved run)
+--split SPLIT  split of the dataset (default: that of the saved run, test)
+{SELF_HITS}
+--depth DEPTH [10]  documents of each list (default: 10)
+--metric METRIC  what the systems are compared by (default: nDCG@10)
+--margin D [0.01]  largest difference that does not matter to you (default: 0.01)
+--for {{population,split}} [population]  whose mean you want to know: of questions like these
+    (population, default: judged in plain random order), or of these very questions (split: those
+    that can differ most come first, which takes fewer labels)
+--seed SEED [0]  of the order of queries and documents (default: 0)
+--guidelines FILE  YAML with a sentence for each grade, 0 to 3, shown while judging
+--set KEY=VALUE ...  parameters of the retrievers
+--labels FILE  file of the labels (default: {FOLDER}/DATASET.sqlite); its judgements are kept
+"""
+_KEPT = f"""
+--dataset NAME_OR_PATH  where the dataset is now (default: where it was when the pool was made)
+{LABELS_FILE}
+"""
+_IMPORT = f"""
+file FILE  the file of judgements
+--who NAME  who made them: a person, a model, a tool
+--kind {{person,model}} [person]  what NAME is; people's judgements count before a model's (default:
+    person)
+--from FORMAT  qrels, quepid, quotes (a table with question, answer, quote), ragas, langsmith,
+    offline (default: what the content says)
+{_KEPT}
+"""
+_EXPORT = f"""
+--to FORMAT [beir]  a format that `retrieval-bench data export` writes (default: beir)
+--out FOLDER [required]  made here; holds all files
+--only {{person,model,dataset}} + []  whose judgements (default: everybody's; people count before
+    the dataset, that before models)
+--partly  also queries that are not judged to the end; what is missing counts as not relevant
+--set KEY=VALUE ...  settings of the format
+{_KEPT}
+"""
+_QUESTIONS = """
+source SOURCE  a function of yours, module:name or file.py:name, called with a document, which
+    gives a question or None; or a log of queries, rows with text and count
+--dataset NAME_OR_PATH [required]  the documents to ask about
+--split SPLIT [test]  split of the dataset (default: test)
+--n N [50]  questions wanted (default: 50)
+--seed SEED [0]  of the sample (default: 0)
+--out FOLDER [required]  made here, a BEIR folder
+"""
 
 
 def labels_file(options: argparse.Namespace) -> Path:
@@ -211,7 +102,9 @@ def opened(options: argparse.Namespace) -> Store:
     return Store(labels_file(options))
 
 
-def _pool(options: argparse.Namespace) -> int:
+@command(_POOL, **{"for": {"dest": "target"}})
+def run_pool(options: argparse.Namespace) -> int:
+    """Collect what is to be judged."""
     from retrieval_bench.experiment.until import Target
     from retrieval_bench.labels.decide.status import Pooled, status
     from retrieval_bench.labels.pool import Wanted, default_file, make_pool
@@ -232,9 +125,7 @@ def _pool(options: argparse.Namespace) -> int:
         gathered = gather(
             options.systems,
             options.dataset,
-            split=options.split,
-            self_hits=options.self_hits,
-            depth=options.depth,
+            **values(options, "split self_hits depth"),
             overrides=options.set,
             reporter=bars,
         )
@@ -277,7 +168,9 @@ def _guidelines(path: Path) -> dict[int, str]:
     return guidelines
 
 
-def _status(options: argparse.Namespace) -> int:
+@command(LABELS_FILE)
+def run_status(options: argparse.Namespace) -> int:
+    """Say how far it is, and what it shows."""
     from retrieval_bench.labels.decide.status import LabelStatus, status
     from retrieval_bench.reports.tables.judge.labelling import status_tables
 
@@ -315,7 +208,9 @@ def _dataset_of(options: argparse.Namespace, store: Store) -> Any:
     return load_dataset(source, pool.split)
 
 
-def _import(options: argparse.Namespace) -> int:
+@command(_IMPORT, **{"from": {"dest": "source"}})
+def run_import(options: argparse.Namespace) -> int:
+    """Take over judgements that were made elsewhere."""
     from retrieval_bench.labels.exchange.importing import import_labels
     from retrieval_bench.labels.label import Kind
     from retrieval_bench.reports.tables.judge.labelling import import_tables
@@ -334,7 +229,9 @@ def _import(options: argparse.Namespace) -> int:
     return OK
 
 
-def _export(options: argparse.Namespace) -> int:
+@command(_EXPORT)
+def run_export(options: argparse.Namespace) -> int:
+    """Write the dataset with its new judgements."""
     from retrieval_bench.core.config import inline_config
     from retrieval_bench.labels.exchange.exporting import export_labels
     from retrieval_bench.labels.label import Kind
@@ -356,7 +253,9 @@ def _export(options: argparse.Namespace) -> int:
     return OK
 
 
-def _questions(options: argparse.Namespace) -> int:
+@command(_QUESTIONS)
+def run_questions(options: argparse.Namespace) -> int:
+    """Make questions where there are none."""
     from retrieval_bench.data import load_dataset
     from retrieval_bench.labels.exchange.questions import from_log, known_items
     from retrieval_bench.reports.tables.judge.labelling import question_tables

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import Any
 
 from retrieval_bench.cli.console import OK, show
-from retrieval_bench.cli.options import add_format, add_named
+from retrieval_bench.cli.options import command
+
+_OUTCOMES = """
+records, --records FILE [needed]  JSON lines: {"id", "source", "outcomes": {"NAME": "correct"}};
+    labels: correct, hallucinated, rejected
+--by FIELD ...  also in groups, by these fields of the records (default: source, if there is one)
+"""
 
 
-def add_outcomes(commands: Any, name: str, **texts: str) -> None:
-    """Rates of labelled answers."""
-    outcomes = commands.add_parser(name, **texts)
-    text = 'JSON lines: {"id", "source", "outcomes": {"NAME": "correct"}}; labels: correct, '
-    add_named(outcomes, "records", "FILE", f"{text}hallucinated, rejected", kind=Path)
-    outcomes.add_argument(
-        "--by",
-        nargs="+",
-        action="extend",
-        metavar="FIELD",
-        help="also in groups, by these fields of the records (default: source, if there is one)",
-    )
-    add_format(outcomes)
-    outcomes.set_defaults(run=_outcomes)
-
-
-def _outcomes(options: argparse.Namespace) -> int:
+@command(_OUTCOMES, by={"default": None})
+def run_outcomes(options: argparse.Namespace) -> int:
+    """Show rates of labelled answers."""
     from retrieval_bench.reports.tables.judge.outcome import outcome_tables
     from retrieval_bench.scoring.answers.outcomes import Outcomes, outcome_report, read_outcomes
 

@@ -5,50 +5,39 @@ from __future__ import annotations
 import argparse
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, say, show, working
-from retrieval_bench.cli.options import add_dataset, add_format, add_retriever, add_several
+from retrieval_bench.cli.options import RETRIEVER, command, dataset
 
 if TYPE_CHECKING:
     from retrieval_bench.experiment.experiment import Experiment
     from retrieval_bench.scoring.answers.contract import ReadingInterrupted
 
 
-def add_submit(commands: Any, name: str, **texts: str) -> None:
-    """Write a submission to the Korean competition."""
-    submit = commands.add_parser(name, **texts)
-    _add_search(submit, k=3, dataset="science-ko-mini")
-    submit.add_argument(
-        "--messages",
-        default="last",
-        metavar="RULE",
-        help="what is searched of a conversation: last (the default), joined, or module:function",
-    )
-    submit.add_argument(
-        "--threshold",
-        metavar="SCORE",
-        help="a lower top score returns nothing: a number, auto, none "
-        "(default: auto where it can be chosen)",
-    )
-    submit.add_argument(
-        "--dev",
-        type=Path,
-        metavar="FILE",
-        help="ids, one a line, of the queries to choose the threshold on (default: a seeded half)",
-    )
-    submit.add_argument("--out", type=Path, metavar="FILE", help="the new file, JSON lines")
-    add_format(submit)
-    submit.set_defaults(run=_submit)
-
-
-def _add_search(parser: argparse.ArgumentParser, *, k: int, dataset: str | None) -> None:
-    add_retriever(parser)
-    add_dataset(parser, dataset, k=k)
+_SUBMIT = f"""
+{RETRIEVER}
+{dataset("science-ko-mini", k=3)}
+--messages RULE [last]  what is searched of a conversation: last (the default), joined, or
+    module:function
+--threshold SCORE  a lower top score returns nothing: a number, auto, none (default: auto where it
+    can be chosen)
+--dev FILE  ids, one a line, of the queries to choose the threshold on (default: a seeded half)
+--out FILE  the new file, JSON lines
+"""
+_QA = f"""
+{RETRIEVER}
+{dataset(None, k=5)}
+--reader READER  module:function or Class, folder or hub name of a question-answering model, or a
+    file of predictions (default: none, the retriever alone)
+--reader-set KEY=VALUE ...  parameters of the reader
+--answers N [5]  answers per question (default: 5)
+--out FILE  new file for the answers, JSON lines
+"""
 
 
 def _searched_once(options: argparse.Namespace, *, every_query: bool = False) -> Experiment:
-    """Prepare the one search that the options of :func:`_add_search` ask for."""
+    """Prepare the one search that the options ask for."""
     from retrieval_bench.experiment.preparation import prepare
     from retrieval_bench.measure.protocol import Protocol
 
@@ -64,7 +53,9 @@ def _searched_once(options: argparse.Namespace, *, every_query: bool = False) ->
     )
 
 
-def _submit(options: argparse.Namespace) -> int:
+@command(_SUBMIT)
+def run_submit(options: argparse.Namespace) -> int:
+    """Write a submission to the Korean competition."""
     from dataclasses import replace
 
     from retrieval_bench.reports.tables.judge.submission import submission_tables
@@ -93,26 +84,9 @@ def _submit(options: argparse.Namespace) -> int:
     return OK
 
 
-def add_qa(commands: Any, name: str, **texts: str) -> None:
+@command(_QA)
+def run_qa(options: argparse.Namespace) -> int:
     """Score a retriever and a reader, end to end."""
-    qa = commands.add_parser(name, **texts)
-    _add_search(qa, k=5, dataset=None)
-    qa.add_argument(
-        "--reader",
-        metavar="READER",
-        help="module:function or Class, folder or hub name of a question-answering model, or a "
-        "file of predictions (default: none, the retriever alone)",
-    )
-    add_several(qa, "--reader-set", "KEY=VALUE", "parameters of the reader")
-    qa.add_argument(
-        "--answers", type=int, default=5, metavar="N", help="answers per question (default: 5)"
-    )
-    qa.add_argument("--out", type=Path, metavar="FILE", help="new file for the answers, JSON lines")
-    add_format(qa)
-    qa.set_defaults(run=_qa)
-
-
-def _qa(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from retrieval_bench.core.config import inline_config

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, REGRESSION, say, show, working
-from retrieval_bench.cli.options import add_format
+from retrieval_bench.cli.options import command
 
 if TYPE_CHECKING:
     from retrieval_bench.reports.render.table import Table
 
 
-def add_reproduce(commands: Any, name: str, **texts: str) -> None:
-    """Published numbers against ours."""
-    reproduce = commands.add_parser(name, **texts)
-    reproduce.add_argument(
-        "--paper",
-        nargs="+",
-        action="extend",
-        metavar="NAME",
-        help="files of configs/published, by name, or paths ending in .yaml (default: all)",
-    )
-    add_format(reproduce)
-    reproduce.set_defaults(run=_reproduce)
+_REPRODUCE = """
+--paper NAME ...  files of configs/published, by name, or paths ending in .yaml (default: all)
+"""
 
 
-def _reproduce(options: argparse.Namespace) -> int:
+@command(_REPRODUCE, paper={"default": None})
+def run_reproduce(options: argparse.Namespace) -> int:
+    """Hold published numbers against ours."""
     from retrieval_bench.reports.tables.judge.reproduce import (
         files_table,
         reproduce_tables,

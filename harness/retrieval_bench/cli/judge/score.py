@@ -8,152 +8,62 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, put, say, show
-from retrieval_bench.cli.options import add_format, add_named, add_self_hits, add_several
+from retrieval_bench.cli.options import SELF_HITS, command
 
 if TYPE_CHECKING:
     from retrieval_bench.scoring.scorecard import Truth
 
 
-def add_run(commands: Any, name: str, **texts: str) -> None:
+_TRUTH = f"""
+| --qrels FILE  judgements: TREC text, BEIR table, JSON, CSV of Quepid or a _rank_eval body; -
+    reads standard input
+| --dataset NAME_OR_PATH  the judgements and queries of a dataset
+--split SPLIT  split of --dataset (default: test)
+{SELF_HITS}
+"""
+_RUN = f"""
+run_file, --run RUN [needed]  TREC text, BEIR table, JSON, submission lines, the folder of a run,
+    or - for stdin
+{_TRUTH.replace("|", "!")}
+--metrics METRIC ...  nDCG@10 R@100; also trec_eval's: P.5,10 iprec_at_recall official all_trec set
+--convention NAME [trec]  whose definitions: trec (the default), scienceqa, mala2025, piaf,
+    tutorial, blog
+--missing {{zero,left-out}}  what a judged query counts that the run lacks (default: as the
+    convention has it; trec_eval with -c: zero, without: left-out)
+--rel GRADE  lowest relevant grade (default: 1; trec_eval -l)
+--depth N  look at the first N hits only (trec_eval -M)
+--judged-only  take hits without a judgement out of the rankings (trec_eval -J)
+--repeats {{first}}  of a document that stands in a ranking more than once keep the best hit alone
+    (default: refused, or counted again where the convention has it so)
+--per-query  the worst queries, too; in JSON every query
+--dev FILE  ids, one a line, of the queries to choose an abstention threshold on (default: a seeded
+    half)
+"""
+_AUDIT = f"""
+runs RUN *  files or folders of runs
+{_TRUTH}
+--scorer MODULE:FUNCTION  instead of runs: metric code, (run, judgements) -> a mean or
+    {{query: value}}, tried on inputs that must not win; also file.py:function
+--table FILE  instead of runs: published means (system,metric,mean,n), and which of their
+    differences so many queries could show
+--sd NUMBER ...  0.3 or nDCG@10=0.3: the standard deviation of paired differences, for --table
+    (default: of well-known systems)
+--conventions NAME + []  the first is what the others are compared with (default: all, trec first)
+--k K [10]  cut-off where a convention has none of its own (default: 10)
+"""
+_READER = """
+--gold FILE [required]  questions, in the SQuAD layout
+--predictions FILE [required]  SQuAD JSON {id: text}, or JSON lines {id, answers: [...]}
+--denominator {all,retrieved} [all]  all questions, or those whose document was retrieved (default:
+    all)
+--run FILE  the retriever's run, for --denominator retrieved
+--per-question  the worst questions, too; in JSON every question
+"""
+
+
+@command(_RUN, "trec", run_file={"type": Path})
+def run_run(options: argparse.Namespace) -> int:
     """Score one run."""
-    evaluate = commands.add_parser(name, **texts)
-    text = "TREC text, BEIR table, JSON, submission lines, the folder of a run, or - for stdin"
-    add_named(evaluate, "run_file", "RUN", text, option="--run", kind=Path)
-    _add_truth(evaluate)
-    text = "nDCG@10 R@100; also trec_eval's: P.5,10 iprec_at_recall official all_trec set"
-    add_several(evaluate, "--metrics", "METRIC", text)
-    evaluate.add_argument(
-        "--convention",
-        default="trec",
-        metavar="NAME",
-        help="whose definitions: trec (the default), scienceqa, mala2025, piaf, tutorial, blog",
-    )
-    evaluate.add_argument(
-        "--missing",
-        choices=("zero", "left-out"),
-        help="what a judged query counts that the run lacks (default: as the convention has it; "
-        "trec_eval with -c: zero, without: left-out)",
-    )
-    evaluate.add_argument(
-        "--rel", type=int, metavar="GRADE", help="lowest relevant grade (default: 1; trec_eval -l)"
-    )
-    evaluate.add_argument(
-        "--depth", type=int, metavar="N", help="look at the first N hits only (trec_eval -M)"
-    )
-    evaluate.add_argument(
-        "--judged-only",
-        action="store_true",
-        help="take hits without a judgement out of the rankings (trec_eval -J)",
-    )
-    evaluate.add_argument(
-        "--repeats",
-        choices=("first",),
-        help="of a document that stands in a ranking more than once keep the best hit alone "
-        "(default: refused, or counted again where the convention has it so)",
-    )
-    evaluate.add_argument(
-        "--per-query", action="store_true", help="the worst queries, too; in JSON every query"
-    )
-    evaluate.add_argument(
-        "--dev",
-        type=Path,
-        metavar="FILE",
-        help="ids, one a line, of the queries to choose an abstention threshold on "
-        "(default: a seeded half)",
-    )
-    add_format(evaluate, ("trec",))
-    evaluate.set_defaults(run=_evaluate)
-
-
-def add_audit(commands: Any, name: str, **texts: str) -> None:
-    """Score runs under every convention."""
-    audit = commands.add_parser(name, **texts)
-    audit.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="files or folders of runs")
-    _add_truth(audit, needed=False)
-    audit.add_argument(
-        "--scorer",
-        metavar="MODULE:FUNCTION",
-        help="instead of runs: metric code, (run, judgements) -> a mean or {query: value}, tried "
-        "on inputs that must not win; also file.py:function",
-    )
-    audit.add_argument(
-        "--table",
-        type=Path,
-        metavar="FILE",
-        help="instead of runs: published means (system,metric,mean,n), and which of their "
-        "differences so many queries could show",
-    )
-    text = "0.3 or nDCG@10=0.3: the standard deviation of paired differences, for --table"
-    add_several(audit, "--sd", "NUMBER", f"{text} (default: of well-known systems)")
-    audit.add_argument(
-        "--conventions",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="the first is what the others are compared with (default: all, trec first)",
-    )
-    audit.add_argument(
-        "--k",
-        type=int,
-        default=10,
-        help="cut-off where a convention has none of its own (default: 10)",
-    )
-    add_format(audit)
-    audit.set_defaults(run=_audit)
-
-
-def add_reader(commands: Any, name: str, **texts: str) -> None:
-    """Score the answers of a reader."""
-    reader = commands.add_parser(name, **texts)
-    reader.add_argument(
-        "--gold", required=True, type=Path, metavar="FILE", help="questions, in the SQuAD layout"
-    )
-    reader.add_argument(
-        "--predictions",
-        required=True,
-        type=Path,
-        metavar="FILE",
-        help="SQuAD JSON {id: text}, or JSON lines {id, answers: [...]}",
-    )
-    reader.add_argument(
-        "--denominator",
-        choices=("all", "retrieved"),
-        default="all",
-        help="all questions, or those whose document was retrieved (default: all)",
-    )
-    reader.add_argument(
-        "--run",
-        type=Path,
-        metavar="FILE",
-        help="the retriever's run, for --denominator retrieved",
-        dest="run_file",
-    )
-    reader.add_argument(
-        "--per-question",
-        action="store_true",
-        help="the worst questions, too; in JSON every question",
-    )
-    add_format(reader)
-    reader.set_defaults(run=_reader)
-
-
-def _add_truth(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
-    truth = parser.add_mutually_exclusive_group(required=needed)
-    truth.add_argument(
-        "--qrels",
-        type=Path,
-        metavar="FILE",
-        help="judgements: TREC text, BEIR table, JSON, CSV of Quepid or a _rank_eval body; - reads "
-        "standard input",
-    )
-    truth.add_argument(
-        "--dataset", metavar="NAME_OR_PATH", help="the judgements and queries of a dataset"
-    )
-    parser.add_argument("--split", help="split of --dataset (default: test)")
-    add_self_hits(parser)
-
-
-def _evaluate(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.reports.render.trec_eval import trec_lines, trec_rows
     from retrieval_bench.reports.tables.judge.score import score_tables
@@ -204,7 +114,9 @@ def _also(options: argparse.Namespace) -> dict[str, Any]:
     return {**given, "judged_only": True} if options.judged_only else given
 
 
-def _audit(options: argparse.Namespace) -> int:
+@command(_AUDIT, runs={"type": Path})
+def run_audit(options: argparse.Namespace) -> int:
+    """Score runs under every convention."""
     if options.scorer is not None or options.table is not None:
         return _audit_other(options)
     _require_runs(options)
@@ -260,7 +172,9 @@ def _audit_other(options: argparse.Namespace) -> int:
     return OK
 
 
-def _reader(options: argparse.Namespace) -> int:
+@command(_READER, run={"dest": "run_file"})
+def run_reader(options: argparse.Namespace) -> int:
+    """Score the answers of a reader."""
     from retrieval_bench.reports.tables.judge.reader import reader_tables
     from retrieval_bench.scoring.score import ReaderDetails, score_answers
 

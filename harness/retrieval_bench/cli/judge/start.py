@@ -8,50 +8,34 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.console import OK, put, put_document, say
-from retrieval_bench.cli.judge.label import add_labels_file, opened
-from retrieval_bench.cli.options import add_format
+from retrieval_bench.cli.judge.label import LABELS_FILE, opened
+from retrieval_bench.cli.options import command
 
 if TYPE_CHECKING:
     from retrieval_bench.labels.judge.judging import Judging
     from retrieval_bench.labels.judge.server import LabelServer
 
 
-def add_start(commands: Any, name: str, **texts: str) -> None:
+_WAYS = """
+| --terminal  ask here, line by line, and open no page
+| --offline FILE  write the page with its documents as one HTML file, for somebody who is not here;
+    `label import` reads what it saves
+"""
+_START = f"""
+{LABELS_FILE}
+--who NAME  who judges (default: your login name; a page asks)
+{_WAYS}
+--port N  of the loopback address (default: that of the last time)
+--no-browser  print the URL only, and open no browser
+"""
+
+
+@command(_START)
+def run_start(options: argparse.Namespace) -> int:
     """Judge, one document after the other."""
-    start = commands.add_parser(name, **texts)
-    add_labels_file(start)
-    start.add_argument(
-        "--who", metavar="NAME", help="who judges (default: your login name; a page asks)"
-    )
-    ways = start.add_mutually_exclusive_group()
-    ways.add_argument(
-        "--terminal", action="store_true", help="ask here, line by line, and open no page"
-    )
-    ways.add_argument(
-        "--offline",
-        type=Path,
-        metavar="FILE",
-        help="write the page with its documents as one HTML file, for somebody who is not here; "
-        "`label import` reads what it saves",
-    )
-    start.add_argument(
-        "--port",
-        type=int,
-        metavar="N",
-        help="of the loopback address (default: that of the last time)",
-    )
-    start.add_argument(
-        "--no-browser", action="store_true", help="print the URL only, and open no browser"
-    )
-    add_format(start)
-    start.set_defaults(run=_start)
-
-
-def _start(options: argparse.Namespace) -> int:
     from retrieval_bench.labels.judge.judging import Judging, checked_name
 
     judging = Judging(opened(options))

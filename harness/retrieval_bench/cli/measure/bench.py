@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import (
@@ -17,8 +16,16 @@ from retrieval_bench.cli.console import (
     working,
 )
 from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
-from retrieval_bench.cli.measure.sweep import add_sweep, refuse_without_sweep, run_sweep
-from retrieval_bench.cli.options import add_measuring, add_retriever, given_options, protocol_of
+from retrieval_bench.cli.measure.sweep import SWEEP, refuse_without_sweep, run_sweep
+from retrieval_bench.cli.options import (
+    MEASURING,
+    RETRIEVER,
+    command,
+    dataset,
+    given_options,
+    protocol_of,
+    values,
+)
 
 if TYPE_CHECKING:
     from retrieval_bench.experiment.experiment import Experiment
@@ -27,42 +34,23 @@ if TYPE_CHECKING:
     from retrieval_bench.runs.run import Run
 
 
-def add_bench(commands: Any, name: str, **texts: str) -> None:
+_BENCH = f"""
+{RETRIEVER}
+--out DIR  folder of the run, new or empty (default: a new one in results/runs)
+--protocol {{own,tutorial}} [own]  tutorial: the latency of the usual notebook, to see how far it is
+    off; not saved
+--cold N ?  then start N fresh processes (5) and time each step until the first answer
+--probe N  print the answers to the first N queries with their texts, measure and save nothing
+{SWEEP}
+options:
+{dataset()}
+{MEASURING}
+"""
+
+
+@command(_BENCH, cold={"const": 5})
+def run_bench(options: argparse.Namespace) -> int:
     """Measure one retriever on one dataset."""
-    bench = commands.add_parser(name, **texts)
-    add_retriever(bench)
-    bench.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="folder of the run, new or empty (default: a new one in results/runs)",
-    )
-    bench.add_argument(
-        "--protocol",
-        choices=("own", "tutorial"),
-        default="own",
-        help="tutorial: the latency of the usual notebook, to see how far it is off; not saved",
-    )
-    bench.add_argument(
-        "--cold",
-        type=int,
-        nargs="?",
-        const=5,
-        metavar="N",
-        help="then start N fresh processes (5) and time each step until the first answer",
-    )
-    bench.add_argument(
-        "--probe",
-        type=int,
-        metavar="N",
-        help="print the answers to the first N queries with their texts, measure and save nothing",
-    )
-    add_sweep(bench)
-    add_measuring(bench)
-    bench.set_defaults(run=_bench)
-
-
-def _bench(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.experiment.preparation import prepare
     from retrieval_bench.reports import frames
@@ -82,14 +70,9 @@ def _bench(options: argparse.Namespace) -> int:
         experiment = prepare(
             [options.retriever],
             options.dataset,
-            split=options.split,
-            language=options.language,
-            self_hits=options.self_hits,
-            k=options.k,
-            metrics=options.metrics,
+            **values(options, "split language self_hits k metrics out"),
             overrides=options.set,
             protocol=protocol_of(options),
-            out=options.out,
             save=not options.dry_run and options.probe is None and options.protocol == "own",
         )
     if options.probe is not None:
@@ -189,10 +172,7 @@ def _cold(options: argparse.Namespace, run: Run) -> Any:
         start = cold_start(
             options.retriever,
             options.dataset,
-            split=options.split,
-            language=options.language,
-            self_hits=options.self_hits,
-            k=options.k,
+            **values(options, "split language self_hits k"),
             overrides=options.set,
             processes=options.cold,
             threads=options.threads or 1,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
 from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
 from retrieval_bench.cli.measure.load import compare_saved
-from retrieval_bench.cli.options import add_measuring, add_several, protocol_of
+from retrieval_bench.cli.options import DEPTH, MEASURING, command, defaults, protocol_of, values
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.comparison import Comparison
@@ -18,83 +18,53 @@ if TYPE_CHECKING:
     from retrieval_bench.runs.run import Run
 
 
-def add_compare(commands: Any, name: str, **texts: str) -> None:
-    """Put runs or retrievers side by side."""
-    compare = commands.add_parser(name, **texts)
-    add_deciding(compare)
-    compare.add_argument(
-        "--equivalence",
-        choices=("bound", "tost"),
-        default="bound",
-        help="bound (default) assumes nothing but the range of the metric; tost: two one-sided t "
-        "tests, which assume normal means and need fewer queries",
-    )
-    add_several(
-        compare, "--tests", "TEST", "further tests beside the randomisation test: t wilcoxon"
-    )
-    compare.add_argument(
-        "--slices",
-        nargs="*",
-        metavar="BY",
-        help="means by groups of queries: tags source length relevant, a metadata key; alone: all "
-        "that there are",
-    )
-    compare.add_argument(
-        "--fuse",
-        nargs="*",
-        metavar="HOW",
-        help="also fuse the runs and save that as a run: rrf (default), convex, tuned-rrf, "
-        "tuned-convex; tuned: each query by the parameters that are best on other queries",
-    )
-    add_systems(compare)
-    compare.add_argument(
-        "--until-decided",
-        nargs="?",
-        const="population",
-        metavar="TARGET",
-        help="ask query by query, in a random order, until every pair is decided, by the mean of "
-        "population (default), that of queries like these, or split, that of all these queries",
-    )
-    compare.set_defaults(run=_compare, command="compare")
+DECIDING = """
+--margin D  largest difference that does not matter to you (default: 0.01)
+--baseline NAME  compare all others with this system only (default: every pair)
+"""
+_MEASURED = f"""
+--dataset NAME_OR_PATH +  names or folders; of saved runs, where they are now (default:
+    science-mini)
+{DEPTH.format(k=10)}
+{MEASURING}
+"""
+SYSTEMS = f"""
+systems SYSTEM *  retrievers to measure, also run files; or saved runs: a folder, @last,
+    NAME@latest, start of an id; or two saved loads: a folder, @load, NAME@load
+--retrievers SYSTEM + []  {argparse.SUPPRESS}
+{_MEASURED}
+"""
+_COMPARE = f"""
+{DECIDING}
+--equivalence {{bound,tost}} [bound]  bound (default) assumes nothing but the range of the metric;
+    tost: two one-sided t tests, which assume normal means and need fewer queries
+--tests TEST ...  further tests beside the randomisation test: t wilcoxon
+--slices BY *  means by groups of queries: tags source length relevant, a metadata key; alone: all
+    that there are
+--fuse HOW *  also fuse the runs and save that as a run: rrf (default), convex, tuned-rrf,
+    tuned-convex; tuned: each query by the parameters that are best on other queries
+--until-decided TARGET ?  ask query by query, in a random order, until every pair is decided, by
+    the mean of population (default), that of queries like these, or split, that of all these
+    queries
+{SYSTEMS}
+"""
 
 
-def add_deciding(parser: argparse.ArgumentParser) -> None:
-    """What verdicts depend on."""
-    parser.add_argument(
-        "--margin",
-        type=float,
-        metavar="D",
-        help="largest difference that does not matter to you (default: 0.01)",
-    )
-    parser.add_argument(
-        "--baseline",
-        metavar="NAME",
-        help="compare all others with this system only (default: every pair)",
-    )
+def _name(options: argparse.Namespace) -> str:
+    return str(options.parser.prog).rpartition(" ")[2]
 
 
-def add_systems(parser: argparse.ArgumentParser) -> None:
-    """Saved runs, or retrievers to measure on one dataset or several."""
-    before = {action.dest for action in parser._actions}
-    parser.add_argument(
-        "systems",
-        nargs="*",
-        metavar="SYSTEM",
-        help="retrievers to measure, also run files; or saved runs: a folder, @last, NAME@latest, "
-        "start of an id; or two saved loads: a folder, @load, NAME@load",
-    )
-    parser.add_argument("--retrievers", nargs="+", default=[], help=argparse.SUPPRESS)
-    add_measuring(parser, several=True)
-    kept = before | {"systems", "dataset", "format", "debug", "verbose", "quiet"}
-    parser.set_defaults(
-        only_when_measuring={
-            action.dest: action.default for action in parser._actions if action.dest not in kept
-        }
-    )
+def only_when_measuring(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that say nothing of saved runs, each with what it is unless it is given."""
+    usual = {"retrievers": []} | defaults(_MEASURED)
+    del usual["dataset"]
+    if _name(options) == "report":
+        del usual["metrics"]  # of saved runs, it chooses among those they have
+    return usual
 
 
 def decided(options: argparse.Namespace, runs: Sequence[Run]) -> Comparison:
-    """The comparison of ``runs`` by the options of :func:`add_deciding`."""
+    """The comparison of ``runs`` by the options of :data:`DECIDING`."""
     from retrieval_bench.comparison.comparison import compare_runs
 
     return compare_runs(runs, **_rules(options))
@@ -111,7 +81,9 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _compare(options: argparse.Namespace) -> int:
+@command(_COMPARE, until_decided={"const": "population"})
+def run_compare(options: argparse.Namespace) -> int:
+    """Put runs or retrievers side by side."""
     from retrieval_bench.comparison.analysis import Compared
     from retrieval_bench.comparison.explain.slices import slicings_of
     from retrieval_bench.comparison.modes.unjudged import Unjudged
@@ -148,7 +120,7 @@ def _compare(options: argparse.Namespace) -> int:
         return comparison
 
     if any(map(is_load, options.systems)):
-        return compare_saved(options)
+        return compare_saved(options, only_when_measuring(options))
     name_systems(options)
     if options.runs and options.dataset and options.slices is None and options.fuse is None:
         raise _settled("dataset")
@@ -215,7 +187,7 @@ def runs_asked_for(
     from retrieval_bench.runs.records import read_runs
 
     if options.runs:
-        for name, usual in options.only_when_measuring.items():
+        for name, usual in only_when_measuring(options).items():
             if getattr(options, name) != usual:
                 raise _settled(name)
         return read_runs(options.runs)
@@ -240,7 +212,7 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
     if len(options.retrievers) < 2:
         raise ConfigError(
             f"{counted(len(options.retrievers), 'retriever')} and no runs to compare",
-            accepted=f"{options.command} RUN RUN ..., or {options.command} A B --dataset D",
+            accepted=f"{_name(options)} RUN RUN ..., or {_name(options)} A B --dataset D",
             fix="give two or more; use bench for one",
         )
 
@@ -257,11 +229,7 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
             options.retrievers,
             options.dataset or ["science-mini"],
             check,
-            split=options.split,
-            language=options.language,
-            self_hits=options.self_hits,
-            k=options.k,
-            metrics=options.metrics,
+            **values(options, "split language self_hits k metrics"),
             protocol=protocol_of(options),
             save=not options.dry_run,
             until=getattr(options, "until_decided", None),
@@ -281,7 +249,7 @@ def _check_until_decided(options: argparse.Namespace) -> None:
     target_of(options.until_decided)
     if options.runs:
         raise _settled("until-decided")
-    usual = options.only_when_measuring
+    usual = only_when_measuring(options)
     given = [name for name in _OF_TIMES if getattr(options, name) != usual[name]]
     given += [name for name in ("tests", "slices") if getattr(options, name)]
     given += ["equivalence"] if options.equivalence != "bound" else []

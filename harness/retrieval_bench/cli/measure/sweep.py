@@ -6,33 +6,17 @@ import argparse
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, show, working
 from retrieval_bench.cli.measure.common import pictures_as_they_can_be
-from retrieval_bench.cli.options import given_options, protocol_of
+from retrieval_bench.cli.options import given_options, protocol_of, values
 
-
-def add_sweep(bench: argparse.ArgumentParser) -> None:
-    """The options of ``bench --sweep``."""
-    group = bench.add_argument_group("approximate against exact")
-    group.add_argument(
-        "--sweep",
-        metavar="KEY=N,N,...",
-        help="how much of an exhaustive search's first k is found, and the p50, at each value of a "
-        "parameter, such as ef_search=16,32,64; says the cheapest that finds enough",
-    )
-    group.add_argument(
-        "--recall",
-        type=float,
-        metavar="R",
-        help="with --sweep: the share that is enough, by the lower end of its interval "
-        "(default: 0.95)",
-    )
-    group.add_argument(
-        "--filters",
-        nargs="+",
-        default=[],
-        metavar="PERCENT",
-        help="with --sweep: also under filters that so many percent of the documents fit, such as "
-        "100 50 10 1, or `tenants`: 50 of Zipf sizes",
-    )
+SWEEP = """
+approximate against exact:
+--sweep KEY=N,N,...  how much of an exhaustive search's first k is found, and the p50, at each
+    value of a parameter, such as ef_search=16,32,64; says the cheapest that finds enough
+--recall R  with --sweep: the share that is enough, by the lower end of its interval (default:
+    0.95)
+--filters PERCENT + []  with --sweep: also under filters that so many percent of the documents fit,
+    such as 100 50 10 1, or `tenants`: 50 of Zipf sizes
+"""
 
 
 def refuse_without_sweep(options: argparse.Namespace) -> None:
@@ -67,22 +51,17 @@ def run_sweep(options: argparse.Namespace) -> int:
             accepted="--sweep without them: it gives recall against exact search, and p50",
             fix="leave one of the two out",
         )
-    parameter, values = parse_sweep(options.sweep)
+    parameter, numbers = parse_sweep(options.sweep)
     with working(options) as bars:
         found = sweep(
             options.retriever,
             options.dataset,
             parameter,
-            values,
+            numbers,
             recall=RECALL if options.recall is None else options.recall,
-            filters=options.filters,
-            split=options.split,
-            language=options.language,
-            self_hits=options.self_hits,
-            k=options.k,
+            **values(options, "filters split language self_hits k out"),
             overrides=options.set,
             protocol=protocol_of(options),
-            out=options.out,
             reporter=bars,
         )
     show(options, found, lambda: sweep_tables(found, full=True), lambda: sweep_tables(found))

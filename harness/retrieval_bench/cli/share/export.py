@@ -3,44 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from retrieval_bench.cli.console import OK, output_kept_clean, show
-from retrieval_bench.cli.options import add_format, add_several
+from retrieval_bench.cli.options import SPLIT, command
+
+_EXPORT = f"""
+dataset NAME_OR_PATH  name or folder of a dataset; or a saved run
+--to FORMAT [required]  beir, trec, plain, squad, scienceqa, quotes, ragas, langsmith, quepid or
+    rank_eval; ir_metadata writes a saved run as TREC text, with how it was made in its first lines
+--out FOLDER [required]  made here; holds all files; of ir_metadata a new file
+{SPLIT}
+--set KEY=VALUE ...  settings of rank_eval: index, fields, metric, such as
+    'metric={{precision: {{k: 10}}}}'; of ir_metadata what the run does not know, such as
+    actor.name=Kim
+"""
 
 
-def add_export(commands: Any, name: str, **texts: str) -> None:
-    """Judgements, queries and, where the format holds them, documents."""
-    export = commands.add_parser(name, **texts)
-    export.add_argument(
-        "dataset", metavar="NAME_OR_PATH", help="name or folder of a dataset; or a saved run"
-    )
-    export.add_argument(
-        "--to",
-        required=True,
-        metavar="FORMAT",
-        help="beir, trec, plain, squad, scienceqa, quotes, ragas, langsmith, quepid or rank_eval; "
-        "ir_metadata writes a saved run as TREC text, with how it was made in its first lines",
-    )
-    export.add_argument(
-        "--out",
-        required=True,
-        type=Path,
-        metavar="FOLDER",
-        help="made here; holds all files; of ir_metadata a new file",
-    )
-    export.add_argument("--split", default="test", help="split of the judgements (default: test)")
-    text = (
-        "settings of rank_eval: index, fields, metric, such as 'metric={precision: {k: 10}}'; of "
-        "ir_metadata what the run does not know, such as actor.name=Kim"
-    )
-    add_several(export, "--set", "KEY=VALUE", text)
-    add_format(export)
-    export.set_defaults(run=_export)
-
-
-def _export(options: argparse.Namespace) -> int:
+@command(_EXPORT)
+def run_export(options: argparse.Namespace) -> int:
+    """Write judgements, queries and, where the format holds them, documents."""
     from retrieval_bench.core.config import inline_config
     from retrieval_bench.data.export import export_dataset
     from retrieval_bench.reports.tables.share.export import export_tables

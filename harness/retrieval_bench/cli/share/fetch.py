@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from retrieval_bench.cli.console import BAD_INPUT, OK, output_kept_clean, say, show
-from retrieval_bench.cli.options import add_format, add_named
+from retrieval_bench.cli.options import SPLIT, command
+
+_FETCH = f"""
+dataset, --dataset ir_datasets:NAME [needed]  such as ir_datasets:beir/scifact/test
+{SPLIT}
+--download  fetch it; without, nothing is downloaded
+"""
 
 
-def add_fetch(commands: Any, name: str, **texts: str) -> None:
-    """A dataset of ir_datasets onto this machine."""
-    fetch = commands.add_parser(name, **texts)
-    add_named(fetch, "dataset", "ir_datasets:NAME", "such as ir_datasets:beir/scifact/test")
-    fetch.add_argument("--split", default="test", help="split of the judgements (default: test)")
-    fetch.add_argument(
-        "--download", action="store_true", help="fetch it; without, nothing is downloaded"
-    )
-    add_format(fetch)
-    fetch.set_defaults(run=_fetch)
-
-
-def _fetch(options: argparse.Namespace) -> int:
+@command(_FETCH)
+def run_fetch(options: argparse.Namespace) -> int:
+    """Get a dataset of ir_datasets onto this machine."""
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.data.formats.irds import (
         PREFIX,

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from retrieval_bench.cli.console import OK, show
-from retrieval_bench.cli.options import add_format
+from retrieval_bench.cli.options import command
 
 
-def add_list(commands: Any, name: str, **texts: str) -> None:
+@command()
+def run_list(options: argparse.Namespace) -> int:
     """Show what there is."""
-    listing = commands.add_parser(name, **texts)
-    add_format(listing)
-    listing.set_defaults(run=_list)
-
-
-def _list(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.share import catalog
 
     entries = catalog.entries()

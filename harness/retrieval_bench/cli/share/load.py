@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from retrieval_bench.cli.console import OK, show, working
-from retrieval_bench.cli.options import add_format, add_language, add_named
+from retrieval_bench.cli.options import LANGUAGE, SPLIT, command, values
+
+_LOAD = f"""
+dataset, --dataset NAME_OR_PATH [needed]  name or folder of a dataset
+--into ADDRESS [required]  of the store, such as postgresql://me@host/db; '${{DSN}}' keeps a
+    password out of the history of the shell
+--table TABLE [documents]  made here, or gone on with (default: documents)
+--encoder MODEL  adds vectors of this model
+--index {{exact,hnsw}} [exact]  of the vectors
+{SPLIT}
+{LANGUAGE}
+"""
 
 
-def add_load(commands: Any, name: str, **texts: str) -> None:
-    """A table of a production server, filled in batches."""
-    load = commands.add_parser(name, **texts)
-    add_named(load, "dataset", "NAME_OR_PATH", "name or folder of a dataset")
-    load.add_argument(
-        "--into",
-        required=True,
-        metavar="ADDRESS",
-        help="of the store, such as postgresql://me@host/db; '${DSN}' keeps a password out of the "
-        "history of the shell",
-    )
-    load.add_argument(
-        "--table", default="documents", help="made here, or gone on with (default: documents)"
-    )
-    load.add_argument("--encoder", metavar="MODEL", help="adds vectors of this model")
-    load.add_argument("--index", choices=("exact", "hnsw"), default="exact", help="of the vectors")
-    load.add_argument("--split", default="test", help="split of the judgements (default: test)")
-    add_language(load)
-    add_format(load)
-    load.set_defaults(run=_load)
-
-
-def _load(options: argparse.Namespace) -> int:
+@command(_LOAD)
+def run_load(options: argparse.Namespace) -> int:
+    """Fill a table of a production server in batches."""
     from retrieval_bench.core.progress import Phase, Step
     from retrieval_bench.data import load_dataset
     from retrieval_bench.data.stores import LoadedDataset, load_documents
@@ -43,9 +33,7 @@ def _load(options: argparse.Namespace) -> int:
             loaded = load_documents(
                 data,
                 options.into,
-                table=options.table,
-                encoder=options.encoder,
-                index=options.index,
+                **values(options, "table encoder index"),
                 progress=task,
             )
     show(options, LoadedDataset(data.name, loaded), lambda: load_tables(loaded, data.name))

@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, REGRESSION, show
 from retrieval_bench.cli.measure.compare import (
-    add_deciding,
-    add_systems,
+    DECIDING,
+    SYSTEMS,
     code_of,
     decided,
     moved,
     name_systems,
     runs_asked_for,
 )
+from retrieval_bench.cli.options import command, values
 
 if TYPE_CHECKING:
     from retrieval_bench.runs.run import Run
@@ -24,52 +25,21 @@ if TYPE_CHECKING:
 DEFAULT = Path("results") / "report.html"
 
 
-def add_report(commands: Any, name: str, **texts: str) -> None:
-    """One HTML file on runs, or on retrievers that are measured first."""
-    report = commands.add_parser(name, **texts)
-    report.add_argument(
-        "--out",
-        type=Path,
-        default=DEFAULT,
-        metavar="FILE",
-        help=f"the file, overwritten when it is there (default: {DEFAULT.as_posix()})",
-    )
-    report.add_argument(
-        "--title", default="", help="heading of the page (default: systems and datasets)"
-    )
-    report.add_argument(
-        "--no-text",
-        action="store_false",
-        dest="with_text",
-        help="leave out the texts of queries and documents",
-    )
-    report.add_argument(
-        "--loads",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="LOAD",
-        help="saved loads, a section each: a folder, @load, NAME@load",
-    )
-    report.add_argument(
-        "--methods",
-        action="store_true",
-        help="also write how it was made as a paragraph, a table (.tex) and sources (.bib)",
-    )
-    report.add_argument(
-        "--verify",
-        type=Path,
-        metavar="FILE",
-        help="work out every figure of a report again from the runs that it names",
-    )
-    add_deciding(report)
-    add_systems(report)
-    only_when_measuring = dict(report.get_default("only_when_measuring"))
-    del only_when_measuring["metrics"]  # of saved runs, it chooses among those they have
-    report.set_defaults(run=_report, command="report", only_when_measuring=only_when_measuring)
+_REPORT = f"""
+--out FILE [{DEFAULT}]  the file, overwritten when it is there (default: {DEFAULT.as_posix()})
+--title TITLE []  heading of the page (default: systems and datasets)
+--no-text [with_text]  leave out the texts of queries and documents
+--loads LOAD ...  saved loads, a section each: a folder, @load, NAME@load
+--methods  also write how it was made as a paragraph, a table (.tex) and sources (.bib)
+--verify FILE  work out every figure of a report again from the runs that it names
+{DECIDING}
+{SYSTEMS}
+"""
 
 
-def _report(options: argparse.Namespace) -> int:
+@command(_REPORT)
+def run_report(options: argparse.Namespace) -> int:
+    """Write one HTML file on runs, or on retrievers that are measured first."""
     if options.verify is not None:
         return _verify(options)
     from retrieval_bench.reports.page.file import check_place
@@ -95,11 +65,8 @@ def _report(options: argparse.Namespace) -> int:
         comparison,
         options.out,
         moved(options),
-        loads=options.loads,
+        **values(options, "loads title with_text methods"),
         metrics=options.metrics or () if options.runs else (),
-        title=options.title,
-        with_text=options.with_text,
-        methods=options.methods,
     )
     show(options, report, report.tables)
     return code_of(options, runs, comparison)

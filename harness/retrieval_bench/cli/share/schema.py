@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from retrieval_bench.cli.console import OK, put, show
-from retrieval_bench.cli.options import add_format
+from retrieval_bench.cli.options import command
+
+_SCHEMA = "document NAME ?  of the document; without one, all are listed"
 
 
-def add_schema(commands: Any, name: str, **texts: str) -> None:
+@command(_SCHEMA)
+def run_schema(options: argparse.Namespace) -> int:
     """Print the JSON Schema of a document that ``--format json`` prints."""
-    schema = commands.add_parser(name, **texts)
-    schema.add_argument(
-        "document", nargs="?", metavar="NAME", help="of the document; without one, all are listed"
-    )
-    add_format(schema)
-    schema.set_defaults(run=_schema)
-
-
-def _schema(options: argparse.Namespace) -> int:
     import json
 
     from retrieval_bench.cli.documents import listing, schema_of

@@ -8,70 +8,35 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
-from retrieval_bench.cli.options import add_format, add_several, how_many
-from retrieval_bench.cli.understand.ledger import add_ledger, by_stage, refuse_without_stage
+from retrieval_bench.cli.options import HOW_MANY, command, values
+from retrieval_bench.cli.understand.ledger import LEDGER, by_stage, refuse_without_stage
 from retrieval_bench.cli.understand.losses import by_loss
 
 QUERIES_SHOWN = 5
 
-_ORDERS = ("largest", "worse", "better")
+
+_EXPLAIN = f"""
+runs RUN +  two saved runs, or one of a hybrid or pipeline: a folder, NAME@latest, start of an id,
+    @last (the two that were measured together, or the last one); with --by stage also a
+    retriever, with --by loss only one, which is measured
+--by {{query,stage,loss}} [query]  query (the default): where they differ; stage: what each part
+    buys and takes; loss: what vectors lose by tokens, dimensions, int8, index, filter and depth
+--dataset NAME_OR_PATH  where the dataset is now (default: as measured)
+--metric METRIC  by which queries differ (default: the first of the runs)
+--queries N [{QUERIES_SHOWN}]  queries to show: a number, 0 for none, or `all` (default:
+    {QUERIES_SHOWN})
+--query ID ...  show these queries instead
+--group NAME  only queries of this group, such as lost-by-fusion
+--sort {{largest,worse,better}} [largest]  largest difference first (the default), or where the
+    second run is worse, or better
+--no-text [texts]  ids only: no texts of queries and documents
+{LEDGER}
+"""
 
 
-def add_explain(commands: Any, name: str, **texts: str) -> None:
+@command(_EXPLAIN, queries=HOW_MANY)
+def run_explain(options: argparse.Namespace) -> int:
     """Explain where two runs differ."""
-    diff = commands.add_parser(name, **texts)
-    diff.add_argument(
-        "runs",
-        nargs="+",
-        metavar="RUN",
-        help="two saved runs, or one of a hybrid or pipeline: a folder, NAME@latest, start of an "
-        "id, @last (the two that were measured together, or the last one); with --by "
-        "stage also a retriever, with --by loss only one, which is measured",
-    )
-    diff.add_argument(
-        "--by",
-        choices=("query", "stage", "loss"),
-        default="query",
-        help="query (the default): where they differ; stage: what each part buys and takes; "
-        "loss: what vectors lose by tokens, dimensions, int8, index, filter and depth",
-    )
-    diff.add_argument(
-        "--dataset", metavar="NAME_OR_PATH", help="where the dataset is now (default: as measured)"
-    )
-    diff.add_argument(
-        "--metric",
-        metavar="METRIC",
-        help="by which queries differ (default: the first of the runs)",
-    )
-    diff.add_argument(
-        "--queries",
-        type=how_many,
-        default=QUERIES_SHOWN,
-        metavar="N",
-        help=f"queries to show: a number, 0 for none, or `all` (default: {QUERIES_SHOWN})",
-    )
-    add_several(diff, "--query", "ID", "show these queries instead")
-    diff.add_argument(
-        "--group", metavar="NAME", help="only queries of this group, such as lost-by-fusion"
-    )
-    diff.add_argument(
-        "--sort",
-        choices=_ORDERS,
-        default=_ORDERS[0],
-        help="largest difference first (the default), or where the second run is worse, or better",
-    )
-    diff.add_argument(
-        "--no-text",
-        action="store_false",
-        dest="texts",
-        help="ids only: no texts of queries and documents",
-    )
-    add_ledger(diff)
-    add_format(diff)
-    diff.set_defaults(run=_explain)
-
-
-def _explain(options: argparse.Namespace) -> int:
     return {"query": _diff, "stage": by_stage, "loss": by_loss}[options.by](options)
 
 
@@ -90,11 +55,9 @@ def _diff(options: argparse.Namespace) -> int:
         runs,
         dataset_of(runs, options.dataset),
         metric,
-        queries=options.queries,
+        **values(options, "queries group texts"),
         query_ids=options.query,
-        group=options.group,
         order=options.sort,
-        texts=options.texts,
     )
     explanation, full = result.explanation, options.format == "json"
     ceilings = explanation.ceilings(None if full else [explanation.metric])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
-from retrieval_bench.cli.options import add_several, given_options
+from retrieval_bench.cli.options import given_options
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.explain.ledger import Ledger
@@ -19,22 +19,15 @@ if TYPE_CHECKING:
 _MEASURING = {"split": "test", "k": 10, "set": [], "rounds": None, "max_cost": None, "margin": None}
 
 
-def add_ledger(parser: argparse.ArgumentParser) -> None:
-    """Add the options for how ``--by stage`` and ``--by loss`` measure a retriever and judge it."""
-    group = parser.add_argument_group("--by stage, --by loss")
-    group.add_argument(
-        "--margin",
-        type=float,
-        metavar="M",
-        help="a part whose gain, or a step whose loss, is below this does nothing (default: 0.01)",
-    )
-    group.add_argument("--split", default="test", help="of a retriever: split of the judgements")
-    group.add_argument("--k", type=int, default=10, help="of a retriever: hits per query")
-    add_several(group, "--set", "KEY=VALUE", "of a retriever: parameters by dotted path")
-    group.add_argument("--rounds", type=int, metavar="N", help="of a retriever: measured rounds")
-    group.add_argument(
-        "--max-cost", type=float, metavar="MONEY", help="of a retriever: spend no more than this"
-    )
+LEDGER = """
+--by stage, --by loss:
+--margin M  a part whose gain, or a step whose loss, is below this does nothing (default: 0.01)
+--split SPLIT [test]  of a retriever: split of the judgements
+--k K [10]  of a retriever: hits per query
+--set KEY=VALUE ...  of a retriever: parameters by dotted path
+--rounds N  of a retriever: measured rounds
+--max-cost MONEY  of a retriever: spend no more than this
+"""
 
 
 def refuse_without_stage(options: argparse.Namespace) -> None:

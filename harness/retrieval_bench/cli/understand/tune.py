@@ -3,86 +3,42 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from retrieval_bench.cli.console import OK, say, show, working
-from retrieval_bench.cli.options import (
-    add_format,
-    add_language,
-    add_named,
-    add_self_hits,
-    add_several,
-)
+from retrieval_bench.cli.options import LANGUAGE, SELF_HITS, command, values
+
+_TUNE = f"""
+retriever, --retriever RETRIEVER [needed]  whose parameters to choose: a name or a YAML file
+runs RUN *  behind a saved run further ones on the same dataset: their fusion is tuned
+--dataset NAME_OR_PATH  name or folder (default: science-mini; of saved runs: where they found it)
+--split SPLIT  split that is reported on (default: test)
+{LANGUAGE}
+{SELF_HITS}
+--k K [10]  hits per query (default: 10)
+--metric METRIC  what to have most of (default: nDCG@10)
+--set KEY=VALUE ...  parameters that are the same in every setting
+--grid KEY=[V1,V2] ...  parameters and the values to try (default: what the retriever says)
+--sample N  try N settings of the grid only, drawn at random
+--dev-split SPLIT  choose on this split, instead of cross-validation
+--folds N  parts of the cross-validation (default: 5)
+--repeats N  cross-validations to average (default: 10)
+--seed N  of the folds and of --sample (default: fixed)
+--margin D  largest difference that does not matter to you (default: 0.01)
+--no-price [price]  do not time the best setting beside the default, which calls each up to 200
+    times
+--out YAML  write the recommended setting as a config
+"""
 
 
-def add_tune(commands: Any, name: str, **texts: str) -> None:
+@command(_TUNE)
+def run_tune(options: argparse.Namespace) -> int:
     """Choose parameters on some queries, and report them on others."""
-    tune = commands.add_parser(name, **texts)
-    add_named(tune, "retriever", "RETRIEVER", "whose parameters to choose: a name or a YAML file")
-    tune.add_argument(
-        "runs",
-        nargs="*",
-        metavar="RUN",
-        help="behind a saved run further ones on the same dataset: their fusion is tuned",
-    )
-    tune.add_argument(
-        "--dataset",
-        metavar="NAME_OR_PATH",
-        help="name or folder (default: science-mini; of saved runs: where they found it)",
-    )
-    tune.add_argument("--split", help="split that is reported on (default: test)")
-    add_language(tune)
-    add_self_hits(tune)
-    tune.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
-    tune.add_argument("--metric", help="what to have most of (default: nDCG@10)")
-    add_several(tune, "--set", "KEY=VALUE", "parameters that are the same in every setting")
-    add_several(
-        tune,
-        "--grid",
-        "KEY=[V1,V2]",
-        "parameters and the values to try (default: what the retriever says)",
-    )
-    tune.add_argument(
-        "--sample", type=int, metavar="N", help="try N settings of the grid only, drawn at random"
-    )
-    tune.add_argument(
-        "--dev-split", metavar="SPLIT", help="choose on this split, instead of cross-validation"
-    )
-    tune.add_argument(
-        "--folds", type=int, metavar="N", help="parts of the cross-validation (default: 5)"
-    )
-    tune.add_argument(
-        "--repeats", type=int, metavar="N", help="cross-validations to average (default: 10)"
-    )
-    tune.add_argument(
-        "--seed", type=int, metavar="N", help="of the folds and of --sample (default: fixed)"
-    )
-    tune.add_argument(
-        "--margin",
-        type=float,
-        metavar="D",
-        help="largest difference that does not matter to you (default: 0.01)",
-    )
-    tune.add_argument(
-        "--no-price",
-        action="store_false",
-        dest="price",
-        help="do not time the best setting beside the default, which calls each up to 200 times",
-    )
-    tune.add_argument(
-        "--out", type=Path, metavar="YAML", help="write the recommended setting as a config"
-    )
-    add_format(tune)
-    tune.set_defaults(run=_tune)
-
-
-def _tune(options: argparse.Namespace) -> int:
-    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.core.errors import ConfigError, RecordError
     from retrieval_bench.core.types import Verdict
     from retrieval_bench.reports.tables.understand.tuning import tuning_tables
-    from retrieval_bench.tuning.tune import Options, tuned
-    from retrieval_bench.tuning.tuned import write_config
+    from retrieval_bench.tuning.tune import tune
 
     if options.dev_split is not None and (options.folds or options.repeats) is not None:
         raise ConfigError(
@@ -90,27 +46,27 @@ def _tune(options: argparse.Namespace) -> int:
             accepted="one of them: a split to choose on, or cross-validation",
             fix="leave the other out",
         )
-    names = ("k", "metric", "folds", "repeats", "seed", "sample", "margin", "price")
-    given = {name: getattr(options, name) for name in names}
-    chosen = Options(**{name: value for name, value in given.items() if value is not None})
+    names = "k metric folds repeats seed sample margin price"
+    given = {name: value for name, value in values(options, names).items() if value is not None}
     subject, dataset = _subject(options)
-    with working(options) as bars:
-        result = tuned(
-            subject,
-            dataset,
-            chosen,
-            split=options.split or "test",
-            language=options.language,
-            self_hits=options.self_hits,
-            dev=options.dev_split,
-            grid=options.grid,
-            overrides=options.set,
-            out=options.out,
-            reporter=bars,
-        )
+    try:
+        with working(options) as bars:
+            result = tune(
+                subject,
+                dataset,
+                **given,
+                **values(options, "language self_hits grid out"),
+                split=options.split or "test",
+                dev=options.dev_split,
+                overrides=options.set,
+                reporter=bars,
+            )
+    except RecordError as problem:
+        for unsaved in problem.runs:
+            show(options, unsaved, partial(tuning_tables, unsaved))
+        raise
     show(options, result, lambda: tuning_tables(result))
     if options.out is not None:
-        write_config(options.out, result)
         what = "the setting that was best on the tuning queries"
         doubt = "" if result.delta.verdict is Verdict.BETTER else "; no gain from it is shown"
         say(f"retrieval-bench: {what} is in {options.out}{doubt}")
