@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.metrics import parse_metric
-from retrieval_bench.regression.gate import Regression
-from retrieval_bench.regression.held_against import Subject
+from retrieval_bench.regression.gate import Regression, Subject
 from retrieval_bench.regression.policy import Policy, Rise, Undecided
 from retrieval_bench.regression.quality_gates import judge_quality
 from tests.builders.baselines import quality

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from retrieval_bench.cli.console import SCHEMA_VERSION
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.as_json.schemas import schema
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import check_known
 from retrieval_bench.reports.tables.share.schema import NamedDocument
 
 
@@ -126,12 +126,8 @@ def schema_of(name: str) -> dict[str, Any]:
     Raises:
         ConfigError: there is no document of this name.
     """
-    entry = DOCUMENTS.get(name)
-    if entry is None:
-        raise ConfigError(
-            f"JSON document {name!r}",
-            where="retrieval-bench data schema",
-            accepted=near_names(name, DOCUMENTS),
-            fix="name one; without a name all are listed",
-        )
+    fix = "name one; without a name all are listed"
+    where = "retrieval-bench data schema"
+    check_known(name, DOCUMENTS, f"JSON document {name!r}", where=where, fix=fix)
+    entry = DOCUMENTS[name]
     return schema(entry.kinds, f"retrieval-bench {entry.command} --format json", entry.version)

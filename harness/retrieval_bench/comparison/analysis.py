@@ -21,6 +21,7 @@ from retrieval_bench.comparison.pairs.comparability import not_comparable
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
+from retrieval_bench.runs.dataset import datasets_of
 from retrieval_bench.runs.run import Run
 
 
@@ -150,7 +151,7 @@ def query_values(
     runs = [group.runs[at] for at in places]
     names = [group.names[at] for at in places]
     query_ids = run.evaluation.query_ids
-    values = np.column_stack([_values(run, metric, query_ids) for run in runs])
+    values = np.column_stack([run.evaluation.values(metric, query_ids) for run in runs])
     b = names.index(main)
     others = [at for at in range(len(names)) if at != b]
     a = max(others, key=lambda at: values[:, at].mean())
@@ -167,15 +168,6 @@ def query_values(
         tuple(explanation.ceilings((metric,)) for explanation in explained),
         tuple(part for explanation in explained for part in _partitions(explanation, query_ids)),
     )
-
-
-def _values(run: Run, metric: Metric, query_ids: Sequence[str]) -> NDArray[np.float64]:
-    """Return the values of ``query_ids``, which the run finished in some order."""
-    values = run.evaluation.values(metric)
-    if run.evaluation.query_ids == tuple(query_ids):
-        return values
-    place = {query_id: at for at, query_id in enumerate(run.evaluation.query_ids)}
-    return np.asarray(values[[place[query_id] for query_id in query_ids]])
 
 
 def _explained(
@@ -203,6 +195,27 @@ def _partitions(explained: Explanation, query_ids: Sequence[str]) -> list[Partit
         )
         for part in explained.partitions
     ]
+
+
+def with_texts(comparison: Comparison, named: Sequence[str | Dataset] = ()) -> Comparison:
+    """``comparison`` with the texts of the queries that differ most, and the titles of what the
+    systems find first, on datasets where nothing is judged; as it is where there is none.
+
+    Args:
+        named: where some of the datasets are now; the others are looked for where the runs found
+            them.
+
+    Raises:
+        HarnessError: one of ``named`` is no dataset, or none of those of the runs.
+    """
+    groups = list(comparison.groups)
+    if not any(isinstance(group, Unjudged) for group in groups):
+        return comparison
+    places = [at for at, group in enumerate(groups) if named or isinstance(group, Unjudged)]
+    sources = datasets_of([groups[at].runs for at in places], named)
+    for at, source in zip(places, sources, strict=True):
+        groups[at] = groups[at].with_texts(source)
+    return replace(comparison, groups=tuple(groups))
 
 
 @dataclass(frozen=True, slots=True)

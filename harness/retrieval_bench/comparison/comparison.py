@@ -34,7 +34,7 @@ from retrieval_bench.comparison.pairs.judged_gap import judged_gap
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.comparison.pairs.verdicts import Delta, Rules
 from retrieval_bench.core.as_json.document import Documented, OnDataset
-from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
+from retrieval_bench.core.errors import ConfigError, check_known, distinct_names
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
@@ -283,26 +283,14 @@ def check_asked(
         ConfigError: an unknown baseline or test, or a margin that is none.
     """
     check_margin(margin)
-    if equivalence not in EQUIVALENCE:
-        raise ConfigError(
-            f"test of equivalence {equivalence!r}",
-            where="--equivalence",
-            accepted=near_names(equivalence, EQUIVALENCE),
-            fix="name one of them",
-        )
-    unknown = [name for name in tests if name not in EXTRA]
-    if unknown:
-        raise ConfigError(
-            f"test {unknown[0]!r}",
-            accepted=near_names(unknown[0], EXTRA),
-            fix="name one of them; the randomisation test is always there",
-        )
-    if baseline is not None and baseline not in names:
-        raise ConfigError(
-            f"baseline {baseline!r} is none of the systems",
-            accepted=near_names(baseline, names),
-            fix="name one of the systems that are compared",
-        )
+    what, fix = f"test of equivalence {equivalence!r}", "name one of them"
+    check_known(equivalence, EQUIVALENCE, what, where="--equivalence", fix=fix)
+    for name in tests:
+        more = f"{fix}; the randomisation test is always there"
+        check_known(name, EXTRA, f"test {name!r}", fix=more)
+    if baseline is not None:
+        what = f"baseline {baseline!r} is none of the systems"
+        check_known(baseline, names, what, fix="name one of the systems that are compared")
 
 
 def watch(

@@ -138,6 +138,23 @@ def close_names(given: str, known: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(given, sorted(known), n=3, cutoff=0.5)
 
 
+def check_known(
+    given: object, known: Iterable[str], what: str, *, where: str = "", fix: str = ""
+) -> None:
+    """Refuse what is none of the ``known`` names.
+
+    Args:
+        what: what was given, with its kind: "test 'w'".
+
+    Raises:
+        ConfigError: it is none.
+    """
+    names = tuple(known)
+    if given not in names:
+        accepted = near_names(str(given), names)
+        raise ConfigError(what, where=where, accepted=accepted, fix=fix)
+
+
 def near_names(given: str, known: Iterable[str]) -> str:
     """A phrase that offers close names and then the whole list, for ``accepted``."""
     names = sorted(known)

@@ -12,14 +12,12 @@ from secrets import token_hex
 from typing import Any
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.calls.foreign import (
-    folder_kept,
-    foreign_code,
-)
+from retrieval_bench.core.calls.foreign import folder_kept, foreign_code
 from retrieval_bench.core.calls.usage import total
 from retrieval_bench.core.errors import RecordError, distinct_names
 from retrieval_bench.core.notices import Code, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
+from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data.saved.indexes import index_documents
@@ -32,13 +30,12 @@ from retrieval_bench.experiment.ablation import (
 )
 from retrieval_bench.experiment.accounting import Scored, Subject, Task, resummarize, summarize
 from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close_all
-from retrieval_bench.experiment.counted import evaluated
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.planned_run import PlannedRun
 from retrieval_bench.experiment.server_time import outside_server
-from retrieval_bench.experiment.tie_warnings import effect_of_ties, tie_warnings
+from retrieval_bench.experiment.tie_warnings import effect_of_ties, tie_keys, tie_warnings
 from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
     deep,
@@ -62,8 +59,10 @@ from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.measure.tutorial import TutorialLatency, tutorial_latency
 from retrieval_bench.metrics import Metric
+from retrieval_bench.metrics.tied import TieEffect
+from retrieval_bench.runs.evaluation import JUDGED_AT, Evaluation, evaluate
 from retrieval_bench.runs.records import DEFAULT_ROOT, interrupts_deferred, write_run
-from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench.runs.run import Rankings, Run, pack_rankings
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
 
 
@@ -242,8 +241,7 @@ class Experiment:
             health = ask(candidate, "health", messages, (), self.queries)
             packed = pack_rankings([query.id for query in asked], measurements.rankings, self.k)
             rows, can = self._counted(measurements.status), candidate.capabilities
-            evaluation = evaluated(packed, rows, self.dataset, self.metrics, self.k, can=can)
-            ties = effect_of_ties(evaluation, packed, self.dataset, can)
+            _, ties = self._evaluated(packed, rows, can)
             warnings = [
                 *self.dataset.warnings,
                 *nothing_found(self.dataset, asked, measurements.rankings, can, health),
@@ -371,6 +369,22 @@ class Experiment:
         measurement.spent = total([measurement.spent, ablation.spent])
         return ablation
 
+    def _evaluated(
+        self, rankings: Rankings, rows: Sequence[int], can: Capabilities, *, intervals: bool = False
+    ) -> tuple[Evaluation, TieEffect | None]:
+        """Score the queries in ``rows``, those that count, and tell what equal scores decide."""
+        evaluation = evaluate(
+            rankings.ranking[rows],
+            rankings.doc_ids,
+            [rankings.query_ids[row] for row in rows],
+            self.dataset.qrels,
+            self.metrics,
+            scores=tie_keys(rankings, can)[rows],
+            judged_at=min(self.k, JUDGED_AT),
+            intervals=intervals,
+        )
+        return evaluation, effect_of_ties(evaluation, rankings, self.dataset, can)
+
     def _account(
         self,
         candidate: Candidate,
@@ -389,10 +403,7 @@ class Experiment:
         ids = [query.id for query in self.queries]
         rankings = pack_rankings(ids, measurement.rankings, self.k, without)
         rows, can = self._counted(measurement.status), candidate.capabilities
-        evaluation = evaluated(
-            rankings, rows, self.dataset, self.metrics, self.k, can=can, intervals=asking is None
-        )
-        ties = effect_of_ties(evaluation, rankings, self.dataset, can)
+        evaluation, ties = self._evaluated(rankings, rows, can, intervals=asking is None)
         of_filters = filtered(self.dataset, self.queries, measurement.rankings, can)
         messages: list[str] = []  # what the retriever itself could not say
         facts = ask(candidate, "describe", messages, {})

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import ConfigError, check_known
 from retrieval_bench.metrics.names import Metric, Param, named, parse_metric
 
 Ties = Literal["trec", "list"]
@@ -185,12 +185,6 @@ def convention(name: str) -> Convention:
     Raises:
         ConfigError: there is none; close names are offered.
     """
-    convention = CONVENTIONS.get(name)
-    if convention is None:
-        raise ConfigError(
-            f"convention {name!r}",
-            where="--convention",
-            accepted=near_names(name, CONVENTIONS),
-            fix="correct the name",
-        )
-    return convention
+    what, fix = f"convention {name!r}", "correct the name"
+    check_known(name, CONVENTIONS, what, where="--convention", fix=fix)
+    return CONVENTIONS[name]

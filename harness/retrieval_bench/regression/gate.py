@@ -9,7 +9,6 @@ from typing import ClassVar, NotRequired, TypedDict
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import WORDS, Word
-from retrieval_bench.regression.held_against import RevisionFacts, Subject
 from retrieval_bench.regression.latency_gates import LatencyGate, LatencyResult
 from retrieval_bench.regression.policy import Policy, Undecided
 from retrieval_bench.regression.quality_gates import QualityGate, QualityResult
@@ -26,6 +25,45 @@ _WORST_FIRST = (
     Verdict.EQUIVALENT,
     Verdict.BETTER,
 )
+
+
+class RevisionFacts(TypedDict):
+    """A revision of the code.
+
+    Attributes:
+        commit: its hash.
+        dirty: whether files were new or changed.
+    """
+
+    commit: str
+    dirty: bool
+
+
+class SubjectDataset(TypedDict):
+    """A dataset, with the number of queries that count in means."""
+
+    name: str
+    split: str
+    fingerprint: str
+    n_queries: int
+
+
+class Subject(TypedDict):
+    """Subject of a measurement.
+
+    Attributes:
+        retriever: its name.
+        dataset: on which.
+        k: hits asked for.
+        machine: a fingerprint of what changes times.
+        revision: of the code; null where git knows no commit.
+    """
+
+    retriever: str
+    dataset: SubjectDataset
+    k: int
+    machine: str
+    revision: RevisionFacts | None
 
 
 class BaselineFacts(TypedDict):

@@ -31,8 +31,7 @@ from retrieval_bench.load.tails import Tail
 from retrieval_bench.measure.environment import git_revision
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.regression.baseline import QualityBaseline
-from retrieval_bench.regression.gate import Regression, worst
-from retrieval_bench.regression.held_against import Subject
+from retrieval_bench.regression.gate import Regression, Subject, worst
 from retrieval_bench.regression.latency_gates import LatencyGate, LatencyResult
 from retrieval_bench.regression.policy import Policy, load_policy
 from retrieval_bench.regression.quality_gates import QualityGate, QualityResult, judge_quality

@@ -17,7 +17,7 @@ from retrieval_bench.core.errors import (
     HarnessError,
     Interrupted,
     RecordError,
-    near_names,
+    check_known,
 )
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.data import pinned
@@ -34,8 +34,7 @@ from retrieval_bench.measure.environment import git_revision, machine
 from retrieval_bench.regression.baseline import Given, latency_of, quality_of
 from retrieval_bench.regression.code import Code, check_there
 from retrieval_bench.regression.files import FOLDER, Places
-from retrieval_bench.regression.gate import Regression
-from retrieval_bench.regression.held_against import Subject
+from retrieval_bench.regression.gate import Regression, Subject
 from retrieval_bench.regression.latency_gates import Duet, When
 from retrieval_bench.regression.policy import Policy, load_policy
 from retrieval_bench.regression.quality_gates import why_failing
@@ -257,8 +256,7 @@ def regress(
         HarnessError: all that is wrong with what was given.
         Interrupted: the measurement was.
     """
-    if duet not in list(When):
-        raise ConfigError(f"duet {duet!r}", accepted=near_names(duet, list(When)))
+    check_known(duet, When, f"duet {duet!r}")
     when, not_kept = When(duet), list[str]()
     today = request.today()
     with closing(today.experiment):

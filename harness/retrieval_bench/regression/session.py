@@ -36,8 +36,7 @@ from retrieval_bench.regression.baseline import (
 )
 from retrieval_bench.regression.code import Code, code_of, why_no_code, with_its_config
 from retrieval_bench.regression.files import DamagedBaselineError, NoBaselineError, Places
-from retrieval_bench.regression.gate import BaselineFacts, Regression
-from retrieval_bench.regression.held_against import RevisionFacts, Subject
+from retrieval_bench.regression.gate import BaselineFacts, Regression, RevisionFacts, Subject
 from retrieval_bench.regression.latency_gates import Duet, LatencyResult, When
 from retrieval_bench.regression.policy import Policy
 from retrieval_bench.regression.quality_gates import QualityResult

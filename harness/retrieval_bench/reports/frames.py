@@ -17,10 +17,9 @@ from retrieval_bench.comparison.likeness import Likeness
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import (
-    ConfigError,
     HarnessError,
     MissingDependencyError,
-    near_names,
+    check_known,
 )
 from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.metrics.judged import NONE
@@ -215,10 +214,6 @@ def rows_of(what: str, kinds: Mapping[str, Callable[[], Iterable[Row]]]) -> list
     Raises:
         ConfigError: none is called that.
     """
-    if what not in kinds:
-        raise ConfigError(
-            f"no frame of {what!r}",
-            accepted=near_names(what, list(kinds)),
-            fix=f"name one of them, such as to_frame({next(iter(kinds))!r})",
-        )
+    fix = f"name one of them, such as to_frame({next(iter(kinds))!r})"
+    check_known(what, kinds, f"no frame of {what!r}", fix=fix)
     return list(kinds[what]())

@@ -86,9 +86,13 @@ class Evaluation:
         """The mean of one metric."""
         return self.means[self.metrics.index(metric)]
 
-    def values(self, metric: Metric) -> NDArray[np.float64]:
-        """float64 (queries,) of one metric."""
-        return np.asarray(self.per_query[:, self.metrics.index(metric)])
+    def values(self, metric: Metric, query_ids: Sequence[str] | None = None) -> NDArray[np.float64]:
+        """float64 (queries,) of one metric, in the order of ``query_ids`` where these are given."""
+        values = np.asarray(self.per_query[:, self.metrics.index(metric)])
+        if query_ids is None:
+            return values
+        place = {query_id: at for at, query_id in enumerate(self.query_ids)}
+        return np.asarray(values[[place[query_id] for query_id in query_ids]])
 
     def only(self, metrics: Sequence[Metric]) -> Evaluation:
         """The same by ``metrics`` alone, in their order."""

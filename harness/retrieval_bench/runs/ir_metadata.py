@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from retrieval_bench.core.errors import ConfigError, RecordError, near_names
+from retrieval_bench.core.errors import ConfigError, RecordError, check_known
 from retrieval_bench.data.formats.trec_runs import write_run
 from retrieval_bench.runs.run import Run
 
@@ -33,13 +33,9 @@ def ir_metadata(run: Run, given: Mapping[str, Any] | None = None) -> dict[str, A
         ConfigError: ``given`` has a part that the schema does not have.
     """
     given = given or {}
-    unknown = [name for name in given if name not in PARTS]
-    if unknown:
-        raise ConfigError(
-            f"part {unknown[0]!r} of the metadata",
-            accepted=near_names(str(unknown[0]), PARTS),
-            fix="name one of the parts of ir_metadata",
-        )
+    for name in given:
+        fix = "name one of the parts of ir_metadata"
+        check_known(name, PARTS, f"part {name!r} of the metadata", fix=fix)
     facts = _known(run)
     parts = {name: _merged(facts.get(name), given.get(name)) for name in PARTS}
     return {name: part for name, part in parts.items() if part not in (None, {}, [])}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from unittest import SkipTest
 
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import ConfigError, check_known
 from retrieval_bench.testing.checks_index import CorpusChecks, LifeChecks
 from retrieval_bench.testing.checks_results import (
     CutChecks,
@@ -63,13 +63,8 @@ class RetrieverConformance(
         cls._answers = {}
         where = f"{cls.__module__}.{cls.__qualname__}"
         for name, given in cls.xfails.items():
-            if name not in CHECKS:
-                raise ConfigError(
-                    f"unknown check {name!r} in xfails",
-                    where=where,
-                    accepted=near_names(name, CHECKS),
-                    fix="correct the name",
-                )
+            what, fix = f"unknown check {name!r} in xfails", "correct the name"
+            check_known(name, CHECKS, what, where=where, fix=fix)
             if not isinstance(given, str) or not given.strip():
                 raise ConfigError(
                     f"no reason for {name!r} in xfails",

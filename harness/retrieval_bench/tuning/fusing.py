@@ -13,7 +13,7 @@ from typing import Any
 
 from retrieval_bench.comparison.pairs.comparability import by_dataset
 from retrieval_bench.core.config import inline_config
-from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
+from retrieval_bench.core.errors import ConfigError, check_known, distinct_names
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Dataset, Query, Ranking
@@ -60,13 +60,7 @@ def checked(hows: Sequence[str]) -> Sequence[str]:
         ConfigError: which one is none.
     """
     for how in hows:
-        if how not in ACCEPTED:
-            raise ConfigError(
-                f"fusion {how!r}",
-                where="--fuse",
-                accepted=near_names(how, ACCEPTED),
-                fix="name one",
-            )
+        check_known(how, ACCEPTED, f"fusion {how!r}", where="--fuse", fix="name one")
     return hows
 
 

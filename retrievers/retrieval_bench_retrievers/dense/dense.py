@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.errors import ConfigError, counted, near_names
+from retrieval_bench.core.errors import ConfigError, check_known, counted
 from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.retriever import Capabilities, Rung, require_index
 from retrieval_bench.core.types import Document, Query
@@ -89,12 +89,7 @@ class Dense(Encoded[Encoder]):
         if dimensions is not None:
             whole_number(dimensions, "dimensions")
         self._dimensions = dimensions
-        if similarity not in _SIMILARITIES:
-            raise ConfigError(
-                f"similarity = {similarity!r}",
-                where=WHERE,
-                accepted=near_names(str(similarity), _SIMILARITIES),
-            )
+        check_known(similarity, _SIMILARITIES, f"similarity = {similarity!r}", where=WHERE)
         if not isinstance(cache, bool):
             raise ConfigError(f"cache = {cache!r}", where=WHERE, accepted="true or false")
         self._similarity = similarity

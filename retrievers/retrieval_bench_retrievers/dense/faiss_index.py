@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import check_known
 from retrieval_bench_retrievers.encoders.encoder import whole_number
 from retrieval_bench_retrievers.index_files import read_array
 
@@ -65,20 +65,12 @@ class IndexSettings:
         """
         content = {"type": given} if isinstance(given, str) else dict(given)
         kind = content.pop("type", None)
-        if kind not in _KEYS:
-            raise ConfigError(
-                f"index type {kind!r}",
-                where="retriever dense, index",
-                accepted=near_names(str(kind), _KEYS),
-            )
+        where = "retriever dense, index"
+        check_known(kind, _KEYS, f"index type {kind!r}", where=where)
         known = _KEYS[kind]
         for key in content:
-            if key not in known:
-                raise ConfigError(
-                    f"unknown key {key!r} for an index of type {kind}",
-                    where="retriever dense, index",
-                    accepted=near_names(str(key), ("type", *known)),
-                )
+            what = f"unknown key {key!r} for an index of type {kind}"
+            check_known(key, ("type", *known), what, where=where)
         # With m = 1 the logarithm that draws a node's level is 0, and FAISS takes the process down.
         numbers = {
             key: whole_number(n, f"index.{key}", at_least=2 if key == "m" else 1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import check_known
 from retrieval_bench.core.ranking import top_k
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Document
@@ -28,9 +28,7 @@ def checked_precision(given: str, where: str) -> str:
     Raises:
         ConfigError: they cannot.
     """
-    if given not in PRECISIONS:
-        accepted = near_names(str(given), PRECISIONS)
-        raise ConfigError(f"precision = {given!r}", where=where, accepted=accepted)
+    check_known(given, PRECISIONS, f"precision = {given!r}", where=where)
     return given
 
 

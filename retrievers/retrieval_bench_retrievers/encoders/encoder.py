@@ -17,7 +17,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from retrieval_bench.core.errors import ConfigError, ModelError, near_names
+from retrieval_bench.core.errors import ConfigError, ModelError, check_known
 from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.notices import Notice
 from retrieval_bench.measure.threads import prepare_environment
@@ -459,10 +459,7 @@ def whole_number(given: Any, name: str, at_least: int = 1) -> int:
 
 
 def _checked_backend(given: Any, accepted: Sequence[str]) -> str:
-    if given not in accepted:
-        raise ConfigError(
-            f"backend = {given!r}", where=WHERE, accepted=near_names(str(given), accepted)
-        )
+    check_known(given, accepted, f"backend = {given!r}", where=WHERE)
     return str(given)
 
 
@@ -474,12 +471,8 @@ def _text(given: Any, name: str) -> str:
 
 def _checked_prompts(prompts: Mapping[str, str] | None) -> Mapping[str, str]:
     for name, prompt in (prompts or {}).items():
-        if name not in ("query", "document"):
-            raise ConfigError(
-                f"unknown key {name!r}",
-                where="retriever dense, prompts",
-                accepted=near_names(str(name), ("query", "document")),
-            )
+        where = "retriever dense, prompts"
+        check_known(name, ("query", "document"), f"unknown key {name!r}", where=where)
         if not isinstance(prompt, str):
             raise ConfigError(f"prompts.{name} = {prompt!r}", accepted="a text")
     return dict(prompts or {})

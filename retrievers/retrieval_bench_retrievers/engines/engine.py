@@ -9,7 +9,7 @@ from typing import Any
 
 from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.config import validate
-from retrieval_bench.core.errors import ConfigError, HarnessError, near_names
+from retrieval_bench.core.errors import ConfigError, HarnessError, check_known
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.encoders.encoder import Encoder, whole_number
@@ -57,9 +57,7 @@ class Engine(LoadedByURI, Retriever):
         language: str = "auto",
     ) -> None:
         self._where = where = f"retriever {self.store.extra}"
-        if mode not in self.store.modes:
-            accepted = near_names(mode, self.store.modes)
-            raise ConfigError(f"mode = {mode!r}", where=where, accepted=accepted)
+        check_known(mode, self.store.modes, f"mode = {mode!r}", where=where)
         self._address = None if uri == EMBEDDED else Address.parse(uri, self.store.schemes, where)
         if self._address is not None and (load is not None or language != "auto"):
             raise ConfigError(

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
 from retrieval_bench.core.calls.usage import report, usage_of
-from retrieval_bench.core.errors import ConfigError, ContractError, counted, near_names
+from retrieval_bench.core.errors import ConfigError, ContractError, check_known, counted
 from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
@@ -315,14 +315,9 @@ class HTTP(Retriever):
 
 def _encoder(params: Mapping[str, Any]) -> Encoder:
     known = list(inspect.signature(Encoder).parameters)
-    unknown = [name for name in params if name not in known]
-    if unknown:
-        raise ConfigError(
-            f"encoder: unknown key {unknown[0]!r}",
-            where=WHERE,
-            accepted=near_names(unknown[0], known),
-            fix="correct the keys under `encoder:`",
-        )
+    for name in params:
+        fix = "correct the keys under `encoder:`"
+        check_known(name, known, f"encoder: unknown key {name!r}", where=WHERE, fix=fix)
     return Encoder(**params)
 
 

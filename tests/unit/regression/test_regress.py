@@ -30,8 +30,7 @@ from retrieval_bench.regression.baseline import (
 )
 from retrieval_bench.regression.code import Code
 from retrieval_bench.regression.files import Places
-from retrieval_bench.regression.gate import Regression
-from retrieval_bench.regression.held_against import Subject
+from retrieval_bench.regression.gate import Regression, Subject
 from retrieval_bench.regression.latency_gates import LatencyResult, When
 from retrieval_bench.regression.policy import Policy, Undecided
 from retrieval_bench.regression.quality_gates import QualityGate, QualityResult

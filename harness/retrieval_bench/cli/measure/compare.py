@@ -84,10 +84,9 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
 @command(_COMPARE, until_decided={"const": "population"})
 def run_compare(options: argparse.Namespace) -> int:
     """Put runs or retrievers side by side."""
-    from retrieval_bench.comparison.analysis import Compared
+    from retrieval_bench.comparison.analysis import Compared, with_texts
     from retrieval_bench.comparison.explain.slices import slicings_of
     from retrieval_bench.comparison.modes.unjudged import Unjudged
-    from retrieval_bench.comparison.texts import with_texts
     from retrieval_bench.data.needs_judgements import unjudged
     from retrieval_bench.reports.frames import compared
     from retrieval_bench.reports.tables.brief import comparison_brief

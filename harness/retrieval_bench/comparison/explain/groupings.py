@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import check_known
 from retrieval_bench.core.metadata import Filtering
 from retrieval_bench.core.scripts import BLANKLESS, main_script, script_profile
 from retrieval_bench.core.types import Dataset, Qrels, Query
@@ -64,16 +64,10 @@ def check_names(names: Iterable[str], dataset: Dataset) -> None:
         ConfigError: a name that is no dimension of its queries and no metadata key of one.
     """
     keys = {key for query in dataset.evaluated for key in query.metadata}
-    known_here = dimensions(dataset)
+    known, where = keys.union(dimensions(dataset)), f"queries of {dataset.name}"
     for name in names:
-        if name not in known_here and name not in keys:
-            known = [*known_here, *sorted(keys - set(known_here))]
-            raise ConfigError(
-                f"slices by {name!r}",
-                where=f"queries of {dataset.name}",
-                accepted=near_names(name, known),
-                fix="name some of them, or none for all that there are",
-            )
+        fix = "name some of them, or none for all that there are"
+        check_known(name, known, f"slices by {name!r}", where=where, fix=fix)
 
 
 def dimensions(dataset: Dataset) -> tuple[str, ...]:

@@ -246,11 +246,10 @@ class _Systems:
         self._queries, self._qrels = found, dataset.qrels
         self._filtering = dataset.filtering
         self._ids = tuple(query.id for query in found)
-        columns = []
-        for one in evaluations:
-            place = {query_id: at for at, query_id in enumerate(one.query_ids)}
-            rows = [place[query_id] for query_id in self._ids]
-            columns.append([metric.additive(one.values(metric)[rows]) for metric in group.metrics])
+        columns = [
+            [metric.additive(one.values(metric, self._ids)) for metric in group.metrics]
+            for one in evaluations
+        ]
         self._values = np.array(columns, dtype=np.float64).transpose(2, 0, 1)
         self._base = group.names.index(baseline) if baseline in group.names else 0
         reasons = [not_comparable(group.runs[self._base], run) for run in group.runs]

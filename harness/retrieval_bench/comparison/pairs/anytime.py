@@ -240,11 +240,11 @@ def deltas_in_order(
 
 def _in_order(run: Run, metric: Metric) -> tuple[Floats, Bools]:
     """Values, and whether it answered, in the order asked."""
-    place = {query_id: at for at, query_id in enumerate(run.evaluation.query_ids)}
     status = dict(zip(run.rankings.query_ids, run.status, strict=True))
     asked = run.asked or ()
-    values = run.evaluation.values(metric)[[place[query_id] for query_id in asked]]
-    return values, np.array([status[query_id] == OK for query_id in asked])
+    return run.evaluation.values(metric, asked), np.array(
+        [status[query_id] == OK for query_id in asked]
+    )
 
 
 def _second_look(

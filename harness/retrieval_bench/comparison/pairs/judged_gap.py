@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval_bench.comparison.pairs.comparability import not_comparable
 from retrieval_bench.comparison.pairs.holm import Pair
@@ -104,18 +103,14 @@ def _can_turn(ahead: Run, behind: Run, metric: Metric, unseen: int | None) -> bo
         return False  # neither is ahead
     if metric.scale is None:
         return True
-    lead = _values(ahead, metric) - _values(behind, metric)
+    of_a, of_b = (
+        one.evaluation.values(metric, sorted(one.evaluation.query_ids)) for one in (ahead, behind)
+    )
+    lead = of_a - of_b
     both = zip(_lists(behind), _lists(ahead), strict=True)
     least = np.array([bounds(metric, *lists)[0] for lists in both])
     falls = np.sort(lead - least)[::-1]
     return bool(falls[:unseen].sum() > lead.sum() + ROUNDING)
-
-
-def _values(run: Run, metric: Metric) -> NDArray[np.float64]:
-    """Return values in the order of the ids, as :func:`_lists`."""
-    ids = run.evaluation.query_ids
-    by_id = sorted(range(len(ids)), key=ids.__getitem__)
-    return np.asarray(run.evaluation.values(metric)[by_id])
 
 
 def _lists(run: Run) -> Iterator[list[str]]:

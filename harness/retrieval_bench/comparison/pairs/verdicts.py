@@ -459,9 +459,8 @@ class PairJudge:
 def _by_id(run: Run, metrics: Sequence[Metric]) -> NDArray[np.float64]:
     """(queries, metrics) in the order of the ids: the order in which queries were given changes
     no p and no interval."""
-    evaluation = run.evaluation
-    by_id = sorted(range(len(evaluation.query_ids)), key=evaluation.query_ids.__getitem__)
-    return np.column_stack([evaluation.values(metric)[by_id] for metric in metrics])
+    by_id = sorted(run.evaluation.query_ids)
+    return np.column_stack([run.evaluation.values(metric, by_id) for metric in metrics])
 
 
 def _additive(values: NDArray[np.float64], metrics: Sequence[Metric]) -> NDArray[np.float64]:

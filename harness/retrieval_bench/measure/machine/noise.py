@@ -25,7 +25,12 @@ from retrieval_bench.measure.machine.kernel import (
     read_text,
     usable_cpus,
 )
-from retrieval_bench.measure.machine.processes import after_name, descendants, ticks_a_second
+from retrieval_bench.measure.machine.processes import (
+    cpu_ticks,
+    descendants,
+    fields_from_3,
+    ticks_a_second,
+)
 from retrieval_bench.measure.machine.servers import ServerUse, server_use
 
 
@@ -262,12 +267,8 @@ def _ticks(root: Path, cpus: frozenset[int] | None) -> _Ticks | None:
 
 def _helpers_seconds(root: Path) -> float:
     """Core time of the processes that this one started and that still run, and of theirs."""
-    ticks = 0
-    for pid in descendants(root, "self"):
-        words = after_name(read_text(root / "proc" / pid / "stat"))
-        # fields 14 to 17 of proc(5): user, system, and the same of children that ended
-        ticks += sum(as_int(word) or 0 for word in words[11:15])
-    return ticks / ticks_a_second()
+    pids = descendants(root, "self")
+    return sum(cpu_ticks(root, pid) or 0 for pid in pids) / ticks_a_second()
 
 
 def _load(root: Path) -> list[float] | None:
@@ -282,7 +283,7 @@ def _load(root: Path) -> list[float] | None:
 
 def _mhz(root: Path) -> float | None:
     """Clock rate of the core that this thread is on; the others may be asleep."""
-    words = after_name(read_text(root / "proc/self/stat"))
+    words = fields_from_3(root, "self")
     if len(words) < 37:
         return None
     cpu = words[36]  # field 39 of proc(5)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.measure.machine.kernel import as_int, read_text
-from retrieval_bench.measure.machine.processes import after_name, descendants, ticks_a_second
+from retrieval_bench.measure.machine.processes import cpu_ticks, descendants, ticks_a_second
 
 _LISTENS = "0A"
 """State of a socket in proc_net_tcp(5)."""
@@ -88,15 +88,11 @@ class ServerUse:
 def server_use(pid: int, root: Path = Path("/")) -> ServerUse:
     """Sum the use of the server so far; nothing where it is gone."""
     pids = [str(pid), *descendants(root, str(pid))]
-    ticks, memory, there = 0, 0, 0
-    for process in pids:
-        words = after_name(read_text(root / "proc" / process / "stat"))
-        if words:
-            there += 1
-            # fields 14 to 17 of proc(5): user, system, and the same of children that ended
-            ticks += sum(as_int(word) or 0 for word in words[11:15])
-            memory += _memory(root / "proc" / process)
-    return ServerUse(there, ticks / ticks_a_second(), memory or None)
+    ticks = {process: cpu_ticks(root, process) for process in pids}
+    there = [process for process, used in ticks.items() if used is not None]
+    memory = sum(_memory(root / "proc" / process) for process in there)
+    cpu_s = sum(ticks[process] or 0 for process in there) / ticks_a_second()
+    return ServerUse(len(there), cpu_s, memory or None)
 
 
 def _memory(process: Path) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import ConfigError, check_known
 from retrieval_bench.data import dataset_name
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.regression.history.facts import (
@@ -114,14 +114,10 @@ def history(
     runs, duets = _named(records, retriever, dataset)
     chosen = tuple(subjects(runs, duets, metrics=names, last=last))
     known = {name for subject in chosen for run in subject.runs for name in run.metrics}
-    for name in names:
-        if known and name not in known:
-            raise ConfigError(
-                f"metric {name!r}, which no saved run has",
-                where="--metric",
-                accepted=near_names(name, known),
-                fix="name one of these, or measure with bench --metrics",
-            )
+    for name in names if known else ():
+        what = f"metric {name!r}, which no saved run has"
+        fix = "name one of these, or measure with bench --metrics"
+        check_known(name, known, what, where="--metric", fix=fix)
     return History(chosen, records, retriever, dataset)
 
 

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, TypedDict, cast, get_args
 import numpy as np
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import check_known
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data.faults import FileFaults, Place, reporting, shown
 from retrieval_bench.data.files.lines import json_lines
@@ -352,13 +352,7 @@ def outcome_report(records: OutcomeRecords, by: Sequence[str] | None = None) -> 
     if by is None:
         by = ["source"] if "source" in known else []
     for name in by:
-        if name not in known:
-            raise ConfigError(
-                f"field {name!r}",
-                where="--by",
-                accepted=near_names(name, known),
-                fix="name a field of the records",
-            )
+        check_known(name, known, f"field {name!r}", where="--by", fix="name a field of the records")
     whole = _adjusted([_group("all", records.items, records.systems)])[0]
     grouped = [OutcomeGroups(name, _adjusted(_groups(records, name))) for name in dict.fromkeys(by)]
     return OutcomeReport(whole, tuple(grouped), records.warnings)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.errors import ConfigError, DataError, counted, near_names
+from retrieval_bench.core.errors import ConfigError, DataError, check_known, counted, near_names
 from retrieval_bench.metrics import METRICS_VERSION
 from retrieval_bench.scoring.answers import reader_spans, reader_text
 from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions
@@ -206,10 +206,7 @@ def score_reader(
 
 
 def _check(denominator: str, retrieved: Mapping[str, Collection[str]] | None) -> None:
-    if denominator not in DENOMINATORS:
-        raise ConfigError(
-            f"denominator {denominator!r}", accepted=near_names(denominator, DENOMINATORS)
-        )
+    check_known(denominator, DENOMINATORS, f"denominator {denominator!r}")
     if denominator == "retrieved" and retrieved is None:
         raise ConfigError(
             "denominator 'retrieved' without a run",
