@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval_bench.approximate.exact_top import TIE_MARGIN, ExactTopK, exact_top_k
 from retrieval_bench.approximate.selectivity import FilterSetting
@@ -33,7 +32,7 @@ from retrieval_bench.measure.machine.disturbances import disturbances
 from retrieval_bench.measure.runner import measure
 from retrieval_bench.runs.latency import latency_report
 from retrieval_bench.runs.timing_facts import PercentileFacts
-from retrieval_bench.stats.intervals import SHARE, mean_intervals
+from retrieval_bench.stats.intervals import SHARE, mean_interval
 
 _ENCODE = "encode"
 _P50 = (50.0,)
@@ -125,7 +124,7 @@ def _value(
         for truth, ranking in zip(truths, found.rankings, strict=True)
     ]
     known = np.array([one for one in recalls if one is not None], dtype=np.float64)
-    ci95 = _interval(known)
+    ci95 = mean_interval(known, SHARE)
     whole, search = _p50s(found.timings)
     of_filters = filtered(dataset, queries, found.rankings, system.retriever.capabilities)
     return SweptValue(
@@ -144,13 +143,6 @@ def _value(
         of_filters.leaked if of_filters else None,
         tuple(recalls),
     )
-
-
-def _interval(recalls: NDArray[np.float64]) -> tuple[float, float] | None:
-    if len(recalls) < 2:
-        return None
-    low, high = mean_intervals(recalls[:, None], [SHARE])[0].tolist()
-    return low, high
 
 
 def _p50s(timings: Timings) -> tuple[PercentileFacts, PercentileFacts | None]:

@@ -30,7 +30,7 @@ from retrieval_bench.core.types import EMPTY
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.evaluation import Mean
-from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.run import Run, equally_wide
 from retrieval_bench.stats.intervals import SHARE, mean_intervals
 
 PERSISTENCE = 0.9
@@ -306,7 +306,6 @@ def _aligned(names: Sequence[str], runs: Sequence[Run], k: int) -> _Aligned:
         for query_id in runs[0].rankings.query_ids
         if all(query_id in other for other in others)
     ]
-    width = min(k, max(run.rankings.ranking.shape[1] for run in runs))
     numbers: dict[str, int] = {}
     lists, answered = [], []
     for run in runs:
@@ -314,7 +313,9 @@ def _aligned(names: Sequence[str], runs: Sequence[Run], k: int) -> _Aligned:
         place = {query_id: at for at, query_id in enumerate(rankings.query_ids)}
         rows = np.array([place[query_id] for query_id in ids], dtype=np.int64)
         number = [numbers.setdefault(doc_id, len(numbers)) for doc_id in rankings.doc_ids]
-        cut = np.array([*number, NONE])[rankings.ranking[rows, :k]]  # behind the last hit: NONE
-        lists.append(np.pad(cut, ((0, 0), (0, width - cut.shape[1])), constant_values=NONE))
+        # behind the last hit: NONE
+        lists.append(np.array([*number, NONE])[rankings.ranking[rows, :k]])
         answered.append(np.array([run.status[at] == OK for at in rows.tolist()], dtype=bool))
-    return _Aligned(tuple(names), tuple(ids), tuple(lists), tuple(answered), tuple(numbers))
+    return _Aligned(
+        tuple(names), tuple(ids), tuple(equally_wide(*lists)), tuple(answered), tuple(numbers)
+    )

@@ -25,6 +25,14 @@ UNKNOWN = -2
 """In the row of a query whose ranking without a part is not known."""
 
 
+def equally_wide(*lists: NDArray[Any]) -> list[NDArray[Any]]:
+    """Positions (queries, width) of hits, each padded to the width of the widest."""
+    width = max(rows.shape[1] for rows in lists)
+    return [
+        np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=NONE) for rows in lists
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Rankings:
     """Rankings of all queries as arrays.
@@ -80,13 +88,9 @@ class Rankings:
         fused = self.step_lists.get(f"{name} (fused)")
         if leg_list is None or fused is None:
             return leg_list
-        width = max(leg_list.shape[1], fused.shape[1])
-        padded = [
-            np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=NONE)
-            for rows in (leg_list, fused)
-        ]
         several = (fused != NONE).any(axis=1)  # of one text there is nothing to fuse
-        return np.where(several[:, None], padded[1], padded[0])
+        leg_list, fused = equally_wide(leg_list, fused)
+        return np.where(several[:, None], fused, leg_list)
 
     def with_parts(self, without: Mapping[str, Sequence[Ranking | None]]) -> Rankings:
         """The same with rankings ``without`` parts, as of :func:`pack_rankings`."""

@@ -110,6 +110,12 @@ def mean_intervals(
     return ends
 
 
+def mean_interval(values: Floats, scale: Scale | None) -> tuple[float, float] | None:
+    """The interval of the mean of ``values`` (queries,), None where there are too few."""
+    low, high = mean_intervals(values[:, None], [scale])[0].tolist()
+    return None if math.isnan(low) else (low, high)
+
+
 def interval(resampled: Floats, alpha: float = ALPHA) -> Floats:
     """The middle 1 - ``alpha`` of each column of ``resampled``, (columns, 2)."""
     return np.quantile(resampled, [alpha / 2, 1 - alpha / 2], axis=0).T

@@ -25,7 +25,7 @@ from retrieval_bench.core.config import RetrieverConfig
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError, counted
 from retrieval_bench.metrics import Metric
 from retrieval_bench.stats.defaults import MARGIN
-from retrieval_bench.stats.intervals import graded, mean_intervals
+from retrieval_bench.stats.intervals import graded, mean_interval
 from retrieval_bench.stats.randomization import randomization_p
 from retrieval_bench.stats.resampling import RESAMPLES
 from retrieval_bench.tuning.grid import Grid, Setting, as_yaml, numeric, ordered
@@ -383,9 +383,7 @@ def _is_end(value: Any, values: Sequence[Any]) -> bool:
 
 
 def _ci95(values: NDArray[np.float64], metric: Metric) -> tuple[float, float] | None:
-    # A mean over repeats of a hit is no hit.
-    low, high = mean_intervals(values[:, None], [graded(metric.scale)])[0].tolist()
-    return None if np.isnan(low) else (low, high)
+    return mean_interval(values, graded(metric.scale))  # a mean over repeats of a hit is no hit
 
 
 def check_out(out: Path | None, config: RetrieverConfig) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from retrieval_bench.comparison.explain.winners import Positions
 from retrieval_bench.metrics.judged import NONE
-from retrieval_bench.runs.run import Rankings, Run
+from retrieval_bench.runs.run import Rankings, Run, equally_wide
 
 _NUMBERED = re.compile(r"\[\d+\]$")
 
@@ -67,9 +67,4 @@ def aligned(
 def is_same(a: Positions, b: Positions, k: int) -> bool:
     """Whether two lists of all queries are equal as far as both go, and at least up to ``k``."""
     width = max(k, min(a.shape[1], b.shape[1]))
-    return np.array_equal(wide(a[:, :width], width), wide(b[:, :width], width))
-
-
-def wide(rows: Positions, width: int) -> Positions:
-    """``rows`` padded to ``width``."""
-    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=NONE)
+    return np.array_equal(*equally_wide(a[:, :width], b[:, :width]))

@@ -34,7 +34,7 @@ from retrieval_bench.core.types import Dataset
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE
-from retrieval_bench.runs.run import UNKNOWN, Rankings, Run
+from retrieval_bench.runs.run import UNKNOWN, Rankings, Run, equally_wide
 from retrieval_bench.runs.summary import PartFacts
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.paired import paired_tests
@@ -276,12 +276,8 @@ def _draft(seen: _Seen, part: PartFacts) -> _Draft:
 
 def _changed(one: Positions, other: Positions) -> int:
     """How many rows differ."""
-    width = max(one.shape[1], other.shape[1])
-    padded = [
-        np.pad(lists, ((0, 0), (0, width - lists.shape[1])), constant_values=NONE)
-        for lists in (one, other)
-    ]
-    return int(np.count_nonzero((padded[0] != padded[1]).any(axis=1)))
+    one, other = equally_wide(one, other)
+    return int(np.count_nonzero((one != other).any(axis=1)))
 
 
 def _structure(run: Run, part: PartFacts, metric: Metric, rows: Rows) -> tuple[str, bool]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.types import Qrels
 from retrieval_bench.metrics import Judgements, Metric, judge_lists
-from retrieval_bench.stats.intervals import SHARE, mean_intervals
+from retrieval_bench.stats.intervals import SHARE, mean_interval, mean_intervals
 
 NEARLY_ALL = 0.95
 """Of one system so much is judged, if the judgements were pooled from it."""
@@ -95,7 +95,7 @@ def judged_at(name: str, lists: Lists, qrels: Qrels, k: int) -> JudgedAt | None:
     if not ids:
         return None
     values = _values(lists, ids, Judgements(qrels), k)
-    return JudgedAt(name, k, len(ids), float(values.mean()), _interval(values))
+    return JudgedAt(name, k, len(ids), float(values.mean()), mean_interval(values, SHARE))
 
 
 def too_little_for_a_pool(lists: Lists, qrels: Qrels) -> str:
@@ -144,8 +144,8 @@ def pool(first: tuple[str, Lists], other: tuple[str, Lists], qrels: Qrels, k: in
     values2 = _values(lists2, ids, judgements, cut)
     differences = values - values2
     ends = mean_intervals(differences[:, None], [SHARE.of_differences])[0]
-    shares = JudgedAt(name, cut, len(ids), float(values.mean()), _interval(values))
-    shares2 = JudgedAt(name2, cut, len(ids), float(values2.mean()), _interval(values2))
+    shares = JudgedAt(name, cut, len(ids), float(values.mean()), mean_interval(values, SHARE))
+    shares2 = JudgedAt(name2, cut, len(ids), float(values2.mean()), mean_interval(values2, SHARE))
     held, held2 = _held(name, lists, ids, qrels, k), _held(name2, lists2, ids, qrels, k)
     favours, alone = "", False
     if ends[0] > 0 or ends[1] < 0:
@@ -169,11 +169,6 @@ def _values(
     lists: Lists, ids: Sequence[str], judgements: Judgements, k: int
 ) -> NDArray[np.float64]:
     return Metric("Judged", k).compute(judge_lists(lists, ids, judgements))
-
-
-def _interval(values: NDArray[np.float64]) -> tuple[float, float] | None:
-    low, high = mean_intervals(values[:, None], [SHARE])[0].tolist()
-    return None if np.isnan(low) else (low, high)
 
 
 def _depth(rows: Sequence[Mapping[str, int]]) -> int:

@@ -16,7 +16,7 @@ from retrieval_bench.core.notices import Code, Notice, with_text
 from retrieval_bench.experiment.failing import joined_attempts
 from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.runs.run import Rankings, Run
+from retrieval_bench.runs.run import Rankings, Run, equally_wide
 from retrieval_bench.runs.summary import Summary
 
 Resummarize = Callable[[Summary, Timings], Summary]
@@ -162,12 +162,8 @@ def _other_rankings(base: Rankings, other: Rankings) -> NDArray[np.bool_]:
     known = {doc_id: at for at, doc_id in enumerate(base.doc_ids)}
     foreign = len(known)  # a document that the base never returned is like none of its own
     to_base = np.array([*(known.get(doc_id, foreign) for doc_id in other.doc_ids), -1])
-    width = max(base.ranking.shape[1], other.ranking.shape[1])
-    return np.asarray((_wide(base.ranking, width) != _wide(to_base[other.ranking], width)).any(1))
-
-
-def _wide(ranking: NDArray[Any], width: int) -> NDArray[Any]:
-    return np.pad(ranking, ((0, 0), (0, width - ranking.shape[1])), constant_values=-1)
+    own, others = equally_wide(base.ranking, to_base[other.ranking])
+    return np.asarray((own != others).any(axis=1))
 
 
 def _others_told(base: Run, others: Sequence[tuple[int, Run]]) -> list[str]:
