@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -99,11 +99,6 @@ class DuetProtocol:
                 )
 
 
-WrongCode = Callable[[Sequence[Side], Sequence[Mapping[str, Any]]], str]
-"""Sides and what their processes say of themselves -> why another code was measured than was asked
-for; empty when all is well."""
-
-
 def duet(
     a: Side,
     b: Side,
@@ -113,7 +108,6 @@ def duet(
     k: int = 10,
     protocol: DuetProtocol | None = None,
     reporter: Reporter | None = None,
-    wrong_code: WrongCode = revisions.wrong_code,
 ) -> DuetResult:
     """Measure both sides, call by call in turn, until it is decided whether ``b`` is slower.
 
@@ -124,7 +118,7 @@ def duet(
     """
     protocol = protocol or DuetProtocol()
     spec = {"dataset": str(dataset), "split": split, "k": k, "threads": protocol.threads}
-    stage = _Stage((a, b), spec, protocol, reporter or Silent(), wrong_code)
+    stage = _Stage((a, b), spec, protocol, reporter or Silent())
     return stage.play()
 
 
@@ -153,13 +147,11 @@ class _Stage:
         spec: Mapping[str, Any],
         protocol: DuetProtocol,
         reporter: Reporter,
-        wrong_code: WrongCode,
     ) -> None:
         self.sides = sides
         self.spec = spec
         self.protocol = protocol
         self.reporter = reporter
-        self.wrong_code = wrong_code
         self.begin = time.monotonic()
         self.measured: list[Measured] = []
         self.pairs: list[Pairs] = []
@@ -325,7 +317,7 @@ class _Stage:
         return n
 
     def _check_code(self) -> None:
-        if why := self.wrong_code(self.sides, self.facts):
+        if why := revisions.wrong_code(self.sides, self.facts):
             raise _RefusedError(Verdict.MISSING, why)
 
     def _keep(self, measured: Measured) -> None:

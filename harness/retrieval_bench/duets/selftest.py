@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class Kind:
     """One kind of duet.
 
     Attributes:
+        name: of the kind.
         share: extra work of side b, a share of each call.
         slowest: only the slowest queries have it, as the gate of this name sees them.
     """
@@ -59,11 +60,42 @@ KINDS = (
 
 
 @dataclass(slots=True)
-class Played:
-    """All duets of one kind."""
+class Played(Documented):
+    """All duets of one kind, and how they ended.
+
+    Attributes:
+        replayed_fail: share of FAIL among duets put together anew from its launches; None with too
+            few launches.
+    """
+
+    KEYS = (
+        "name=kind.name share=kind.share slowest=kind.slowest duets launches verdicts "
+        "replayed_fail measured_s"
+    )
 
     kind: Kind
     results: list[DuetResult] = field(default_factory=list)
+    replayed_fail: float | None = None
+
+    @property
+    def duets(self) -> int:
+        """How many there were."""
+        return len(self.results)
+
+    @property
+    def launches(self) -> int:
+        """How many all of them had."""
+        return sum(result.launches for result in self.results)
+
+    @property
+    def verdicts(self) -> dict[Word, int]:
+        """How many duets ended so, by the word."""
+        return {word: self.count(word) for word in dict.fromkeys(WORDS.values())}
+
+    @property
+    def measured_s(self) -> list[float]:
+        """Seconds of measuring of each duet."""
+        return [result.measured_s for result in self.results]
 
     def count(self, word: str) -> int:
         """Return how many ended so."""
@@ -93,30 +125,8 @@ class Played:
         return ratios
 
 
-class PlayedKind(TypedDict):
-    """One kind of duet, and how its duets ended.
-
-    Attributes:
-        name: of the kind.
-        share: extra work of side b, a share of each call.
-        slowest: only the slowest queries have it.
-        duets, launches: how many there were.
-        verdicts: how many duets ended so, by the word.
-        replayed_fail: share of FAIL among duets put together anew; null with too few launches.
-        measured_s: seconds of measuring of each duet.
-    """
-
-    name: str
-    share: float
-    slowest: bool
-    duets: int
-    launches: int
-    verdicts: dict[Word, int]
-    replayed_fail: float | None
-    measured_s: list[float]
-
-
-class Visible(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Visible:
     """The smallest slow-down of usual queries, a share, that so many seconds of measuring find;
     null where they find none of up to 50 %."""
 
@@ -130,27 +140,21 @@ class SelfTest(Documented):
 
     Attributes:
         retriever, dataset: what was measured, on what.
+        played: each kind of duet, and how its duets ended.
         interrupted: Ctrl-C ended it.
         seconds: that it took.
-        visible: seconds of measuring -> smallest slow-down of usual queries, a share, that is found
-            in :data:`FOUND` of all duets; None = none of up to 50 %.
+        visible: the smallest slow-down that so much measuring finds.
         spread: of the log ratio of usual queries from launch to launch, equal sides; one standard
             deviation.
-        replayed: name of a kind -> share of FAIL among duets put together anew from its launches;
-            absent where there were too few launches.
     """
 
-    KEYS = (
-        "retriever dataset seconds false_alarms missed spread interrupted kinds "
-        "visible=visible_shares"
-    )
+    KEYS = "retriever dataset seconds false_alarms missed spread interrupted kinds=played visible"
 
     retriever: str
     dataset: str
     played: list[Played]
     seconds: float = 0.0
-    visible: list[tuple[float, float | None]] = field(default_factory=list)
-    replayed: dict[str, float] = field(default_factory=dict)
+    visible: list[Visible] = field(default_factory=list)
     spread: float | None = None
     interrupted: bool = False
 
@@ -183,28 +187,6 @@ class SelfTest(Documented):
         if not any(item.count("FAIL") + item.count("PASS") for item in slowed):
             return "no duet with extra work was decided"
         return ""
-
-    @property
-    def kinds(self) -> list[PlayedKind]:
-        """Each kind of duet, and how its duets ended."""
-        return [
-            {
-                "name": played.kind.name,
-                "share": played.kind.share,
-                "slowest": played.kind.slowest,
-                "duets": len(played.results),
-                "launches": sum(result.launches for result in played.results),
-                "verdicts": {word: played.count(word) for word in dict.fromkeys(WORDS.values())},
-                "replayed_fail": self.replayed.get(played.kind.name),
-                "measured_s": [result.measured_s for result in played.results],
-            }
-            for played in self.played
-        ]
-
-    @property
-    def visible_shares(self) -> list[Visible]:
-        """The smallest slow-down that so much measuring finds."""
-        return [{"seconds": seconds, "share": share} for seconds, share in self.visible]
 
 
 def selftest(
@@ -284,19 +266,18 @@ def _conclude(self_test: SelfTest) -> None:
     for played in self_test.played:
         pool = played.thetas
         if len(pool) >= FEWEST:
-            self_test.replayed[played.kind.name] = fail_rate(pool, rng)
-    pool = self_test.played[0].thetas
+            played.replayed_fail = fail_rate(pool, rng)
+    equal = self_test.played[0]
+    pool = equal.thetas
     if len(pool) < FEWEST or "p50" not in pool[0]:
         return
     self_test.spread = float(np.std([launch["p50"] for launch in pool], ddof=1))
-    results = self_test.played[0].results
-    per_launch = sum(result.measured_s for result in results) / sum(
-        result.launches for result in results
-    )
+    per_launch = sum(equal.measured_s) / equal.launches
     mean = {name: float(np.mean([launch[name] for launch in pool])) for name in pool[0]}
     pool = [{name: value - mean[name] for name, value in launch.items()} for launch in pool]
     for launches in (7, 11, 17):
-        self_test.visible.append((per_launch * launches, _visible(pool, launches, rng)))
+        visible = Visible(per_launch * launches, _visible(pool, launches, rng))
+        self_test.visible.append(visible)
 
 
 FEWEST = 5

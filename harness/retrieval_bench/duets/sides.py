@@ -42,9 +42,9 @@ class Place:
     packages: Path | None = None
 
     @classmethod
-    def here(cls, label: str = "") -> Place:
+    def here(cls) -> Place:
         """The code that runs now, and the folder where the user stands."""
-        return cls(label, Path.cwd(), sys_path=tuple(sys.path))
+        return cls("", Path.cwd(), sys_path=tuple(sys.path))
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ class Candidate:
             return self.retriever.capabilities
 
     def failing(self, what: str, **parts: str) -> Callable[[BaseException], HarnessError]:
-        """Translate, for :func:`.foreign_code`, whatever leaves ``what`` of the retriever; ``parts``
-        as :func:`.foreign.failing` takes them."""
+        """Translate, for :func:`.foreign_code`, whatever leaves ``what`` of the retriever; see
+        :func:`.foreign.failing`."""
         return failing(what, ContractError, f"retriever {self.name!r}", **parts)
 
     @property

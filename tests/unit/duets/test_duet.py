@@ -347,8 +347,12 @@ def test_two_datasets_are_not_comparable(sides: FakeSides, what: str) -> None:
     assert what in result.reason
 
 
-def test_the_wrong_code_is_never_a_pass(sides: FakeSides) -> None:
-    result = play(wrong_code=lambda given, facts: f"{facts[0]['name']} is not what was asked for")
+def test_the_wrong_code_is_never_a_pass(sides: FakeSides, monkeypatch: pytest.MonkeyPatch) -> None:
+    def why(given: object, facts: Any) -> str:
+        return f"{facts[0]['name']} is not what was asked for"
+
+    monkeypatch.setattr("retrieval_bench.duets.revisions.revisions.wrong_code", why)
+    result = play()
     assert result.word == "NOT MEASURED"
     assert "a is not what was asked for" in result.reason
     assert result.launches == 0

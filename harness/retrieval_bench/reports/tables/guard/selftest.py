@@ -18,29 +18,28 @@ def selftest_tables(test: SelfTest) -> list[Table]:
         Table(
             f"Self-test: duets of {test.retriever} {on_dataset(test.dataset)}",
             ("side b", "duets", "launches", *_WORDS, "FAIL, replayed"),
-            [_row(test, played) for played in test.played if played.results],
+            [_row(played) for played in test.played if played.results],
             notes=_notes(test),
         )
     ]
     if test.visible:
         rows: list[list[Content]] = [
-            [f"{seconds:.0f} s", CHANGE("more than +50 %" if share is None else share)]
-            for seconds, share in test.visible
+            [f"{one.seconds:.0f} s", CHANGE("more than +50 %" if one.share is None else one.share)]
+            for one in test.visible
         ]
         title = f"Smallest slow-down that {100 * FOUND:.0f} % of duets find"
         tables.append(Table(title, ("of measuring", "usual queries"), rows))
     return tables
 
 
-def _row(test: SelfTest, played: Played) -> list[Content]:
-    launches = sum(duet.launches for duet in played.results)
-    counts = (len(played.results), launches, *map(played.count, _WORDS))
-    return [played.kind.name, *map(COUNT, counts), PERCENT(test.replayed.get(played.kind.name))]
+def _row(played: Played) -> list[Content]:
+    counts = (played.duets, played.launches, *map(played.count, _WORDS))
+    return [played.kind.name, *map(COUNT, counts), PERCENT(played.replayed_fail)]
 
 
 def _notes(test: SelfTest) -> list[AnyNote]:
-    n = sum(len(played.results) for played in test.played if played.kind.equal)
-    beyond = sum(len(played.results) for played in test.beyond_limit)
+    n = sum(played.duets for played in test.played if played.kind.equal)
+    beyond = sum(played.duets for played in test.beyond_limit)
     notes: list[AnyNote] = [
         result(f"False alarms: {test.false_alarms} of {n} duets of equal sides failed."),
         result(
