@@ -10,9 +10,19 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 
 BLANKLESS = ("Han", "Kana", "Thai", "Lao", "Khmer", "Myanmar")
 """Scripts that put no blanks between words."""
+
+BLANKLESS_CHARACTERS = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecf\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1100-\u11ff"
+    "\u1780-\u17d3\u17dc-\u17dd\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u309a"
+    "\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7fb\uf900-\ufaff\U0001b000-\U0001b16f"
+    "\U00020000-\U0003ffff"
+)
+"""Their characters and Hangul, for a character class."""
 
 _WORTH_NAMING = 0.05
 _CHARACTERS_READ = 400
@@ -100,3 +110,14 @@ def script_of(letter: str) -> str:
     """The script of one letter, "Other" for what has no name of its own."""
     first = unicodedata.name(letter, "").partition(" ")[0]
     return _GROUPED.get(first, first.capitalize())
+
+
+def combining_marks() -> str:
+    """The combining marks of the basic plane but variation selectors, for a character class.
+
+    Marks of the planes above (historic scripts) would make every match several times slower.
+    """
+    blocks = (range(0x300, 0x3100), range(0xA660, 0xAC00), range(0xFB1E, 0xFB1F))
+    half_marks = range(0xFE20, 0xFE30)
+    marks = map(chr, chain(*blocks, half_marks))
+    return "".join(mark for mark in marks if unicodedata.category(mark).startswith("M"))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +57,3 @@ def stop_words(stemmer: str) -> frozenset[str]:
     where its lists come from, has none."""
     text = Path(__file__).with_name("stop_words.txt").read_text(encoding="utf-8")
     return frozenset(text.partition(f"[{stemmer}]\n")[2].partition("\n[")[0].split())
-
-
-def combining_marks() -> str:
-    """The combining marks of the basic plane but variation selectors, for a character class.
-
-    Marks of the planes above (historic scripts) would make every match several times slower.
-    """
-    blocks = (range(0x300, 0x3100), range(0xA660, 0xAC00), range(0xFB1E, 0xFB1F))
-    half_marks = range(0xFE20, 0xFE30)
-    marks = map(chr, chain(*blocks, half_marks))
-    return "".join(mark for mark in marks if unicodedata.category(mark).startswith("M"))

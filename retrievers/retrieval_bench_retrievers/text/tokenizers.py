@@ -21,11 +21,11 @@ from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, MissingDependencyError, near_names
 from retrieval_bench.core.installed.installation import how_to_add
+from retrieval_bench.core.scripts import BLANKLESS_CHARACTERS, combining_marks
 from retrieval_bench_retrievers.text.terms import (
     EMOJI,
     Terms,
     Tokenizer,
-    combining_marks,
     stop_words,
 )
 from retrieval_bench_retrievers.text.tool_tokenizers import BM25STokenizer, LuceneTokenizer
@@ -76,15 +76,7 @@ SNOWBALL = {
 BIGRAM_LANGUAGES = frozenset({"ja", "ko", "zh", "yue", "th", "lo", "km", "my"})
 """Languages that ``auto`` cuts into bigrams; their Latin words are mostly English."""
 
-# Han, Kana, Hangul; and Thai, Lao, Burmese, Khmer, which are written without blanks as well.
-_BIGRAM_CHARACTERS = (
-    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecf\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1100-\u11ff"
-    "\u1780-\u17d3\u17dc-\u17dd\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u309a"
-    "\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7fb\uf900-\ufaff\U0001b000-\U0001b16f"
-    "\U00020000-\U0003ffff"
-)
-_BIGRAM_CHARACTER = re.compile(f"[{_BIGRAM_CHARACTERS}]")
+_BIGRAM_CHARACTER = re.compile(f"[{BLANKLESS_CHARACTERS}]")
 # "don't", "it's", "we'll": what follows the apostrophe says nothing about the topic.
 _ENGLISH_TAIL = re.compile(r"'(?:s|t|d|m|ll|re|ve)\b")
 _ASCII_WORDS = re.compile(r"[0-9]+(?:[.,][0-9]+)+|[a-z0-9]+")
@@ -322,7 +314,7 @@ def _cut(text: str, *, bigrams: bool) -> list[str]:
 
 @cache
 def _words(bigrams: bool) -> re.Pattern[str]:
-    apart = _BIGRAM_CHARACTERS if bigrams else ""
+    apart = BLANKLESS_CHARACTERS if bigrams else ""
     letters = f"[^\\W_{apart}]"
     # Without the marks, which Python does not count as word characters, the words of most Indian
     # scripts would fall into single consonants.

@@ -8,12 +8,12 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
+from retrieval_bench.core.scripts import combining_marks
 from retrieval_bench_retrievers.text.porter import porter_stem
 from retrieval_bench_retrievers.text.terms import (
     EMOJI,
     Terms,
     Tokenizer,
-    combining_marks,
     stop_words,
 )
 

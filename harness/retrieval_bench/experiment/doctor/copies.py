@@ -22,6 +22,7 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.scripts import BLANKLESS_CHARACTERS, combining_marks
 from retrieval_bench.core.types import Dataset, Query
 
 WORDS = 8
@@ -47,14 +48,6 @@ _KEPT = 20_000
 _BATCH = 100_000
 """Tokens that are looked up at once."""
 _BITS = 20
-
-_ALONE = (
-    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecf\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1100-\u11ff"
-    "\u1780-\u17d3\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e"
-    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7fb\uf900-\ufaff"
-    "\U00020000-\U0003ffff"
-)
-"""Characters that are tokens."""
 
 Hashes = NDArray[np.uint64]
 
@@ -146,18 +139,15 @@ _ASCII = re.compile(r"[a-z0-9]+")
 @cache
 def _words() -> re.Pattern[str]:
     # Python counts no combining mark as a part of a word: those of Indian scripts are.
-    marks = "".join(
-        mark
-        for mark in map(chr, chain(range(0x300, 0x3100), range(0xA660, 0xAC00)))
-        if unicodedata.category(mark).startswith("M")
+    letter = f"[^\\W_{BLANKLESS_CHARACTERS}]"
+    return re.compile(
+        f"[{BLANKLESS_CHARACTERS}]|{letter}(?:{letter}|(?![\\x00-\\u02ff])[{combining_marks()}])*"
     )
-    letter = f"[^\\W_{_ALONE}]"
-    return re.compile(f"[{_ALONE}]|{letter}(?:{letter}|(?![\\x00-\\u02ff])[{marks}])*")
 
 
 @cache
 def _alone() -> re.Pattern[str]:
-    return re.compile(f"[{_ALONE}]")
+    return re.compile(f"[{BLANKLESS_CHARACTERS}]")
 
 
 def look_into(dataset: Dataset) -> tuple[Copies, Twins, Twins] | None:
