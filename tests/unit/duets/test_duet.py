@@ -41,6 +41,9 @@ def constant(value: float) -> Slower:
     return lambda launch, query: value
 
 
+WRONG_CODE = "retrieval_bench.duets.revisions.revisions.wrong_code"
+
+
 def play(protocol: DuetProtocol = QUICK, **more: Any) -> Any:
     return duet(A, B, "made", protocol=protocol, **more)
 
@@ -351,7 +354,7 @@ def test_the_wrong_code_is_never_a_pass(sides: FakeSides, monkeypatch: pytest.Mo
     def why(given: object, facts: Any) -> str:
         return f"{facts[0]['name']} is not what was asked for"
 
-    monkeypatch.setattr("retrieval_bench.duets.revisions.revisions.wrong_code", why)
+    monkeypatch.setattr(WRONG_CODE, why)
     result = play()
     assert result.word == "NOT MEASURED"
     assert "a is not what was asked for" in result.reason
@@ -441,10 +444,13 @@ def test_a_side_that_never_says_what_it_loaded_does_not_pass(sides: FakeSides) -
     assert play().word == "FAIL"
 
 
-def test_what_one_side_loaded_is_looked_at_though_the_other_one_died(sides: FakeSides) -> None:
+def test_what_one_side_loaded_is_looked_at_though_the_other_one_died(
+    sides: FakeSides, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sides.dies["b"] = "digests"
     sides.last["a"] = {"files": ["/late.py"]}
-    result = play(wrong_code=lambda _, facts: " ".join(facts[0]["files"]))
+    monkeypatch.setattr(WRONG_CODE, lambda _, facts: " ".join(facts[0]["files"]))
+    result = play()
     assert (result.word, result.reason) == ("NOT MEASURED", "/late.py")
 
 
