@@ -67,6 +67,7 @@ class IndexSettings:
         kind = content.pop("type", None)
         where = "retriever dense, index"
         check_known(kind, _KEYS, f"index type {kind!r}", where=where)
+        kind = str(kind)
         known = _KEYS[kind]
         for key in content:
             what = f"unknown key {key!r} for an index of type {kind}"
