@@ -67,4 +67,5 @@ def aligned(
 def is_same(a: Positions, b: Positions, k: int) -> bool:
     """Whether two lists of all queries are equal as far as both go, and at least up to ``k``."""
     width = max(k, min(a.shape[1], b.shape[1]))
-    return np.array_equal(*equally_wide(a[:, :width], b[:, :width]))
+    a, b = equally_wide(a[:, :width], b[:, :width])
+    return np.array_equal(a, b)
