@@ -387,13 +387,8 @@ class TestOddTexts:
         run = make_run(warnings=["before"])
         odd = dataclasses.replace(run.rankings, doc_ids=("a\tb", "d2", "d3"))
         written = write_run(dataclasses.replace(run, rankings=odd))
-        warnings = [
-            "before",
-            (
-                r"run.trec was not written: id 'a\tb' cannot stand in a TREC run, which is split at "
-                "white space"
-            ),
-        ]
+        why = r"id 'a\tb' cannot stand in a TREC run, which is split at white space"
+        warnings = ["before", f"run.trec was not written: {why}"]
         assert written.summary.warnings == warnings
         assert sorted(_files(written.folder)) == [
             "SHA256SUMS", "manifest.json", "per_query.csv", "rankings.npz", "summary.json",
