@@ -132,7 +132,7 @@ class TestJudgements:
     def test_sparse_judgements_are_a_warning(self, project: Path) -> None:
         many(project / "many", 60, {})
         (sparse,) = checks(doctor("own.yaml", "many"))["judgements"].warnings
-        assert sparse.startswith("Judgements are sparse: 1 for the median query")
+        assert sparse.startswith("Judgements are sparse: the median query has 1")
 
     def test_where_nothing_is_judged_it_says_what_to_do(self, project: Path) -> None:
         (project / "data" / "qrels" / "test.tsv").unlink()

@@ -79,8 +79,8 @@ class TestDepth:
 
     def test_sparse_judgements_are_a_warning(self) -> None:
         text = one_warning(Judgements(SPARSE))
-        assert text.startswith("Judgements are sparse: 1 for the median query, none of a document")
-        assert "bpref and infAP say nothing" in text
+        assert text.startswith("Judgements are sparse: the median query has 1, and no document")
+        assert "Do not use bpref and infAP" in text
 
     def test_many_relevant_documents_without_another_one_are_a_warning(self) -> None:
         many = counts(data({"q": {"a": 1, "b": 1, "c": 1}}))
