@@ -376,4 +376,5 @@ def _what_helps(delta: Delta, gap: float) -> str:
     shown = f"If the true gap is {gap:.3f}, about {total} queries in all would show it"
     if delta.needed_for == "equivalence":
         shown = f"About {total} queries in all would show that they are equivalent"
-    return f" {shown} (80 % power); you have {delta.n:,}."
+    differ = delta.wins + delta.losses
+    return f" {shown} (80 % power); you have {delta.n:,}, and {differ:,} of them differ."

@@ -17,10 +17,7 @@ from retrieval_bench.reports.tables.understand.doctor import doctor_tables
 from tests.builders.files import json_lines, save_all
 from tests.cli.project import Command, make_project
 
-UNTOLD = (
-    "Whether judgements favour one system can't be told: it takes 20 queries with hits, and 4 were "
-    "asked."
-)
+UNTOLD = "Pooling bias was not checked: 4 queries with hits were asked, 20 are needed."
 BUSY = "Other processes used 80 % of the cores: close them"
 
 

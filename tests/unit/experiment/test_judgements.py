@@ -128,9 +128,7 @@ class TestPool:
 
     def test_why_nobody_can_tell_is_a_fact(self) -> None:
         found = Judgements(GRADED, no_pool="the dataset has no corpus")
-        assert found.facts[-1] == (
-            "Whether judgements favour one system can't be told: the dataset has no corpus."
-        )
+        assert found.facts[-1] == "Pooling bias was not checked: the dataset has no corpus."
 
 
 def copied(relevant: int, elsewhere: int, shared: int = 0) -> Judgements:

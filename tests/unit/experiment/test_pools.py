@@ -143,9 +143,13 @@ class TestTooLittle:
     @pytest.mark.parametrize(
         ("n", "qrels", "why"),
         [
-            (5, OF_A, "it takes 20 queries with hits, and 5 were asked"),
-            (60, {q: {"d1": 1, "d2": 1} for q in QUERIES}, "50 documents that are judged not"),
-            (60, {q: {"d1": 0, "d2": 1} for q in QUERIES}, "3 judgements of the median query"),
+            (5, OF_A, "5 queries with hits were asked, 20 are needed"),
+            (
+                60,
+                {q: {"d1": 1, "d2": 1} for q in QUERIES},
+                "0 documents are judged as not relevant, 50 are needed",
+            ),
+            (60, {q: {"d1": 0, "d2": 1} for q in QUERIES}, "the median query needs 3 judgements"),
             (60, OF_A, ""),
         ],
     )

@@ -112,7 +112,7 @@ class Judgements(Documented):
         if self.judged is not None:
             facts.append(_judged(self.judged))
         if self.no_pool:
-            facts.append(f"Whether judgements favour one system can't be told: {self.no_pool}.")
+            facts.append(f"Pooling bias was not checked: {self.no_pool}.")
         elif self.pool is not None and not self.pool.favours:
             facts.append(_held(self.pool))
         return (*facts, *self._few_copies())

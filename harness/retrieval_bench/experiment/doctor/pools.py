@@ -108,11 +108,11 @@ def too_little_for_a_pool(lists: Lists, qrels: Qrels) -> str:
     rows = [qrels[query_id] for query_id in lists if query_id in qrels]
     grades = [grade for row in rows for grade in row.values() if grade >= 0]
     if len(rows) < _QUERIES:
-        return f"it takes {_QUERIES} queries with hits, and {len(rows):,} were asked"
-    if sum(grade == 0 for grade in grades) < _NOT_RELEVANT:
-        return f"it takes {_NOT_RELEVANT} documents that are judged not relevant"
+        return f"{len(rows):,} queries with hits were asked, {_QUERIES} are needed"
+    if (negatives := grades.count(0)) < _NOT_RELEVANT:
+        return f"{negatives:,} documents are judged as not relevant, {_NOT_RELEVANT} are needed"
     if len(grades) < _JUDGED or _depth(rows) < _DEPTH:
-        return f"it takes {_DEPTH} judgements of the median query, and {_JUDGED} in all"
+        return f"the median query needs {_DEPTH} judgements, and all together {_JUDGED}"
     return ""
 
 

@@ -133,7 +133,7 @@ def _next(run: Run, leg: Delta | None, ledger: Ledger | None) -> str:
     if not (typed and known) or target == "trec_run":
         return ""
     words = [] if data.self_hits == KEEP else ["--self-hits", data.self_hits]
-    return same_of(run, "compare", "dense" if "bm25" in target else "bm25", *words)
+    return same_of(run, "compare", "dense-light" if "bm25" in target else "bm25", *words)
 
 
 def _shown(notices: Iterable[AnyNote]) -> tuple[list[AnyNote], list[AnyNote]]:

@@ -26,6 +26,7 @@ from retrieval_bench.reports.render.cells import (
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import (
+    BOUND,
     bound_text,
     metric_label,
     on_dataset,
@@ -189,7 +190,8 @@ def _quality_reasons(quality: QualityResult) -> list[str]:
         some = f", {quality.failed} of them failed then and now" if quality.failed else ""
         missing = [f"{g.metric}: {g.reason}" for g in quality.gates if g.verdict is Verdict.MISSING]
         return [f"Quality: all rankings are identical ({judged}{some}).", *missing]
-    return [_gate_reason(gate) for gate in quality.gates]
+    bound = [BOUND] if any(gate.bound is not None for gate in quality.gates) else []
+    return [_gate_reason(gate) for gate in quality.gates] + bound
 
 
 def _gate_reason(gate: QualityGate) -> str:
