@@ -208,7 +208,8 @@ class QuestionAnswering(Documented):
         n: answers asked for.
         readings: denominator (``all``, ``retrieved``) -> scores of the reader; empty without one.
         replayed: the answers come from a file: the reader had other documents than these.
-        failed_searches, failed_readings: questions on which the search failed, or the reader.
+        failed_searches: questions on which the search failed.
+        failed_readings: questions on which the reader failed.
         out: the file that the answers were written to; None where they were not.
     """
 
