@@ -116,3 +116,24 @@ class Call:
     def close(self) -> None:
         """Close the event loop."""
         self._loop.close()
+
+
+class FunctionStep:
+    """A step that is a function of the user's.
+
+    Args:
+        function: may be async.
+        name: of it, for messages.
+    """
+
+    def __init__(self, function: Any, name: str, params: Mapping[str, Any]) -> None:
+        self._call = Call(function, params)
+        self._name = name
+
+    def describe(self) -> Mapping[str, Any]:
+        """The name of the function."""
+        return {"function": self._name}
+
+    def close(self) -> None:
+        """Close the event loop of an async function."""
+        self._call.close()

@@ -12,7 +12,7 @@ from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.remembered import question_of
 from retrieval_bench.core.retriever import Answers
 from retrieval_bench.core.types import Query, Ranking
-from retrieval_bench_retrievers.functions.components import Call, component
+from retrieval_bench_retrievers.functions.components import FunctionStep, component
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,34 +65,20 @@ def rewriter_of(given: Any, params: Mapping[str, Any], *, pass_query: bool) -> R
     return FunctionRewriter(function, name, left, pass_query)
 
 
-class FunctionRewriter(Rewriter):
-    """``function(text, **params)`` gives a text, several, or a message of a language model.
-
-    Args:
-        function: may be async.
-        name: of it, for messages.
-        pass_query: it gets the whole query.
-    """
+class FunctionRewriter(FunctionStep, Rewriter):
+    """``function(text, **params)`` gives a text, several, or a message of a language model; with
+    ``pass_query`` it gets the whole query."""
 
     def __init__(
         self, function: Any, name: str, params: Mapping[str, Any], pass_query: bool
     ) -> None:
-        self._call = Call(function, params)
-        self._name = name
+        super().__init__(function, name, params)
         self._pass_query = pass_query
 
     def rewrite(self, query: Query) -> Rewritten:
         """See :meth:`Rewriter.rewrite`."""
         answer = self._call(query if self._pass_query else query.text)
         return Rewritten(texts_of(answer, self._name))
-
-    def describe(self) -> Mapping[str, Any]:
-        """The name of the function."""
-        return {"function": self._name}
-
-    def close(self) -> None:
-        """Close the event loop of an async function."""
-        self._call.close()
 
 
 class RunnableRewriter(Rewriter):

@@ -20,7 +20,7 @@ from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.remembered import kept_list
 from retrieval_bench.core.retriever import Answers
 from retrieval_bench.core.types import Document, Ranking
-from retrieval_bench_retrievers.functions.components import Call
+from retrieval_bench_retrievers.functions.components import FunctionStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,31 +116,15 @@ class ListReranker(Reranker):
         """Ids of what the object gives."""
 
 
-class FunctionReranker(Reranker):
-    """``function(text, documents, **params)`` gives one number for each document, higher = better.
-
-    Args:
-        function: gets the text and a list of :class:`.Document`; may be async.
-        name: of it, for messages.
-    """
-
-    def __init__(self, function: Any, name: str, params: Mapping[str, Any]) -> None:
-        self._call = Call(function, params)
-        self._name = name
+class FunctionReranker(FunctionStep, Reranker):
+    """``function(text, documents, **params)`` gives one number for each document, higher = better;
+    it gets the text and a list of :class:`.Document`."""
 
     def rerank(
         self, text: str, documents: Sequence[Document], scores: Sequence[float] | None
     ) -> Reranked:
         """See :meth:`Reranker.rerank`."""
         return by_score(self._call(text, list(documents)), documents, self._name)
-
-    def describe(self) -> Mapping[str, Any]:
-        """The name of the function."""
-        return {"function": self._name}
-
-    def close(self) -> None:
-        """Close the event loop of an async function."""
-        self._call.close()
 
 
 class RememberedReranker(Reranker):
