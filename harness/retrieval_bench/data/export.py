@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import ConfigError, check_known, near_names
 from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.catalog import load_dataset
@@ -104,14 +104,10 @@ def export_dataset(
             accepted=near_names(to, TARGETS),
             fix="choose one that can be written",
         )
-    unknown = [key for key in settings or () if key not in format_.settings]
-    if unknown:
-        raise ConfigError(
-            f"no setting {unknown[0]!r} of format {to}",
-            where="--set",
-            accepted=near_names(unknown[0], format_.settings),
-            fix="correct the name" if format_.settings else "leave --set out",
-        )
+    for key in settings or ():
+        fix = "correct the name" if format_.settings else "leave --set out"
+        what = f"no setting {key!r} of format {to}"
+        check_known(key, format_.settings, what, where="--set", fix=fix)
     target = Path(folder).expanduser()
     _check_free(target)
     data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, split)

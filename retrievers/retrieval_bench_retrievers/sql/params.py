@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
 
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import ConfigError, check_known
 
 _WORD = "[A-Za-z_][A-Za-z0-9_]{0,50}"
 TABLE = rf"^{_WORD}(\.{_WORD})?$"
@@ -137,13 +137,8 @@ def check_language(given: str, where: str) -> str:
         ConfigError: they do not.
     """
     known = ("auto", "simple", *_CONFIGURATIONS.values())
-    if given not in known:
-        raise ConfigError(
-            f"language = {given!r}",
-            where=where,
-            accepted=near_names(given, known),
-            fix="name a text search configuration, such as english, or leave it at auto",
-        )
+    fix = "name a text search configuration, such as english, or leave it at auto"
+    check_known(given, known, f"language = {given!r}", where=where, fix=fix)
     return given
 
 

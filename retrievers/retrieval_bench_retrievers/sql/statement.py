@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from retrieval_bench.core.errors import ConfigError, ContractError, near_names
+from retrieval_bench.core.errors import ConfigError, ContractError, check_known
 from retrieval_bench.core.filters import Filter
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench_retrievers.encoders.encoder import readable
@@ -155,15 +155,10 @@ def _placeholders(text: str) -> Iterator[str]:
                 accepted=ACCEPTED,
                 fix=f"write %({name})s",
             )
-        known = name in _PLAIN or (name.startswith(FILTER) and len(name) > len(FILTER))
-        if not known:
-            offered = near_names(name, [*_PLAIN, "filter.NAME"])
-            raise ConfigError(
-                f"unknown placeholder %({name})s",
-                where=f"{WHERE}, statement",
-                accepted=offered,
-                fix="correct its name; a value of the query's filter is %(filter.NAME)s",
-            )
+        if not name.startswith(FILTER) or len(name) == len(FILTER):
+            fix = "correct its name; a value of the query's filter is %(filter.NAME)s"
+            what, where = f"unknown placeholder %({name})s", f"{WHERE}, statement"
+            check_known(name, [*_PLAIN, "filter.NAME"], what, where=where, fix=fix)
         yield name
 
 

@@ -19,7 +19,7 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
-from retrieval_bench.core.errors import ConfigError, MissingDependencyError, near_names
+from retrieval_bench.core.errors import ConfigError, MissingDependencyError, check_known, near_names
 from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.core.scripts import BLANKLESS_CHARACTERS, combining_marks
 from retrieval_bench_retrievers.text.terms import (
@@ -268,12 +268,9 @@ def make_tokenizer(spec: TokenizerSpec, dataset_language: str | None = None) -> 
     """
     options: dict[str, Any] = {"name": spec} if isinstance(spec, str) else dict(spec)
     name = options.pop("name", None)
-    if not isinstance(name, str) or name not in _TOKENIZERS:
-        raise ConfigError(
-            "tokenizer without a name" if name is None else f"unknown tokenizer {name!r}",
-            accepted=near_names(str(name), _TOKENIZERS),
-            fix="write `tokenizer: auto`, or `tokenizer: {name: ngram, n: 3}`",
-        )
+    what = "tokenizer without a name" if name is None else f"unknown tokenizer {name!r}"
+    fix = "write `tokenizer: auto`, or `tokenizer: {name: ngram, n: 3}`"
+    check_known(name, _TOKENIZERS, what, fix=fix)
     build = _TOKENIZERS[name]
     accepted = list(inspect.signature(build).parameters)
     unknown = [key for key in options if key not in accepted]
