@@ -24,9 +24,10 @@ from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.scoring.answers.answers import Answer, Span
 from retrieval_bench.scoring.answers.contract import Reader
-from retrieval_bench_retrievers.encoders.encoder import no_progress_bar
+from retrieval_bench_retrievers.encoders.encoder import no_progress_bar, whole_number
 from retrieval_bench_retrievers.encoders.model_files import content_hash, in_short, opened
 
+_WHERE = "reader huggingface"
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _UNBOUNDED = 1_000_000
 """What tokenizers say who know no limit is far above this."""
@@ -72,15 +73,16 @@ class HuggingFaceReader(Reader):
         threads: int = 1,
     ) -> None:
         self._name = model
-        self._batch_size = _whole("batch_size", batch_size, 1)
-        self._max_question = _whole("max_question_tokens", max_question_tokens, 1)
-        self._max_answer = _whole("max_answer_tokens", max_answer_tokens, 1)
-        self._stride = _whole("stride", stride, 0)
-        self._max_length = _whole("max_length", max_length, 8)
-        self._threads = _whole("threads", threads, 1)
+        self._batch_size = whole_number(batch_size, "batch_size", 1, _WHERE)
+        self._max_question = whole_number(max_question_tokens, "max_question_tokens", 1, _WHERE)
+        self._max_answer = whole_number(max_answer_tokens, "max_answer_tokens", 1, _WHERE)
+        self._stride = whole_number(stride, "stride", 0, _WHERE)
+        self._max_length = whole_number(max_length, "max_length", 8, _WHERE)
+        self._threads = whole_number(threads, "threads", 1, _WHERE)
         self._no_answer = no_answer
         self._boost = float(no_answer_boost)
-        _require_libraries()
+        for package in ("torch", "transformers"):
+            require(package, "dense", _WHERE)
         prepare_environment(self._threads)
         self._tokenizer, self._model, self._folder = _load(model)
         self._device = _place(self._model, device)
@@ -249,21 +251,6 @@ def _clean(text: str) -> str:
     return _SURROGATES.sub("\ufffd", text)
 
 
-def _whole(name: str, value: Any, at_least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-        raise ConfigError(
-            f"{name} = {value!r}",
-            where="reader huggingface",
-            accepted=f"a whole number of at least {at_least}",
-        )
-    return value
-
-
-def _require_libraries() -> None:
-    for package in ("torch", "transformers"):
-        require(package, "dense", "reader huggingface")
-
-
 def _load(name: str) -> tuple[Any, Any, Path | None]:
     """Tokenizer, model and its folder; a hub is asked only for what is not on this machine."""
     folder = Path(name).expanduser()
@@ -309,7 +296,7 @@ def _place(model: Any, device: str) -> Any:
     except (RuntimeError, AssertionError) as problem:
         raise ConfigError(
             f"device {device!r}: {in_short(problem)}",
-            where="reader huggingface",
+            where=_WHERE,
             accepted="auto, cpu, cuda",
         ) from None
     return wanted
@@ -318,7 +305,7 @@ def _place(model: Any, device: str) -> Any:
 def _refused(name: str, why: str) -> ModelError:
     return ModelError(
         f"model {name!r} cannot be used for questions: {why}",
-        where="reader huggingface",
+        where=_WHERE,
         accepted="a folder or name of a model that AutoModelForQuestionAnswering loads",
         fix="correct the name, or download a model that was trained for questions",
     )

@@ -6,8 +6,8 @@ that were downloaded before, and at the hub only when it is not there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -381,13 +381,7 @@ class Encoder:
         return int(self._encode("document", texts).shape[1])
 
     def _versions(self) -> dict[str, str]:
-        found = {}
-        for library in (*self.engine.libraries, *_BACKENDS[self.backend]):
-            try:
-                found[library] = version(library).partition("+")[0]
-            except PackageNotFoundError:
-                continue
-        return found
+        return versions_of((*self.engine.libraries, *_BACKENDS[self.backend]))
 
     def _encode(self, role: str, texts: list[str]) -> Vectors:
         made: Vectors = np.ascontiguousarray(
@@ -443,7 +437,16 @@ def readable(text: str) -> str:
     return text
 
 
-def whole_number(given: Any, name: str, at_least: int = 1) -> int:
+def versions_of(libraries: Iterable[str]) -> dict[str, str]:
+    """The versions of those of ``libraries`` that are installed, without where they were built."""
+    found = {}
+    for library in libraries:
+        with suppress(PackageNotFoundError):
+            found[library] = version(library).partition("+")[0]
+    return found
+
+
+def whole_number(given: Any, name: str, at_least: int = 1, where: str = WHERE) -> int:
     """``given``, if it is a whole number, ``at_least`` or more.
 
     Raises:
@@ -452,7 +455,7 @@ def whole_number(given: Any, name: str, at_least: int = 1) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or given < at_least:
         raise ConfigError(
             f"{name} = {given!r}",
-            where=WHERE,
+            where=where,
             accepted=f"a whole number of at least {at_least}",
         )
     return given

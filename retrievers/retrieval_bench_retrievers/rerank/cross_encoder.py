@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from importlib.metadata import version
 from typing import Any
 
 from retrieval_bench.core.errors import ModelError
@@ -12,7 +11,12 @@ from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.plugins import beside_config
 from retrieval_bench.core.types import Document
 from retrieval_bench.measure.threads import prepare_environment
-from retrieval_bench_retrievers.encoders.encoder import no_progress_bar, readable, whole_number
+from retrieval_bench_retrievers.encoders.encoder import (
+    no_progress_bar,
+    readable,
+    versions_of,
+    whole_number,
+)
 from retrieval_bench_retrievers.encoders.model_files import (
     content_hash,
     downloaded_folder,
@@ -124,10 +128,7 @@ class CrossEncoderReranker(Reranker):
             "model_sha256": None if self._folder is None else content_hash(self._folder),
             "batch_size": self._batch_size,
             **self._facts,
-            "versions": {
-                name: version(name).partition("+")[0]
-                for name in ("sentence-transformers", "transformers", "torch")
-            },
+            "versions": versions_of(("sentence-transformers", "transformers", "torch")),
         }
 
     def close(self) -> None:

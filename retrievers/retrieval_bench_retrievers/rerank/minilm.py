@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from typing import Any
 
 from retrieval_bench.core.types import Document
 from retrieval_bench.measure.threads import thread_limit
-from retrieval_bench_retrievers.encoders.encoder import readable, whole_number
+from retrieval_bench_retrievers.encoders.encoder import readable, versions_of, whole_number
 from retrieval_bench_retrievers.encoders.onnx_model import OnnxGraph
 from retrieval_bench_retrievers.encoders.packaged import MINILM_L12_RERANKER
 from retrieval_bench_retrievers.rerank.reranking import Reranked, Reranker, by_score
@@ -60,10 +59,7 @@ class MiniLMReranker(Reranker):
             "device": "cpu",
             "max_length": self._length,
             "backend": MINILM_L12_RERANKER.engine.name,
-            "versions": {
-                name: version(name).partition("+")[0]
-                for name in MINILM_L12_RERANKER.engine.libraries
-            },
+            "versions": versions_of(MINILM_L12_RERANKER.engine.libraries),
         }
 
     def close(self) -> None:
