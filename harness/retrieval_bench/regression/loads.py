@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -141,7 +141,6 @@ class ComparedLoads(Documented):
         loads: both.
     """
 
-    schema_version: ClassVar[int] = 1
     KEYS = "a b levels alone notes capacity"
 
     levels: tuple[LevelPair, ...]

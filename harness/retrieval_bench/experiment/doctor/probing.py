@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted
@@ -16,9 +16,6 @@ from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.planned_run import PlannedRun, Trial
 from retrieval_bench.experiment.until import asking_once
 from retrieval_bench.measure.calls import OK
-
-SCHEMA_VERSION = 1
-"""Of the document of ``bench --probe``; 1: first version."""
 
 FEW = 20
 """Documents that a dry run indexes."""
@@ -75,12 +72,10 @@ class Probe(Documented):
         retriever, dataset, k: what was asked for.
         queries: with their answers.
         warnings: of the data and the retriever.
-        schema_version: of the document.
     """
 
-    KEYS = "schema_version retriever dataset k warnings queries"
+    KEYS = "retriever dataset k warnings queries"
 
-    schema_version: ClassVar[int] = SCHEMA_VERSION
     retriever: str
     dataset: str
     k: int
