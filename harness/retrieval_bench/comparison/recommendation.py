@@ -376,5 +376,5 @@ def _what_helps(delta: Delta, gap: float) -> str:
     shown = f"If the true gap is {gap:.3f}, about {total} queries in all would show it"
     if delta.needed_for == "equivalence":
         shown = f"About {total} queries in all would show that they are equivalent"
-    differ = delta.wins + delta.losses
+    differ = (delta.wins or 0) + (delta.losses or 0)
     return f" {shown} (80 % power); you have {delta.n:,}, and {differ:,} of them differ."

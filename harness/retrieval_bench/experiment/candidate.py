@@ -74,25 +74,6 @@ class Candidate:
             self.price,
         )
 
-    def system(
-        self, known: Container[str] | None, name: str = "", retriever: Retriever | None = None
-    ) -> System:
-        """What is called of it.
-
-        Args:
-            known: ids of the corpus; an external one may have other documents.
-            name, retriever: of one way to search it; its own where they are not given.
-        """
-        return System(
-            name or self.name,
-            retriever or self.retriever,
-            None if self.capabilities.external else known,
-            self.retry,
-            self.rate_limit,
-            self.server,
-            self.price,
-        )
-
     def described(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """``retriever`` of a manifest, with what it says of itself; an object does not say what it
         was built from, and has no hash."""
