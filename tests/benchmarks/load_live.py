@@ -60,7 +60,7 @@ def stall(n: int = 1) -> None:
     clients that wait."""
     for seed in range(n):
         with running(seed=seed, mean_s=0.002, stall_s=0.5, each_s=10.0) as server:
-            opened = loaded(server, Plan(rates=[100.0], seconds=210.0)).levels[0].result
+            opened = loaded(server, Plan(rates=[100.0], seconds=210.0, slots=128)).levels[0].result
             closed = loaded(server, Plan(clients=[1], seconds=210.0)).levels[0].result
         print(f"open: p99 {ms(opened, 99):.1f} ms; closed, 1 client: p99 {ms(closed, 99):.1f} ms")
 
@@ -261,7 +261,7 @@ def soak(seconds: int = 600) -> None:
     """16 clients in turn for long: memory of the generator grows by its stamps alone, and no call
     is lost."""
     with running(seed=0, mean_s=0.002) as server:
-        config = server.config | {"pid": server.process.pid}
+        config = server.config | {"server": {"pid": server.process.pid}}
         plan = Plan(clients=[16], seconds=float(seconds), soak=True)
         with tempfile.TemporaryDirectory() as folder:
             one = load(config, DATASET, plan, out=Path(folder) / "load").levels[0]
