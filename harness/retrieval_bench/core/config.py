@@ -144,10 +144,10 @@ def _containers_copied(value: Any) -> Any:
     return [_containers_copied(item) for item in value] if isinstance(value, list) else value
 
 
-def build_retriever(spec: str | Mapping[str, Any], *, base: Path | None = None) -> Retriever:
+def build_retriever(spec: str | Mapping[str, Any]) -> Retriever:
     """A retriever from the name of a config or from an inline ``{target, params}``; what the legs
     of a hybrid are given as. Relative paths start at the config that is being built."""
-    base = base or plugins.config_folder()
+    base = plugins.config_folder()
     if isinstance(spec, str):
         return load_retriever_config(spec, base=base).build()
     return (

@@ -104,9 +104,9 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}es" if noun.endswith(("ch", "ss")) else f"{n:,} {noun}s"
 
 
-def first_few(names: Sequence[str], n: int = 3) -> str:
-    """The first ``n`` of ``names``, and dots where there are more."""
-    return ", ".join(names[:n]) + (", ..." if len(names) > n else "")
+def first_few(names: Sequence[str]) -> str:
+    """The first three of ``names``, and dots where there are more."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:

@@ -23,7 +23,7 @@ def find_load(given: str | Path) -> Path:
     Raises:
         ConfigError: no saved load is called that, or several begin with it.
     """
-    return find_run(given, of=LOADS)
+    return find_run(given, LOADS)
 
 
 def read_load(folder: Path) -> LoadResult:

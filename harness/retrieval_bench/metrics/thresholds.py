@@ -34,29 +34,20 @@ _TIE = 1e-9
 
 
 def split_dev(
-    query_ids: Sequence[str], answerable: ArrayLike, *, share: float = 0.5, seed: int = SEED
+    query_ids: Sequence[str], answerable: ArrayLike, *, seed: int = SEED
 ) -> frozenset[str]:
-    """Draw the ids on which a threshold may be chosen: ``share`` of each kind of query.
+    """Draw the ids on which a threshold may be chosen: half of each kind of query.
 
     Of two or more queries of a kind, at least one is drawn and one is left. The order of the
     queries does not matter, only their ids.
-
-    Raises:
-        DataError: a share that is not between 0 and 1.
     """
-    if not 0 < share < 1:
-        raise DataError(
-            f"a dev share of {share}",
-            accepted="a number between 0 and 1, both left out",
-            fix="give .5 to choose on one half and report on the other",
-        )
     rng = np.random.default_rng(seed)
     kind = np.asarray(answerable, dtype=bool).tolist()
     drawn: set[str] = set()
     for wanted in (True, False):
         ids = sorted(q for q, is_answerable in zip(query_ids, kind, strict=True)
                      if is_answerable is wanted)  # fmt: skip
-        size = min(max(1, int(len(ids) * share + 0.5)), len(ids) - 1)
+        size = min((len(ids) + 1) // 2, len(ids) - 1)
         drawn.update(ids[i] for i in rng.permutation(len(ids))[: max(0, size)])
     return frozenset(drawn)
 
@@ -271,18 +262,14 @@ class AbstentionReport(Documented):
 
 
 def abstention_report(
-    known: Outcomes,
-    *,
-    dev_ids: Collection[str] | None = None,
-    share: float = 0.5,
-    seed: int = SEED,
+    known: Outcomes, *, dev_ids: Collection[str] | None = None
 ) -> AbstentionReport:
     """Everything about the empty lists of one run.
 
     Args:
         known: all answerable and unanswerable queries that count in the mean.
-        dev_ids: the queries to choose the threshold on; None draws ``share`` of each kind with
-            ``seed``. The figures are reported on all others.
+        dev_ids: the queries to choose the threshold on; None draws half of each kind. The figures
+            are reported on all others.
 
     Raises:
         DataError: ``dev_ids`` with an id that is not known.
@@ -294,7 +281,7 @@ def abstention_report(
         return AbstentionReport(run, None, None, reason)
     area = auroc(known.top_score, known.answerable)
     if dev_ids is None:
-        dev_ids = split_dev(known.query_ids, known.answerable, share=share, seed=seed)
+        dev_ids = split_dev(known.query_ids, known.answerable)
     # One mask and its complement: no query can be on both sides.
     in_dev = _mask(known.query_ids, frozenset(dev_ids))
     dev, rest = known.only(in_dev), known.only(~in_dev)

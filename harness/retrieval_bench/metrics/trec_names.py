@@ -123,17 +123,17 @@ def expanded(text: str) -> tuple[Row, ...]:
     return _rows(name, values, given=True)
 
 
-def row_of(metric: str, given: str = "") -> Row:
+def row_of(metric: str) -> Row:
     """The line of a metric with our name: trec_eval's, where it has the measure, else ours."""
     for name, measure in _MEASURES.items():
         form = re.escape(measure.ours.format("\0")).replace(re.escape("\0"), "(.+)")
         match = re.fullmatch(form, metric) if measure.ours else None
         if match is not None:
             values = tuple(match[1].replace(":", "=").split(",")) if match.groups() else ()
-            return _rows(name, values, given=True)[0]._replace(metric=given or metric)
+            return _rows(name, values, given=True)[0]._replace(metric=metric)
         if measure.takes in ("numbers", "pairs") and measure.ours.partition("(")[0] == metric:
-            return Row(name, given or metric)
-    return Row(given or metric, given or metric)
+            return Row(name, metric)
+    return Row(metric, metric)
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:

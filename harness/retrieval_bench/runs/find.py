@@ -36,7 +36,7 @@ LOADS = Kind("load", LOAD, Path("results") / "loads", ("load",))
 ACCEPTED = "the folder of a run, @last, NAME@latest, or the beginning of a run's id"
 
 
-def is_run(given: str | Path, root: Path = DEFAULT_ROOT) -> bool:
+def is_run(given: str | Path) -> bool:
     """Return whether ``given`` names a saved run, or is written as only a run is."""
     text = str(given)
     _, at, which = text.rpartition("@")
@@ -47,57 +47,57 @@ def is_run(given: str | Path, root: Path = DEFAULT_ROOT) -> bool:
         return False
     # A folder that holds no run is still meant as one: what reads it says what is missing.
     folder = path.is_dir() or ("/" in text and ":" not in text and not path.suffix)
-    return folder or bool(_beginning_with(text, root))
+    return folder or bool(_beginning_with(text))
 
 
 def is_load(given: str | Path) -> bool:
     """Return whether ``given`` names a saved load, or is written as only a load is."""
     text = str(given)
-    there = (Path(text) / LOAD).is_file() or bool(_beginning_with(text, LOADS.root, LOADS))
+    there = (Path(text) / LOAD).is_file() or bool(_beginning_with(text, LOADS))
     return there or text.rpartition("@")[1:] == ("@", *LOADS.words)
 
 
-def find_run(given: str | Path, root: Path | None = None, of: Kind = RUNS) -> Path:
+def find_run(given: str | Path, of: Kind = RUNS) -> Path:
     """The folder of the run, or another record, that ``given`` names.
 
     Raises:
         ConfigError: no saved one is called that, or several begin with it.
     """
-    text, root = str(given), root or of.root
+    text = str(given)
     name, at, which = text.rpartition("@")
     if at and which in of.words:
-        for folder in _newest_first(root, of):
+        for folder in _newest_first(of):
             if not name or name == _retriever(folder, of):
                 return folder
         what = f"no saved {of.noun} of {name!r}" if name else f"no saved {of.noun}"
         accepted = ACCEPTED.replace("run", of.noun).replace("latest", of.words[-1])
         fix = "measure one: " + ("bench" if of is RUNS else of.noun)
-        raise ConfigError(what, where=str(root), accepted=accepted, fix=fix)
+        raise ConfigError(what, where=str(of.root), accepted=accepted, fix=fix)
     if Path(text).exists():
         return Path(text)
-    paths = _beginning_with(text, root, of)
+    paths = _beginning_with(text, of)
     if len(paths) > 1:
         raise ConfigError(
             f"{len(paths)} saved {of.noun}s begin with {text!r}",
-            where=str(root),
+            where=str(of.root),
             accepted=", ".join(folder.name for folder in paths[:3]),
             fix="write more of the id",
         )
     return paths[0] if paths else Path(text)
 
 
-def find_runs(given: str | Path, root: Path = DEFAULT_ROOT) -> list[Path]:
+def find_runs(given: str | Path) -> list[Path]:
     """The folders of the runs that ``given`` names: ``@last`` is all that was measured together.
 
     Raises:
         ConfigError: no saved run is called that, or several begin with it.
     """
-    newest = find_run(given, root)
+    newest = find_run(given)
     if str(given) not in LAST:
         return [newest]
     session = _session(newest)
     folders = [newest]
-    for folder in _newest_first(root):
+    for folder in _newest_first():
         if folder != newest:
             if session is None or _session(folder) != session:
                 break
@@ -105,9 +105,9 @@ def find_runs(given: str | Path, root: Path = DEFAULT_ROOT) -> list[Path]:
     return folders[::-1]
 
 
-def _newest_first(root: Path, of: Kind = RUNS) -> Iterator[Path]:
+def _newest_first(of: Kind = RUNS) -> Iterator[Path]:
     """Folders of runs; their names begin with the second, within which the files tell the order."""
-    folders = root.iterdir() if root.is_dir() else ()
+    folders = of.root.iterdir() if of.root.is_dir() else ()
     runs = [folder for folder in folders if (folder / of.file).is_file()]
 
     def when(folder: Path) -> tuple[str, int, str]:
@@ -117,10 +117,10 @@ def _newest_first(root: Path, of: Kind = RUNS) -> Iterator[Path]:
     yield from sorted(runs, key=when, reverse=True)
 
 
-def _beginning_with(text: str, root: Path, of: Kind = RUNS) -> list[Path]:
+def _beginning_with(text: str, of: Kind = RUNS) -> list[Path]:
     if not text or "/" in text or len(text) < 4:
         return []
-    return [folder for folder in _newest_first(root, of) if folder.name.startswith(text)]
+    return [folder for folder in _newest_first(of) if folder.name.startswith(text)]
 
 
 def _session(folder: Path) -> str | None:

@@ -88,13 +88,6 @@ def test_a_folder_elsewhere_is_taken_as_it_is(root: Path, here: Path) -> None:
     assert find_run(Path("kept")) == Path("kept")
 
 
-def test_another_root_may_hold_the_runs(here: Path) -> None:
-    save(here / "other" / OLD / SUMMARY, '{"retriever": "bm25"}')
-    assert find_run("bm25@latest", Path("other")) == Path("other") / OLD
-    with pytest.raises(ConfigError, match="no saved run of 'bm25'"):
-        find_run("bm25@latest")
-
-
 def test_several_runs_that_begin_alike_are_named(root: Path) -> None:
     assert is_run("20260102")
     with pytest.raises(ConfigError) as caught:
