@@ -28,7 +28,7 @@ PIP := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check
 # The set-up is in layers, each with a stamp: light is the package alone, the others are its extras.
 ready = $(1:%=$(VENV)/.ready-%)
 LIGHT := $(call ready,light)
-EXTRAS := dense-light multilingual dense bm25s plots notebook korean parquet zstd ir-datasets http sql postgres qdrant lancedb milvus cluster docs dev tools
+EXTRAS := dense-light multilingual dense bm25s plots notebook korean parquet zstd ir-datasets http sql postgres qdrant lancedb milvus seekdb cluster docs dev tools
 # For `make setup`, and what a contributor has.
 LAYERS ?= dense-light bge-small multilingual dense bm25s plots korean dev
 # Tests run side by side; those of one file stay together, and files come in the order of tests/conftest.py.

@@ -27,6 +27,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "qdrant": ("qdrant_client", "qdrant_edge"),
     "lancedb": ("lancedb",),
     "milvus": ("milvus_lite", "pymilvus"),
+    "seekdb": ("pylibseekdb", "pymysql"),
     "tools": (
         *("beir", "haystack", "ipykernel", "llama_index", "nbclient", "nbformat", "nltk"),
         *("distributed", "playwright", "pyterrier", "torchmetrics"),

@@ -37,8 +37,10 @@ SWEPT: Mapping[str, tuple[Mapping[str, Any], str, Sequence[float]]] = {
         "nprobe",
         (1, 2, 4, 8, 16, 32, 64),
     ),
-    "qdrant": ({"target": "qdrant", "params": {"load": {**GRAPH, **OWN}}}, "ef", EF),
-    "postgres": ({"target": "postgres", "params": {"load": {**GRAPH, **OWN}}}, "ef", EF),
+    **{
+        name: ({"target": name, "params": {"load": {**GRAPH, **OWN}}}, "ef", EF)
+        for name in ("qdrant", "postgres", "lancedb", "seekdb")
+    },
 }
 
 

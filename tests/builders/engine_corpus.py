@@ -37,6 +37,7 @@ ENGINES = {
     "qdrant": Case(("qdrant_edge",), "bm25", "qdrant", ({"since": {"gte": "2026-05"}},)),
     "lancedb": Case(("lancedb",), "bm25", "lancedb"),
     "milvus": Case(("milvus_lite", "pymilvus"), "bm25", "milvus", stand_in=True, exact_apart=True),
+    "seekdb": Case(("pylibseekdb", "pymysql"), "bm25", "seekdb"),
 }
 LISTED = WORDS.split()
 MANY = [

@@ -36,6 +36,7 @@ ROOT = Path(__file__).parents[2]
         ("http-qdrant", {"http", "dense"}),
         ("postgres-text", {"postgres"}),
         ("qdrant", {"qdrant", "dense"}),
+        ("seekdb", {"seekdb", "dense"}),
         ("pgvector", {"postgres", "dense"}),
         ("", set()),
         ("bm52", set()),

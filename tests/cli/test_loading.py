@@ -53,7 +53,7 @@ def test_it_says_what_is_there_and_how_to_search_it(run: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("data", "--into", "mysql://me:geheim@host/db"), "begin with mysql://"),
+        (("data", "--into", "mongo://me:geheim@host/db"), "begin with mongo://"),
         (("data", "--into", "me:geheim@host"), "begin with this"),
         (("data", "--into", "${NOT_SET_HERE}"), "environment variable not set: NOT_SET_HERE"),
         (("nowhere", "--into", "memory://x"), "dataset 'nowhere' is neither"),

@@ -17,7 +17,7 @@ from retrieval_bench.core.installed.installation import config_folders
 from retrieval_bench.core.installed.modules import find_file
 
 _TARGETS = {"bm25s": "bm25s", "dense": "dense", "http": "http"}
-_ENGINES = ("postgres", "qdrant", "lancedb", "milvus")
+_ENGINES = ("postgres", "qdrant", "lancedb", "milvus", "seekdb")
 _MODELS = {
     "all-minilm-l6-v2-int8": {"dense-light"},
     "bge-small-en-v1.5-int8": {"dense-light", "bge-small"},

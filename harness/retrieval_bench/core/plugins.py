@@ -52,6 +52,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "qdrant": "retrieval_bench_retrievers.engines.qdrant:Qdrant",
         "lancedb": "retrieval_bench_retrievers.engines.lance:LanceDB",
         "milvus": "retrieval_bench_retrievers.engines.milvus:Milvus",
+        "seekdb": "retrieval_bench_retrievers.engines.seekdb:Seekdb",
         "sql": "retrieval_bench_retrievers.sql.sql:SQL",
         "callable": "retrieval_bench_retrievers.functions.callable:CallableRetriever",
         "http": "retrieval_bench_retrievers.http.http:HTTP",

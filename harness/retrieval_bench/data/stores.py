@@ -23,6 +23,8 @@ STORES: dict[str, str] = {
     "milvus+https": "retrieval_bench_retrievers.engines.milvus:Milvus.load_into",
     "qdrant": "retrieval_bench_retrievers.engines.qdrant:Qdrant.load_into",
     "qdrant+https": "retrieval_bench_retrievers.engines.qdrant:Qdrant.load_into",
+    "seekdb": "retrieval_bench_retrievers.engines.seekdb:Seekdb.load_into",
+    "mysql": "retrieval_bench_retrievers.engines.seekdb:Seekdb.load_into",
 }
 """Scheme of an address -> ``module:function``."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from time import perf_counter_ns
 from typing import Any
@@ -196,11 +197,13 @@ class Engine(LoadedByURI, Retriever):
         found = {"engine": engine, "table": self._table, "mode": self._mode, "exact": self._exact}
         found |= {"uri": getattr(self._address, "shown", EMBEDDED), "loaded": self._loaded}
         if store is not None:
-            engine |= {"version": store.version, "stand_in": store.stand_in}
-            found |= {"ef": self._ef_told, "similarity": "cosine", **store.facts()}
+            engine |= {"kind": store.kind, "version": store.version, "stand_in": store.stand_in}
+            found |= {"ef": self._ef_told, "similarity": "cosine"}
             if self._mode == "hybrid":
                 found["rrf"] = {"k": base.RRF_K, "first_rank": store.first_rank}
-            found["split"] = [store.split(text) for text in self._texts]
+            with suppress(Exception):  # a server that ended tells nothing more
+                found |= store.facts()
+                found["split"] = [store.split(text) for text in self._texts]
         return found | ({"encoder": self._encoder.describe()} if self._encoder else {})
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:

@@ -119,7 +119,7 @@ class EngineStore(ABC):
         plan: what the collection is made for; set before it is filled or searched.
     """
 
-    kind: ClassVar[str]
+    kind: str
     schemes: ClassVar[tuple[str, ...]]
     extra: ClassVar[str]
     modes: ClassVar[tuple[str, ...]]

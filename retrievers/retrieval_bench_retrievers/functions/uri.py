@@ -99,11 +99,11 @@ def _ports_fit(parts: SplitResult) -> bool:
 def _may_hide_a_secret(uri: str, parts: SplitResult) -> bool:
     """Whether a key may stand where nobody looks for one: it would be shown, or taken for a folder.
 
-    Only PostgreSQL has users without a password, no host, and a query.
+    Only databases have users without a password, no host, and a query.
     """
     if "#" in uri or (parts.netloc and "@" in f"{parts.path}?{parts.query}"):
         return True
-    if parts.scheme.startswith("postgres"):
+    if parts.scheme.startswith(("postgres", "mysql")):
         return False
     no_host = bool(parts.netloc) and not parts.hostname
     return "?" in uri or no_host or (parts.username is not None and not parts.password)

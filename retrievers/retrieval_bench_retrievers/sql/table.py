@@ -114,9 +114,10 @@ class Table:
         except psycopg.Error as problem:
             if may_pass(problem):
                 raise ConfigError(
-                    f"the server went away while table {self._name} was filled: {text_of(problem)}",
+                    f"PostgreSQL failed while table {self._name} was filled: {text_of(problem)}",
                     where=f"table {self._name}",
-                    fix="see what the server says; the same command then goes on where this ended",
+                    fix="see what it says (a full disk, a server that ended); the same command "
+                    "then goes on where this ended",
                 ) from problem
             raise refused(problem, "load", f"table {self._name}") from problem
         return Filled(sent, total if finished else there, content)
@@ -128,6 +129,7 @@ class Table:
     def _begun(self, content: str, total: int) -> bool:
         """Whether the load was finished before; what it needs is there afterwards."""
         name = self._name
+        self._lock()
         known = load_of(self._connection, name)
         exists = _one(self._connection, "SELECT to_regclass(%s)::text", name) is not None
         if known is not None and exists:
@@ -161,6 +163,17 @@ class Table:
                 (name, content, total, self._language, json.dumps(identity_of(self._encoder))),
             )
         return False
+
+    def _lock(self) -> None:
+        """Until the connection ends: a second process would send the same documents."""
+        key = "hashtext(concat_ws('.', current_schema(), %s::text))"
+        if not _one(self._connection, f"SELECT pg_try_advisory_lock({key})", self._name):
+            raise ConfigError(
+                f"another process fills {self._name}",
+                where=f"table {self._name}",
+                accepted="one at a time",
+                fix="wait for it; the same command then says what is there",
+            )
 
     def _require_same(self, known: Mapping[str, Any], content: str) -> None:
         name = self._name

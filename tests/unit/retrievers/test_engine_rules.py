@@ -210,6 +210,7 @@ def test_a_secret_in_a_wrong_place_is_refused_and_never_shown(uri: str) -> None:
         ("milvus://me:geheim@host/base", "milvus://me:***@host/base"),
         ("qdrant:///home/me@work", "qdrant:///home/me@work"),
         ("postgresql://me@host/base?sslmode=require", None),
+        ("mysql://me@host/base?ssl_ca=/file", None),
         ("postgresql://me:@/base?host=/run", None),
         (
             "postgresql://me:geheim@one:1,two:2,three/base",
@@ -222,7 +223,7 @@ def test_a_secret_in_a_wrong_place_is_refused_and_never_shown(uri: str) -> None:
     ],
 )
 def test_an_address_is_shown_without_its_secrets(uri: str, shown: str | None) -> None:
-    schemes = ("qdrant", "qdrant+https", "milvus", "postgresql")
+    schemes = ("qdrant", "qdrant+https", "milvus", "postgresql", "mysql")
     address = Address.parse(uri, schemes, "test")
     assert address.shown == (shown or uri)
     assert uri == address.uri

@@ -4,6 +4,7 @@ what its line in ``ENGINES`` says."""
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -31,7 +32,7 @@ from retrieval_bench.data.stores import STORES, Load, Loaded
 from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench.testing.samples import sample_documents
 from retrieval_bench_retrievers.dense.dense import Dense
-from retrieval_bench_retrievers.engines import engine_store, qdrant
+from retrieval_bench_retrievers.engines import engine_store, qdrant, seekdb
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.qdrant_words import QdrantWords, _path
 from retrieval_bench_retrievers.functions.uri import Address
@@ -95,7 +96,8 @@ def assert_graph(engine: Engine) -> None:
         assert facts["index"]["type"] == "hnsw"
         return
     assert facts["index"] == {"type": "hnsw", "used": "hnsw"}
-    assert facts["indexed_vectors"] == len(MANY)
+    if engine.store.kind != "seekdb":  # it says no number
+        assert facts["indexed_vectors"] == len(MANY)
 
 
 def load_of(name: str, into: str, **changed: Any) -> Loaded:
@@ -238,7 +240,7 @@ def test_a_filter_finds_the_odd_as_the_harness_does(name: str) -> None:
         fit = {one.id for one in corpus if parse_filter(filter).matches(one.metadata)}
         assert set(ids(engine, "cell", 9, **filter)) == fit, filter
     large = {"big": {"in": [2**53]}}
-    if name == "postgres":
+    if name in ("postgres", "seekdb"):
         assert ids(engine, "cell", 9, **large) == []
     else:
         with pytest.raises(ContractError, match="has no filter for big"):
@@ -452,9 +454,10 @@ def test_two_builds_do_not_meddle(name: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
-@each("postgres")
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <socket")  # pymysql, of one that refuses
+@each("postgres", "seekdb")
 def test_a_server_that_is_killed_is_told_and_others_go_on(name: str) -> None:
-    engine = made(name, "text")
+    engine = made(name, ENGINES[name].words)
     engine.index(CORPUS)
     pid = engine.server_pid()
     assert pid is not None
@@ -462,16 +465,17 @@ def test_a_server_that_is_killed_is_told_and_others_go_on(name: str) -> None:
     os.kill(pid, signal.SIGKILL)
     time.sleep(0.2)
     for _ in range(2):
-        with pytest.raises(TransientError, match="PostgreSQL"):
+        with pytest.raises(TransientError, match=engine.store.kind):
             ids(engine, TEXTS[0], 3)
-    other = made(name, "text")
+    assert engine.describe()["engine"]["version"]
+    other = made(name, ENGINES[name].words)
     other.index(CORPUS)
     engine.close()
     assert ids(other, TEXTS[0], 3)
     other.close()
 
 
-@each("qdrant", "lancedb", "milvus")
+@each("qdrant", "lancedb", "milvus", "seekdb")
 def test_a_disk_that_is_full_is_told_and_the_load_goes_on(
     name: str, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -494,7 +498,7 @@ def test_a_disk_that_is_full_is_told_and_the_load_goes_on(
     assert load_of(name, place).n_there == 80
 
 
-@each("lancedb", "milvus", "qdrant")
+@each("lancedb", "milvus", "qdrant", "seekdb")
 def test_a_folder_that_cannot_be_made_is_told(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ConfigError, match="the folder cannot be made"):
@@ -502,7 +506,7 @@ def test_a_folder_that_cannot_be_made_is_told(name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such lock")
-@each("lancedb", "milvus")
+@each("lancedb", "milvus", "seekdb", "postgres")
 def test_two_that_fill_one_folder_take_turns(name: str, place: str) -> None:
     def meddle(done: int, total: int) -> None:
         with pytest.raises(ConfigError, match="another process fills documents"):
@@ -618,3 +622,64 @@ def test_a_server_of_milvus_is_filled_and_searched_over_the_network(tmp_path: Pa
     servers.release_server(file)
     with pytest.raises(ConfigError, match="no answer from Milvus"):
         made("milvus", "bm25", uri=uri).use_k(3)
+
+
+@pytest.mark.needs("pylibseekdb", "pymysql")
+def test_a_server_with_the_protocol_of_mysql_is_told_the_same(tmp_path: Path) -> None:
+    import pylibseekdb
+
+    server, model = pylibseekdb.open(str(tmp_path / "server")), MODELS["tiny"]["model"]
+    socket = server.connection_options()["unix_socket"]
+    uri = f"mysql://root@localhost/test?unix_socket={socket}"
+    with pytest.raises(ConfigError, match="Access denied") as raised:
+        made("seekdb", uri=uri.replace("root", "root:geheim")).use_k(3)
+    assert "geheim" not in str(raised.value)
+    loaded = load_of("seekdb", uri, encoder=model, index="hnsw")
+    assert (loaded.n_loaded, loaded.into) == (200, uri)
+    assert loaded.store.startswith("seekdb 1.")
+    own, engine = made("seekdb", exact=True), made("seekdb", uri=uri, exact=True, encoder=None)
+    own.index(CORPUS)
+    for filter in ({}, {"tenant": "a", "number": {"gte": 30}}):
+        assert ids(engine, TEXTS[0], 20, **filter) == ids(own, TEXTS[0], 20, **filter)
+    assert engine.server_pid() is None
+    assert engine.describe()["index"] == {"type": "hnsw", "used": "hnsw"}
+    for one in (engine, own):
+        one.close()
+    server.close()
+
+
+@pytest.mark.needs("pymysql")
+def test_servers_that_are_not_there_or_say_it_otherwise_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import pymysql
+
+    with pytest.raises(ConfigError, match="no answer from seekdb or OceanBase"):
+        made("seekdb", uri=f"mysql://root@localhost:{free_port()}/test").use_k(3)
+    monkeypatch.setattr(pymysql, "connect", lambda **_: None)
+    monkeypatch.setattr(seekdb._Server, "_ask", lambda *_: [("11.8.3-MariaDB",)])
+    with pytest.raises(ConfigError, match=r"says that it is 11\.8\.3-MariaDB"):
+        made("seekdb", uri="mysql://root@localhost/test").use_k(3)
+
+
+@pytest.mark.needs(*ENGINES["seekdb"].packages)
+@pytest.mark.parametrize("times", [1, 6])
+def test_what_seekdb_calls_its_score_is_bm25_of_documents_of_ten_words_at_least(times: int) -> None:
+    corpus = [
+        Document(f"d{at}", " ".join(["salt"] * (at % 4 + 1) * (at % 19 == 3) + rest * times))
+        for at in range(300)
+        for rest in [LISTED[12 : 13 + at % 9]]
+    ]
+    engine = made("seekdb", "bm25")
+    engine.index(corpus)
+    found = dict(engine.search(Query("q", "Salt!"), 100))
+    engine.close()
+    texts = [(one.id, one.text.split()) for one in corpus]
+    fit = {doc_id: terms for doc_id, terms in texts if "salt" in terms}
+    assert set(found) == set(fit)
+    average = max(10, sum(len(terms) for _, terms in texts) / 300)
+    assert (average > 10) is (times > 1)
+    idf = math.log((300 - len(fit) + 0.5) / (len(fit) + 0.5))
+    for doc_id, terms in fit.items():
+        often, length = terms.count("salt"), 0.25 + 0.75 * len(terms) / average
+        assert found[doc_id] == pytest.approx(idf * 2.2 * often / (often + 1.2 * length), rel=1e-5)

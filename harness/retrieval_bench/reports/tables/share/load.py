@@ -26,6 +26,7 @@ def _searched(loaded: Loaded) -> str:
     scheme = loaded.into.partition("://")[0].partition("+")[0]
     if "postgres" in scheme or scheme == loaded.into:
         return "postgres-text --set 'dsn=${DSN}'"
+    retriever = {"mysql": "seekdb"}.get(scheme, scheme)
     mode = " --set mode=bm25" if loaded.encoder is None else ""
     table = "" if loaded.table == "documents" else f" --set table={loaded.table}"
-    return f"{scheme} --set 'uri={loaded.into}'{mode}{table}"
+    return f"{retriever} --set 'uri={loaded.into}'{mode}{table}"

@@ -1,0 +1,247 @@
+"""seekdb, a process of its own that pylibseekdb starts, and servers that speak as it does over the
+protocol of MySQL: seekdb and OceanBase."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench_retrievers.engines import engine_store as base
+from retrieval_bench_retrievers.engines import seekdb_words as words
+from retrieval_bench_retrievers.engines.engine import Engine
+from retrieval_bench_retrievers.engines.folder_store import FolderStore
+from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
+from retrieval_bench_retrievers.sql.embedded_postgres import watch
+from retrieval_bench_retrievers.sql.failures import text_of
+from retrieval_bench_retrievers.sql.statement import plain_text
+
+_NOTES = "retrieval_bench_loads"
+_PASSING: Mapping[Any, Kind] = {
+    **dict.fromkeys((0, 2002, 2003, 2006, 2013), Kind.CONNECTION),
+    **{1040: Kind.THROTTLED, 1205: Kind.SERVER, 1213: Kind.SERVER, 4012: Kind.TIMEOUT},
+}
+"""Codes of what may work later: of the connection, too many of them, locks, the time limit."""
+
+
+class _Dialect(base.BatchedStore):
+    """A table. Without the word APPROXIMATE a search reads all vectors, whatever indexes and plans
+    there are; indexes are made once all documents are there."""
+
+    kind, extra, schemes = "seekdb", "seekdb", ("seekdb", "mysql")
+    modes, usual_ef = ("dense", "bm25", "hybrid"), 64
+    _connection: Any = None
+    _ef = 0
+
+    @classmethod
+    def packages(cls, address: Address | None) -> tuple[str, ...]:
+        return ("pymysql",) if _is_server(address) else ("pylibseekdb", "pymysql")
+
+    @property
+    def _table(self) -> str:
+        return f"`{self.table}`".replace(".", "`.`")
+
+    def known(self) -> dict[str, Any] | None:
+        if self._connection is None or not self._there(self.table):
+            return None
+        if not self._there(_NOTES):
+            return {}
+        rows = self._ask(f"SELECT loaded FROM {_NOTES} WHERE name = %s", (self.table,))
+        return dict(json.loads(rows[0][0])) if rows else {}
+
+    def remember(self, loaded: Mapping[str, Any]) -> None:
+        columns = "name VARCHAR(200) PRIMARY KEY, loaded LONGTEXT"
+        self._ask(f"CREATE TABLE IF NOT EXISTS {_NOTES} ({columns})")
+        self._ask(f"REPLACE INTO {_NOTES} VALUES (%s, %s)", (self.table, json.dumps(loaded)))
+
+    def create(self) -> None:
+        """Ids are bytes: texts are equal here that differ in blanks at their end."""
+        columns = "id VARBINARY(1024) PRIMARY KEY, contents MEDIUMTEXT CHARACTER SET utf8mb4, "
+        columns += "metadata JSON, ends JSON"
+        if self.plan.dimension is not None:
+            columns += f", embedding VECTOR({self.plan.dimension})"
+        self._ask(f"CREATE TABLE {self._table} ({columns}) ORGANIZATION = HEAP")
+
+    def missing(self, ids: Sequence[str]) -> set[str]:
+        asked = f"SELECT id FROM {self._table} WHERE id IN %s"
+        rows = self._ask(asked, ([doc_id.encode() for doc_id in ids],))
+        return set(ids) - {row[0].decode() for row in rows}
+
+    def send(self, rows: Sequence[base.Row]) -> None:
+        marks = "%s, %s, %s, %s" + ", %s" * (self.plan.dimension is not None)
+        values = []
+        for row in rows:
+            metadata, ends = map(json.dumps, (row.metadata, words.ends(row.metadata)))
+            vector = () if row.vector is None else (_written(row.vector),)
+            values.append((row.id.encode(), row.contents, metadata, ends, *vector))
+        with self._connection.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO {self._table} VALUES ({marks})", values)
+
+    def finish(self) -> None:
+        plan = self.plan
+        there = {row[2] for row in self._ask(f"SHOW INDEX FROM {self._table}")}
+        if "words" not in there:
+            self._ask(f"CREATE FULLTEXT INDEX words ON {self._table} (contents) {words.PARSER}")
+        if plan.dimension is not None and plan.index.index == "hnsw" and "vectors" not in there:
+            graph = f"M={plan.index.m}, EF_CONSTRUCTION={plan.index.ef_construction}"
+            how = f"DISTANCE=inner_product, TYPE=hnsw, LIB=vsag, {graph}"
+            self._ask(f"CREATE VECTOR INDEX vectors ON {self._table} (embedding) WITH ({how})")
+
+    def search(self, asked: base.Asked) -> base.Hits:
+        if not self._connection.open:
+            self._connect()
+        values: dict[str, Any] = {"text": plain_text(asked.text)}
+        if asked.vector is not None:
+            values["vector"] = _written(asked.vector)
+            if self._ef != asked.ef:
+                self._ask(f"SET ob_hnsw_ef_search = {asked.ef}")
+                self._ef = asked.ef
+        chosen = words.where(asked.filter, values)
+        statement = words.statement(asked, self._table, chosen)
+        return [(doc_id.decode(), score) for doc_id, score in self._ask(statement, values)]
+
+    def split(self, text: str) -> list[str]:
+        rows = self._ask("SELECT tokenize(%s, 'space', %s)", (plain_text(text), words.TERMS))
+        return sorted(term for token in json.loads(rows[0][0])["tokens"] for term in token)
+
+    def facts(self) -> dict[str, Any]:
+        """Whether the planner takes the index of the vectors, and how much memory it may take."""
+        memory = [row[3] for row in self._ask("SHOW PARAMETERS LIKE 'memory_budget'")]
+        if self.plan.dimension is None:
+            return {"memory_budget": memory}
+        near = words.NEAR.format(table=self._table, filter="true", k=10)
+        values = {"vector": _written([1.0] * self.plan.dimension)}
+        plan = str(self._ask(f"EXPLAIN {near}", values))
+        used = self.plan.index_facts("VECTOR INDEX" in plan, "the planner reads the whole table")
+        return {"memory_budget": memory, **used}
+
+    def failed(self, problem: Exception) -> Exception:
+        kind = _PASSING.get(problem.args[0] if problem.args else None)
+        text = f"{self.kind}: {text_of(problem)}"
+        return CallError(text) if kind is None else TransientError(text, kind)
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None and connection.open:
+            connection.close()
+
+    def open(self) -> None:
+        try:
+            self._connect()
+        except Exception as problem:
+            raise ConfigError(
+                f"no answer from seekdb or OceanBase: {text_of(problem)}",
+                where=self.address.shown,
+                accepted="a server of one of them and a database that is there (MariaDB, MySQL and "
+                "TiDB have other words for vectors); for a folder 1 GB of memory, 300 MB of disk",
+                fix="start the server, correct the address, or see to what it says",
+            ) from problem
+
+    def _options(self) -> dict[str, Any]:
+        """Where it answers; what stands behind ``?`` is of pymysql: ``ssl_ca``, ``unix_socket``."""
+        parts = self.address.parts
+        how: dict[str, Any] = {
+            "database": parts.path.strip("/"),
+            "host": parts.hostname or "localhost",
+        }
+        how |= {"user": unquote(parts.username or "root"), "port": parts.port or 2881}
+        return {**how, "password": self.address.password or "", **dict(parse_qsl(parts.query))}
+
+    def _connect(self) -> None:
+        import pymysql
+
+        how = {"autocommit": True, "charset": "utf8mb4", "connect_timeout": 10}
+        self._connection, self._ef = pymysql.connect(**how, **self._options()), 0
+        told = str(self._ask("SELECT version()")[0][0])
+        match = re.search(r"OceanBase[ -](seekdb-)?v([\d.]+)", told)
+        if not match:
+            raise ValueError(f"the server says that it is {told}")
+        self.kind, self.version = "seekdb" if match[1] else "OceanBase", match[2]
+        self._ask("SET ob_query_timeout = 36000000000")  # 10 hours, in microseconds; it is 10 s
+
+    def _there(self, table: str) -> bool:
+        schema, _, name = table.rpartition(".")
+        asked = "SELECT 1 FROM information_schema.tables WHERE table_name = %s AND table_schema = "
+        return bool(self._ask(asked + "IF(%s = '', DATABASE(), %s)", (name, schema, schema)))
+
+    def _ask(self, statement: str, values: Any = None) -> Sequence[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            return list(cursor.fetchall())
+
+
+class _Embedded(_Dialect, FolderStore):
+    """A server that ends with this process, and its folder."""
+
+    _instance: Any = None
+    _alias: Any = None
+
+    def made(self) -> bool:
+        return (self.address.path / "store").is_dir()
+
+    def open(self) -> None:
+        if self.made():
+            super().open()
+
+    def remember(self, loaded: Mapping[str, Any]) -> None:
+        if self._instance is None:
+            super().open()
+        super().remember(loaded)
+
+    def server_pid(self) -> int | None:
+        return int((self.folder / "run" / "seekdb.pid").read_text())
+
+    def close(self) -> None:
+        super().close()
+        instance, self._instance = self._instance, None
+        if instance is not None:
+            server = self.server_pid()
+            instance.close()
+            self._alias.kill()
+            self._alias.communicate()
+            if self.address.uri == EMBEDDED:
+                with suppress(ChildProcessError):
+                    os.waitpid(server or 0, 0)
+        self.leave()
+
+    def _options(self) -> dict[str, Any]:
+        import pylibseekdb
+
+        if self._instance is None:
+            self._instance = pylibseekdb.open(str(self.folder))
+            socket = Path(self._instance.connection_options()["unix_socket"])
+            self._alias = watch(str(socket.parents[1]))  # it would outlive a process that is killed
+        return {"database": "test", **self._instance.connection_options()}
+
+
+class _Server(_Dialect):
+    """A server, or a cluster behind one address."""
+
+
+class _Seekdb(_Dialect):
+    """One of the two, by the address."""
+
+    @classmethod
+    def at(cls, address: Address | None, table: str) -> base.EngineStore:
+        return (_Server if _is_server(address) else _Embedded).at(address, table)
+
+
+class Seekdb(Engine):
+    """See :class:`.Engine`; ``bm25`` is ``MATCH ... AGAINST``."""
+
+    store = _Seekdb
+
+
+def _is_server(address: Address | None) -> bool:
+    return address is not None and (bool(address.host) or address.parts.scheme == "mysql")
+
+
+def _written(vector: Any) -> str:
+    return f"[{','.join(map(str, vector))}]"
