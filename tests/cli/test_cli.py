@@ -534,7 +534,7 @@ def test_options_that_cannot_apply_are_refused(run: Command) -> None:
     for out in ("one", "two"):
         run(f"bench --retriever own.yaml --dataset data --out {out}", *QUICK)
     assert run("compare one two --k 3") == 2
-    assert "--k for saved runs" in run.err
+    assert "--k beside saved runs" in run.err
     assert run("compare one two --retrievers bm25") == 2
 
 

@@ -167,7 +167,7 @@ class TestSlices:
         assert run("compare --dataset data", *BOTH, *QUICK) == 0
         folders = [str(path) for path in sorted((project / "results" / "runs").glob("[!.]*"))]
         assert run("compare", *folders, "--dataset", "data") == 2
-        assert "--dataset for saved runs" in run.err
+        assert "--dataset beside saved runs" in run.err
 
 
 class TestFusion:
@@ -245,7 +245,7 @@ class TestUntilDecided:
     def test_saved_runs_were_asked_already(self, run: Command) -> None:
         assert run("compare --dataset data", *BOTH, *QUICK) == 0
         assert run("compare @last --until-decided") == 2
-        assert "--until-decided for saved runs" in run.err
+        assert "--until-decided beside saved runs" in run.err
 
 
 RUNS = {

@@ -127,7 +127,7 @@ def test_what_was_settled_when_runs_were_made_cannot_be_asked_for(
     run: Command, runs: list[str]
 ) -> None:
     assert run("report", *runs, "--k", "3") == 2
-    assert "--k for saved runs" in run.err
+    assert "--k beside saved runs" in run.err
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ class Comparison(Documented):
     @property
     def recommendations(self) -> tuple[Recommendation, ...]:
         """The system to take on each dataset, by the first metric there, and why."""
-        return tuple(group.recommended(self.margin) for group in self.groups)
+        return tuple(group.recommended(self.margin, self.baseline) for group in self.groups)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -84,8 +84,9 @@ class DatasetComparison(ABC):
     warnings: tuple[str, ...] = ()
 
     @abstractmethod
-    def recommended(self, margin: float) -> Recommendation:
-        """Return which system to take, by the first metric, and why; see :mod:`.recommendation`."""
+    def recommended(self, margin: float, baseline: str | None = None) -> Recommendation:
+        """Return which system to take, by the first metric, and why; differences from ``baseline``
+        have its side. See :mod:`.recommendation`."""
 
     brackets: ClassVar[str] = HOW_BRACKETED
     """What the interval of a difference is."""

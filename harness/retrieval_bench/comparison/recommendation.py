@@ -34,8 +34,13 @@ LEAST_MS = 1.0
 """By less than this nobody waits less: a p50 that is lower by less decides between no systems."""
 
 
-def recommended(group: DatasetComparison, margin: float) -> Recommendation:
-    """Return which system of ``group`` to take, by the verdicts on its first metric."""
+def recommended(
+    group: DatasetComparison, margin: float, baseline: str | None = None
+) -> Recommendation:
+    """Return which system of ``group`` to take, by the verdicts on its first metric.
+
+    Others are held against it, but it against ``baseline`` where there is one, as in the table.
+    """
     view = _View(group, group.metrics[0], margin)
     if not view.pairs:
         refusals = dict.fromkeys(d.reason for d in group.of(view.metric) if d.reason)
@@ -58,7 +63,7 @@ def recommended(group: DatasetComparison, margin: float) -> Recommendation:
         *view.decided_by_ties(taken),
         *view.doubts(taken),
         *view.cost(taken, best),
-        *view.rivals(taken),
+        *view.rivals(taken, baseline),
         *view.hybrids(),
     ]
     tied = [name for name in view.tied(best) if name != best] if taken == best else []
@@ -246,7 +251,7 @@ class _View:
         gap = "the same" if abs(difference) <= ROUNDING else change
         return [f"{fastest} is {faster} and {gap} in {label_of(self.metric)}."]
 
-    def rivals(self, taken: str) -> list[str]:
+    def rivals(self, taken: str, baseline: str | None) -> list[str]:
         """Name the systems that nothing is shown about, the highest mean first, with the queries it
         takes."""
         deltas = [(name, self._delta(taken, name)) for name in self.group.names if name != taken]
@@ -254,10 +259,11 @@ class _View:
         open_.sort(key=lambda pair: -self.group.mean(pair[0], self.metric))
         lines = []
         for name, delta in open_[:_NAMED]:
-            gap = abs(self._difference(taken, name) or 0.0)
-            text = f"{name} against {taken}: {signed(self._difference(taken, name) or 0.0, 3)}"
+            one, other = (taken, name) if name == baseline else (name, taken)
+            difference = self._difference(other, one) or 0.0
+            gap, text = abs(difference), f"{one} against {other}: {signed(difference, 3)}"
             if delta.ci95 is not None:
-                low, high = delta.ci95 if delta.b == name else (-delta.ci95[1], -delta.ci95[0])
+                low, high = delta.ci95 if delta.b == one else (-delta.ci95[1], -delta.ci95[0])
                 text += f" [{end_text(low)}, {end_text(high)}]"
             if delta.p_adjusted is not None:
                 text += f", p {p_text(delta.p_adjusted)}"
@@ -377,4 +383,4 @@ def _what_helps(delta: Delta, gap: float) -> str:
     if delta.needed_for == "equivalence":
         shown = f"About {total} queries in all would show that they are equivalent"
     differ = (delta.wins or 0) + (delta.losses or 0)
-    return f" {shown} (80 % power); you have {delta.n:,}, and {differ:,} of them differ."
+    return f" {shown} (80 % power); you have {delta.n:,}, of which {differ:,} tell the two apart."

@@ -23,8 +23,8 @@ DECIDING = """
 --baseline NAME  compare all others with this system only (default: every pair)
 """
 _MEASURED = f"""
---dataset NAME_OR_PATH +  names or folders; of saved runs, where they are now (default:
-    science-mini)
+--dataset NAME_OR_PATH +  names or folders; of saved runs, with --slices or --fuse, where they
+    are now (default: science-mini)
 {DEPTH.format(k=10)}
 {MEASURING}
 """
@@ -272,7 +272,7 @@ def _settled(name: str) -> Exception:
     from retrieval_bench.core.errors import ConfigError
 
     return ConfigError(
-        f"--{name.replace('_', '-')} for saved runs",
-        accepted="saved runs as they are, or --retrievers to measure",
-        fix="leave the option out: it was settled when the runs were made",
+        f"--{name.replace('_', '-')} beside saved runs",
+        accepted="saved runs as they were measured, or names of retrievers, to measure them now",
+        fix="leave the option out, or name retrievers in place of saved runs",
     )

@@ -20,9 +20,9 @@ MOST_RESAMPLES = 200_000
 class Fixed(DatasetComparison):
     """Differences with p and verdict of Holm's family, and ratios of times."""
 
-    def recommended(self, margin: float) -> Recommendation:
+    def recommended(self, margin: float, baseline: str | None = None) -> Recommendation:
         """The best mean, or one that is shown to be equivalent to it and faster."""
-        return recommended(self, margin)
+        return recommended(self, margin, baseline)
 
 
 def compare_fixed(

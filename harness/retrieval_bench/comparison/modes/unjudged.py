@@ -32,9 +32,9 @@ class Unjudged(DatasetComparison):
         n = max(len(run.rankings.query_ids) for run in self.runs)
         return f"{counted(n, 'query')}, none judged"
 
-    def recommended(self, margin: float) -> Recommendation:
+    def recommended(self, margin: float, baseline: str | None = None) -> Recommendation:
         """No system, but how alike they answer and which is faster."""
-        del margin
+        del margin, baseline
         sentence = "Nothing is judged yet, so nobody can tell which system is better."
         known = [pair for pair in self.likeness.pairs if pair.n]
         reasons = []

@@ -98,9 +98,9 @@ class UntilDecided(DatasetComparison):
         """The number of queries that were asked, and of all."""
         return f"{self.asked.asked:,} of {counted(self.asked.queries, 'query')}"
 
-    def recommended(self, margin: float) -> Recommendation:
+    def recommended(self, margin: float, baseline: str | None = None) -> Recommendation:
         """The best mean, or one that is shown to be equivalent to it."""
-        return recommended(self, margin)
+        return recommended(self, margin, baseline)
 
 
 def compare_until_decided(

@@ -176,12 +176,14 @@ def _groups(explanation: Explanation, partition: Partition) -> Table:
         ("", "queries", "", *partition.columns, *([] if legs_only else ["difference"])),
         [*map(row, labels, groups), row("all", partition.whole(metric))],
         [len(groups)],
-        [] if legs_only else [_subtracted(explanation)],
+        [] if legs_only else [_subtracted(explanation, partition)],
     )
 
 
-def _subtracted(explanation: Explanation) -> str:
+def _subtracted(explanation: Explanation, partition: Partition) -> str:
     """Explain the column of differences; of a hybrid, beside what the answer goes by."""
+    if len(explanation.runs) == 2 and partition.kind == "fusion":
+        return f"Difference: {partition.of} minus {partition.columns[0]}."
     first, other = explanation.subtracted
     if len(explanation.runs) == 2 or explanation.made_by == RERANKING:
         return f"Difference: {first} minus {other}."
