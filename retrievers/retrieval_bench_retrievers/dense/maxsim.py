@@ -61,7 +61,7 @@ class TokenVectors:
         row_of: dict[str, int] = {}
         rows = [row_of.setdefault(text, len(row_of)) for text in texts]
         found: dict[int, Vectors] = {}
-        for chosen, batch in encoder.token_batches(list(row_of)):
+        for chosen, batch in encoder.document_batches(list(row_of)):
             found.update(zip(chosen, batch, strict=True))
             if progress is not None:
                 progress(len(found), len(row_of))
@@ -199,8 +199,8 @@ class MaxSim(Encoded[TokenEncoder]):
         texts = self._read(documents)
         self._index = TokenVectors.of(self._encoder, texts, self._precision, self.progress)
 
-    def _encoded(self, text: str) -> Vectors:
-        return self._encoder.query_tokens(text)
+    def _encoded(self, text: str) -> Any:
+        return self._encoder.encode_query(text)[0]
 
     def _best(
         self, asked: Vectors, k: int, allowed: NDArray[np.bool_] | None

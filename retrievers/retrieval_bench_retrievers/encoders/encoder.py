@@ -171,8 +171,9 @@ class Encoder:
 
     def document_batches(
         self, texts: Sequence[str], size: int | None = None
-    ) -> Iterator[tuple[list[int], Vectors]]:
-        """Vectors of ``texts`` batch by batch: positions in ``texts``, and one row for each.
+    ) -> Iterator[tuple[list[int], Any]]:
+        """Vectors of ``texts`` batch by batch: positions in ``texts``, and one row for each, as
+        :meth:`_encode` gives them.
 
         Texts of alike length share a batch, longest first; the order depends on the texts alone,
         not on their order.
@@ -180,18 +181,14 @@ class Encoder:
         Args:
             size: of a batch, if not :attr:`batch_size`.
         """
-        for chosen in self.batches(texts, size):
-            yield chosen, self._encode("document", [texts[i] for i in chosen])
-
-    def batches(self, texts: Sequence[str], size: int | None = None) -> Iterator[list[int]]:
-        """Positions in ``texts`` that share a batch."""
         order = sorted(range(len(texts)), key=lambda i: (-len(texts[i]), texts[i]))
         size = size or self.batch_size
         for start in range(0, len(order), size):
-            yield order[start : start + size]
+            chosen = order[start : start + size]
+            yield chosen, self._encode("document", [texts[i] for i in chosen])
 
-    def encode_query(self, text: str) -> Vectors:
-        """The vector of one query, shape (1, dimension)."""
+    def encode_query(self, text: str) -> Any:
+        """The one row of a query."""
         return self._encode("query", [readable(text)])
 
     def identity(self) -> dict[str, Any] | None:
@@ -378,12 +375,13 @@ class Encoder:
             ) from None
 
     def _width(self, texts: list[str]) -> int:
-        return int(self._encode("document", texts).shape[1])
+        return int(self._encode("document", texts)[0].shape[-1])
 
     def _versions(self) -> dict[str, str]:
         return versions_of((*self.engine.libraries, *_BACKENDS[self.backend]))
 
-    def _encode(self, role: str, texts: list[str]) -> Vectors:
+    def _encode(self, role: str, texts: list[str]) -> Any:
+        """A row for each text: float32 (texts, dimension)."""
         made: Vectors = np.ascontiguousarray(
             self._called(role, texts, convert_to_numpy=True), dtype=np.float32
         )

@@ -3,12 +3,11 @@ folders of PyLate and of ColBERT, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors, readable
+from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors
 
 
 class TokenEncoder(Encoder):
@@ -22,20 +21,8 @@ class TokenEncoder(Encoder):
     )
     kind: ClassVar[str] = "a multi-vector model (of sentence-transformers, PyLate or ColBERT)"
 
-    def token_batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[Vectors]]]:
-        """Vectors of documents batch by batch: positions in ``texts``, and for each the vectors of
-        its tokens, float32 (tokens, dimension)."""
-        for chosen in self.batches(texts):
-            yield chosen, self._token_vectors("document", [texts[i] for i in chosen])
-
-    def query_tokens(self, text: str) -> Vectors:
-        """The vectors of a query's tokens, float32 (tokens, dimension)."""
-        return self._token_vectors("query", [readable(text)])[0]
-
-    def _width(self, texts: list[str]) -> int:
-        return int(self._token_vectors("document", texts)[0].shape[1])
-
-    def _token_vectors(self, role: str, texts: list[str]) -> list[Vectors]:
+    def _encode(self, role: str, texts: list[str]) -> list[Vectors]:
+        """For each text the vectors of its tokens, float32 (tokens, dimension)."""
         found = []
         for tokens in self._called(role, texts, convert_to_numpy=True):
             made: Vectors = np.ascontiguousarray(tokens, dtype=np.float32)

@@ -72,7 +72,7 @@ class LearnedSparse(Encoded[TermEncoder]):
         own = [row_of.setdefault(text, len(row_of)) for text in texts]
         rows: list[int] = []
         blocks = [csr_array((0, self._encoder.dimension), dtype=np.float32)]
-        for chosen, block in self._encoder.term_batches(list(row_of)):
+        for chosen, block in self._encoder.document_batches(list(row_of)):
             rows += chosen
             blocks.append(block)
             if self.progress is not None:
@@ -89,8 +89,9 @@ class LearnedSparse(Encoded[TermEncoder]):
         self._facts = {"documents": len(texts), "terms_per_document": per_text}
 
     def _encoded(self, text: str) -> Mapping[int, float]:
-        terms = self._encoder.query_terms(text)
-        return {term: weight for term, weight in terms.items() if self._known[term]}
+        row = self._encoder.encode_query(text)
+        terms = zip(row.indices.tolist(), row.data.tolist(), strict=True)
+        return {term: weight for term, weight in terms if self._known[term]}
 
     def _best(
         self, asked: Mapping[int, float], k: int, allowed: NDArray[np.bool_] | None

@@ -55,7 +55,7 @@ class MaxSimReranker(Reranker):
             self.index(documents)
         assert self._vectors is not None  # index has made them
         rows = np.array([self._rows[document.id] for document in documents], dtype=np.intp)
-        values = self._vectors.scores(self._encoder.query_tokens(text), rows)
+        values = self._vectors.scores(self._encoder.encode_query(text)[0], rows)
         return by_score(values, documents, "maxsim")
 
     def describe(self) -> Mapping[str, Any]:
