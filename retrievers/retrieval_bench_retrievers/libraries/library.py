@@ -268,7 +268,7 @@ def metadata_for(document: Document) -> dict[str, Any]:
 
 
 @contextmanager
-def needed(what: str, module: str, package: str, where: str) -> Iterator[None]:
+def needed(what: str, module: str, package: str, where: str, accepted: str = "") -> Iterator[None]:
     """Import a library inside; without it, raise what says how to install it.
 
     Raises:
@@ -280,7 +280,10 @@ def needed(what: str, module: str, package: str, where: str) -> Iterator[None]:
         if (problem.name or "").split(".")[0] != module:
             raise
         raise MissingDependencyError(
-            f"{what} is not installed", where=where, fix=f"pip install {package}"
+            f"{what} is not installed",
+            where=where,
+            accepted=accepted,
+            fix=f"pip install {package}",
         ) from None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -16,14 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.errors import ConfigError, ContractError, MissingDependencyError
+from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.functions.user_code import check_call, declared_index, name_of
+from retrieval_bench_retrievers.libraries.library import needed
 
 if TYPE_CHECKING:
     import pyterrier
 
+_VERSIONS = "pyterrier 1.1 or later"
 _RETURNS = "a frame with the columns docno and score, or docno and rank, one row for each hit"
 
 
@@ -62,7 +65,9 @@ class PyTerrierRetriever(Retriever):
             )
         self._transform = _transform_of(named, self._name)
         self._type = type(named).__name__
-        self._frame = _pandas().DataFrame
+        with needed("pandas", "pandas", "pandas", "target pyterrier", _VERSIONS):
+            from pandas import DataFrame
+        self._frame: Any = DataFrame
 
     @property
     def capabilities(self) -> Capabilities:
@@ -152,12 +157,9 @@ def as_pyterrier(
         MissingDependencyError: PyTerrier is not installed.
     """
     require_k(k)
-    try:
+    with needed("PyTerrier", "pyterrier", "python-terrier", "as_pyterrier", _VERSIONS):
+        import_module("pyterrier")  # before pandas, which comes with it
         from retrieval_bench_retrievers.libraries.pyterrier_bridge import HarnessTransformer
-    except ImportError as problem:
-        if problem.name not in ("pyterrier", "pandas"):
-            raise
-        raise _missing("PyTerrier", "python-terrier", "as_pyterrier") from None
 
     by_id = None if documents is None else {document.id: document for document in documents}
     return HarnessTransformer(retriever, k, by_id)
@@ -173,20 +175,3 @@ def _transform_of(made: Any, name: str) -> Callable[[Any], Any]:
         )
     function: Callable[[Any], Any] = transform
     return function
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        raise _missing("pandas", "pandas", "target pyterrier") from None
-    return pandas
-
-
-def _missing(what: str, package: str, where: str) -> MissingDependencyError:
-    return MissingDependencyError(
-        f"{what} is not installed",
-        where=where,
-        accepted="pyterrier 1.1 or later",
-        fix=f"pip install {package}",
-    )
