@@ -12,7 +12,6 @@ import pytest
 from retrieval_bench.cli.commands import EXAMPLES, GROUPS, OTHER_NAMES, SHOWN, parsed
 from retrieval_bench.cli.guard.duet import name_sides
 from retrieval_bench.cli.options import add, defaults
-from tests.builders import some
 from tests.builders.processes import python
 from tests.cli.project import Command
 
@@ -29,12 +28,6 @@ def described(run: Command, *words: str) -> str:
     usage, *rest = run.out.split("\n\n")
     assert usage.startswith(f"usage: retrieval-bench {' '.join(words)} ")
     return rest[0] if not rest[0].startswith(("options:", "positional arguments:")) else ""
-
-
-def options_in(run: Command, *words: str) -> str:
-    """All that a command's help says below the description."""
-    assert run(*words, "--help") == 0
-    return run.out[some(re.search(r"^(positional arguments|options):", run.out, re.M)).start() :]
 
 
 class TestHelp:

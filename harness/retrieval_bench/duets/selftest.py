@@ -301,7 +301,10 @@ def fail_rate(
     """
     fails = 0
     for _ in range(replays):
-        trial = Trial({name: GATES[name].limit for name in pool[0]}, _by_name)
+        trial: Trial[Mapping[str, float]] = Trial(
+            {name: GATES[name].limit for name in pool[0]},
+            lambda gate, drawn: [launch[gate] for launch in drawn],
+        )
         n = 0
         while not trial.over and (launches is None or n < launches):
             drawn = pool[int(rng.integers(len(pool)))]
@@ -309,10 +312,6 @@ def fail_rate(
             n += 1
         fails += WORDS[overall(trial.results())] == "FAIL"
     return fails / replays
-
-
-def _by_name(gate: str, launches: Sequence[Mapping[str, float]]) -> list[float]:
-    return [launch[gate] for launch in launches]
 
 
 def _visible(

@@ -95,7 +95,7 @@ class Protocol:
         Raises:
             ConfigError: no such profile; an unknown key; a number that makes no sense.
         """
-        file = Path(profile) if _is_file_name(profile) else None
+        file = Path(profile) if profile.endswith((".yaml", ".yml")) else None
         own = dict(_named(profile)) if file is None else parameters(read_yaml(file), str(file))
         chosen = {name: value for name, value in given.items() if value is not None}
         if "min_calls" in chosen:
@@ -161,10 +161,6 @@ def plan(protocol: Protocol, n_queries: int) -> Plan:
     rounds = min(rounds, allowed // n_queries)
     most = allowed - rounds * n_queries
     return Plan(n_queries, rounds, min(warm_up, most), most, launches)
-
-
-def _is_file_name(profile: str) -> bool:
-    return profile.endswith((".yaml", ".yml"))
 
 
 def _named(profile: str) -> Mapping[str, Any]:

@@ -89,7 +89,8 @@ def environment_faults(threads: int) -> list[str]:
                 f"{rayon or 'many'} threads in a timed call instead of {threads}; unset it"
             )
     veclib = os.environ.get("VECLIB_MAXIMUM_THREADS")
-    if _uses_accelerate() and veclib != str(threads):
+    # Apple's library makes threads that nothing here can see.
+    if (numpy_blas() or {}).get("name") == "accelerate" and veclib != str(threads):
         told.append(
             "numpy computes with Accelerate, whose threads can only be limited before Python "
             f"starts: set VECLIB_MAXIMUM_THREADS={threads}"
@@ -112,11 +113,6 @@ def _slow_indexing() -> list[str]:
 
 def _loaded(*names: str) -> list[str]:
     return [name for name in names if sys.modules.get(name) is not None]
-
-
-def _uses_accelerate() -> bool:
-    """Apple's library: it makes threads that nothing here can see."""
-    return (numpy_blas() or {}).get("name") == "accelerate"
 
 
 def numpy_blas() -> dict[str, str] | None:

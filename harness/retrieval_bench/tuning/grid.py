@@ -144,7 +144,8 @@ def make_grid(
     on_grid = all(path in current and current[path] in vs for path, vs in parameters.items())
     default = Setting({p: current[p] for p in parameters} if on_grid else {}, as_is=True)
     if wanted == total:
-        chosen = [Setting(dict(zip(parameters, vs, strict=True))) for vs in _all(parameters)]
+        every = product(*parameters.values())
+        chosen = [Setting(dict(zip(parameters, vs, strict=True))) for vs in every]
     else:
         places = sorted(random.Random(seed).sample(range(total), wanted))
         chosen = [Setting(_combination(parameters, place)) for place in places]
@@ -196,10 +197,6 @@ def _parsed(text: str) -> tuple[str, tuple[Any, ...]]:
 
 def _bad(given: str, accepted: str) -> ConfigError:
     return ConfigError(repr(given), where="--grid", accepted=accepted, fix="correct the grid")
-
-
-def _all(parameters: Mapping[str, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return list(product(*parameters.values()))
 
 
 def _combination(parameters: Mapping[str, tuple[Any, ...]], place: int) -> dict[str, Any]:

@@ -56,7 +56,8 @@ class Server(BaseModel):
         inodes = _listening(root, self.port or 0)
         if not inodes:
             raise self._nobody(f"nothing listens at port {self.port} of this machine")
-        owners = [pid for pid in _processes(root) if _holds(root, pid, inodes)]
+        pids = [int(path.name) for path in (root / "proc").iterdir() if path.name.isdecimal()]
+        owners = [pid for pid in pids if _holds(root, pid, inodes)]
         if not owners:
             raise self._nobody(f"the process at port {self.port} is another user's, or elsewhere")
         return min(owners)  # a parent is older than the workers that share its socket
@@ -114,10 +115,6 @@ def _listening(root: Path, port: int) -> set[str]:
             if words[3] == _LISTENS and int(words[1].rpartition(":")[2], 16) == port:
                 sockets.add(words[9])
     return sockets
-
-
-def _processes(root: Path) -> list[int]:
-    return sorted(int(path.name) for path in (root / "proc").iterdir() if path.name.isdecimal())
 
 
 def _holds(root: Path, pid: int, inodes: set[str]) -> bool:
