@@ -286,8 +286,21 @@ def setup_of(options: argparse.Namespace) -> Setup:
     return Setup(None if options.extras is None else tuple(options.extras), options.setup)
 
 
-def given_options(options: argparse.Namespace, usual: Mapping[str, Any]) -> str:
-    """Name the options whose value is not the ``usual`` one: "--cold, --no-text"."""
-    names = [name for name, value in usual.items() if getattr(options, name) != value]
-    written = [f"--{name.replace('_', '-')}" for name in names]
-    return ", ".join(written).replace("--texts", "--no-text")
+def refuse(options: argparse.Namespace, names: str, why: str, **parts: str) -> None:
+    """Refuse options that are given where they would silently do nothing.
+
+    Args:
+        names: of the options, separated by blanks.
+        why: what stands behind those that are given.
+        **parts: of the error.
+
+    Raises:
+        ConfigError: one of them is not as it is unless given.
+    """
+    from retrieval_bench.core.errors import ConfigError
+
+    read = options.parser
+    given = [name for name in names.split() if getattr(options, name) != read.get_default(name)]
+    if given:
+        written = {action.dest: action.option_strings for action in read._actions}
+        raise ConfigError(f"{', '.join(written[name][-1] for name in given)} {why}", **parts)

@@ -16,14 +16,14 @@ from retrieval_bench.cli.console import (
     working,
 )
 from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
-from retrieval_bench.cli.measure.sweep import SWEEP, refuse_without_sweep, run_sweep
+from retrieval_bench.cli.measure.sweep import SWEEP, run_sweep
 from retrieval_bench.cli.options import (
     MEASURING,
     RETRIEVER,
     command,
     dataset,
-    given_options,
     protocol_of,
+    refuse,
     values,
 )
 
@@ -58,7 +58,13 @@ def run_bench(options: argparse.Namespace) -> int:
 
     if options.sweep is not None:
         return run_sweep(options)
-    refuse_without_sweep(options)
+    refuse(
+        options,
+        "recall filters",
+        "without --sweep",
+        accepted="--sweep with a parameter and its values",
+        fix="such as --sweep ef_search=16,32,64, or leave it out",
+    )
     if options.cold is not None and options.cold < 1:
         raise ConfigError(
             f"--cold {options.cold}",
@@ -134,17 +140,12 @@ def _check_together(options: argparse.Namespace) -> None:
             accepted="one of them: every fresh process makes calls that no limit counts",
             fix="leave one out",
         )
-    usual: dict[str, Any] = dict.fromkeys(
-        (
-            *("cold", "out", "rounds", "min_calls", "max_minutes", "max_cost", "warm_up"),
-            "launches",
-        )
-    )
-    usual |= {"percentiles": [], "collector": "off", "profile": "default"}
-    given = given_options(options, usual)
-    if options.protocol == "tutorial" and given:
-        raise ConfigError(
-            f"{given} with --protocol tutorial",
+    if options.protocol == "tutorial":
+        refuse(
+            options,
+            "cold out rounds min_calls max_minutes max_cost warm_up launches percentiles collector "
+            "profile",
+            "with --protocol tutorial",
             accepted="neither: the notebook has one pass, its own figures, and saves nothing",
             fix="leave them out, or leave --protocol out",
         )

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
 from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
 from retrieval_bench.cli.measure.load import compare_saved
-from retrieval_bench.cli.options import DEPTH, MEASURING, command, defaults, protocol_of, values
+from retrieval_bench.cli.options import (
+    DEPTH,
+    MEASURING,
+    command,
+    defaults,
+    protocol_of,
+    refuse,
+    values,
+)
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.comparison import Comparison
@@ -54,13 +62,12 @@ def _name(options: argparse.Namespace) -> str:
     return str(options.parser.prog).rpartition(" ")[2]
 
 
-def only_when_measuring(options: argparse.Namespace) -> dict[str, Any]:
-    """The options that say nothing of saved runs, each with what it is unless it is given."""
-    usual = {"retrievers": []} | defaults(_MEASURED)
-    del usual["dataset"]
+def only_when_measuring(options: argparse.Namespace) -> str:
+    """The options that say nothing of saved runs."""
+    of_saved = {"dataset"}
     if _name(options) == "report":
-        del usual["metrics"]  # of saved runs, it chooses among those they have
-    return usual
+        of_saved.add("metrics")  # it chooses among those they have
+    return " ".join(["retrievers", *(name for name in defaults(_MEASURED) if name not in of_saved)])
 
 
 def decided(options: argparse.Namespace, runs: Sequence[Run]) -> Comparison:
@@ -121,8 +128,8 @@ def run_compare(options: argparse.Namespace) -> int:
     if any(map(is_load, options.systems)):
         return compare_saved(options, only_when_measuring(options))
     name_systems(options)
-    if options.runs and options.dataset and options.slices is None and options.fuse is None:
-        raise _settled("dataset")
+    if options.runs and options.slices is None and options.fuse is None:
+        _refuse_settled(options, "dataset")
     if options.fuse is not None:
         options.fuse = checked(options.fuse or [METHODS[0]])
     if options.until_decided is not None:
@@ -186,9 +193,7 @@ def runs_asked_for(
     from retrieval_bench.runs.records import read_runs
 
     if options.runs:
-        for name, usual in only_when_measuring(options).items():
-            if getattr(options, name) != usual:
-                raise _settled(name)
+        _refuse_settled(options, only_when_measuring(options))
         return read_runs(options.runs)
     experiments = _prepared(options)
     if options.dry_run:
@@ -242,37 +247,26 @@ def _check_until_decided(options: argparse.Namespace) -> None:
     Raises:
         ConfigError: which one.
     """
-    from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.experiment.until import target_of
 
     target_of(options.until_decided)
     if options.runs:
-        raise _settled("until-decided")
-    usual = only_when_measuring(options)
-    given = [name for name in _OF_TIMES if getattr(options, name) != usual[name]]
-    given += [name for name in ("tests", "slices") if getattr(options, name)]
-    given += ["equivalence"] if options.equivalence != "bound" else []
-    given += ["fuse"] if options.fuse else []
-    if given or options.slices is not None:
-        name = given[0] if given else "slices"
-        raise ConfigError(
-            f"--{name.replace('_', '-')} with --until-decided",
-            accepted="each query asked once, judged by the interval that allows a look after each",
-            fix="leave one of the two out",
-        )
+        _refuse_settled(options, "until_decided")
+    refuse(
+        options,
+        "profile min_calls rounds max_calls launches warm_up collector percentiles tests slices "
+        "equivalence fuse",
+        "with --until-decided",
+        accepted="each query asked once, judged by the interval that allows a look after each",
+        fix="leave one of the two out",
+    )
 
 
-_OF_TIMES = (
-    "profile", "min_calls", "rounds", "max_calls", "launches", "warm_up", "collector",
-    "percentiles",
-)  # fmt: skip
-
-
-def _settled(name: str) -> Exception:
-    from retrieval_bench.core.errors import ConfigError
-
-    return ConfigError(
-        f"--{name.replace('_', '-')} beside saved runs",
+def _refuse_settled(options: argparse.Namespace, names: str) -> None:
+    refuse(
+        options,
+        names,
+        "beside saved runs",
         accepted="saved runs as they were measured, or names of retrievers, to measure them now",
         fix="leave the option out, or name retrievers in place of saved runs",
     )

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import Any
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, show, working
 from retrieval_bench.cli.measure.common import pictures_as_they_can_be
-from retrieval_bench.cli.options import LANGUAGE, RETRIEVER, command, dataset, given_options, values
+from retrieval_bench.cli.options import LANGUAGE, RETRIEVER, command, dataset, refuse, values
 
 _LOAD = f"""
 {RETRIEVER}
@@ -101,25 +99,23 @@ def run_load(options: argparse.Namespace) -> int:
     return OK if measured else NOT_MEASURED
 
 
-def compare_saved(options: argparse.Namespace, usual: Mapping[str, Any]) -> int:
+def compare_saved(options: argparse.Namespace, measuring: str) -> int:
     """``compare`` of two loads that were saved.
 
     Args:
-        usual: options that say nothing of what is saved, with what they are unless given.
+        measuring: options that say nothing of what is saved.
 
     Raises:
         ConfigError: an option that says nothing of loads.
     """
-    from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.regression.loads import compare_loads
     from retrieval_bench.reports.tables.measure.load_pair import load_pair_tables
 
-    usual = {**usual, "margin": None, "baseline": None, "equivalence": "bound"}
-    usual |= {"tests": [], "slices": None, "fuse": None, "until_decided": None, "dataset": None}
-    if given := given_options(options, usual):
-        raise ConfigError(
-            f"{given} for saved loads", accepted="compare LOAD LOAD", fix="leave it out"
-        )
+    others = "margin baseline equivalence tests slices fuse until_decided dataset"
+    accepted = "compare LOAD LOAD"
+    refuse(
+        options, f"{measuring} {others}", "for saved loads", accepted=accepted, fix="leave it out"
+    )
     result = compare_loads([*options.systems, *options.retrievers])
     show(options, result, lambda: load_pair_tables(result))
     return OK if any(pair.percentiles for pair in result.levels) else NOT_MEASURED

@@ -6,7 +6,7 @@ import argparse
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, show, working
 from retrieval_bench.cli.measure.common import pictures_as_they_can_be
-from retrieval_bench.cli.options import given_options, protocol_of, values
+from retrieval_bench.cli.options import protocol_of, refuse, values
 
 SWEEP = """
 approximate against exact:
@@ -19,38 +19,19 @@ approximate against exact:
 """
 
 
-def refuse_without_sweep(options: argparse.Namespace) -> None:
-    """Raise where options of ``--sweep`` would silently do nothing.
-
-    Raises:
-        ConfigError: they are given without it.
-    """
-    from retrieval_bench.core.errors import ConfigError
-
-    given = "--recall" * (options.recall is not None) or "--filters" * bool(options.filters)
-    if given:
-        raise ConfigError(
-            f"{given} without --sweep",
-            accepted="--sweep with a parameter and its values",
-            fix="such as --sweep ef_search=16,32,64, or leave it out",
-        )
-
-
 def run_sweep(options: argparse.Namespace) -> int:
     """Measure one retriever at each value."""
     from retrieval_bench.approximate.sweep import RECALL, parse_sweep, sweep
-    from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.reports.pictures.sweep import keep_sweep
     from retrieval_bench.reports.tables.measure.sweep import sweep_tables
 
-    usual = {"cold": None, "probe": None, "protocol": "own", "dry_run": False, "no_leaks": False}
-    given = given_options(options, {**usual, "metrics": [], "percentiles": []})
-    if given:
-        raise ConfigError(
-            f"{given} with --sweep",
-            accepted="--sweep without them: it gives recall against exact search, and p50",
-            fix="leave one of the two out",
-        )
+    refuse(
+        options,
+        "cold probe protocol dry_run no_leaks metrics percentiles",
+        "with --sweep",
+        accepted="--sweep without them: it gives recall against exact search, and p50",
+        fix="leave one of the two out",
+    )
     parameter, numbers = parse_sweep(options.sweep)
     with working(options) as bars:
         found = sweep(

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
-from retrieval_bench.cli.options import HOW_MANY, command, values
-from retrieval_bench.cli.understand.ledger import LEDGER, by_stage, refuse_without_stage
+from retrieval_bench.cli.options import HOW_MANY, command, refuse, values
+from retrieval_bench.cli.understand.ledger import LEDGER, MEASURING, by_stage
 from retrieval_bench.cli.understand.losses import by_loss
 
 QUERIES_SHOWN = 5
@@ -48,7 +48,13 @@ def _diff(options: argparse.Namespace) -> int:
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.records import read_run
 
-    refuse_without_stage(options)
+    refuse(
+        options,
+        f"{MEASURING} margin",
+        "without --by stage or --by loss",
+        accepted="these options with one of the two",
+        fix="add it, or leave them out",
+    )
     metric = None if options.metric is None else parse_metric(options.metric)
     runs = [read_run(folder) for folder in _folders(options.runs)]
     result = differences(

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
-from retrieval_bench.cli.options import given_options
+from retrieval_bench.cli.options import refuse
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.explain.ledger import Ledger
     from retrieval_bench.experiment.experiment import Experiment
 
 
-_MEASURING = {"split": "test", "k": 10, "set": [], "rounds": None, "max_cost": None, "margin": None}
+MEASURING = "split k set rounds max_cost"
 
 
 LEDGER = """
@@ -30,55 +30,19 @@ LEDGER = """
 """
 
 
-def refuse_without_stage(options: argparse.Namespace) -> None:
-    """Raise where options of ``--by stage`` would silently do nothing.
-
-    Raises:
-        ConfigError: they are given without it.
-    """
-    from retrieval_bench.core.errors import ConfigError
-
-    given = given_options(options, _MEASURING)
-    if given:
-        raise ConfigError(
-            f"{given} without --by stage or --by loss",
-            accepted="these options with one of the two",
-            fix="add it, or leave them out",
-        )
-
-
-_OF_QUERIES = {"queries": 5, "query": [], "group": None, "sort": "largest", "texts": True}
-
-
 def refuse_of_queries(options: argparse.Namespace) -> None:
     """Raise where options of single queries would silently do nothing.
 
     Raises:
         ConfigError: they are given with ``--by stage`` or ``--by loss``.
     """
-    from retrieval_bench.core.errors import ConfigError
-
-    given = given_options(options, _OF_QUERIES)
-    if given:
-        raise ConfigError(
-            f"{given} with --by {options.by}",
-            accepted="options of single queries without it",
-            fix="leave one of the two out",
-        )
-
-
-def _refuse_what_does_nothing(options: argparse.Namespace, *, saved: bool) -> None:
-    from retrieval_bench.core.errors import ConfigError
-
-    refuse_of_queries(options)
-    measuring = {name: usual for name, usual in _MEASURING.items() if name != "margin"}
-    given = given_options(options, measuring) if saved else ""
-    if given:
-        raise ConfigError(
-            f"{given} with a saved run, which was measured as it was",
-            accepted="--margin and --metric; the others with a retriever to measure",
-            fix="leave them out, or name the retriever",
-        )
+    refuse(
+        options,
+        "queries query group sort texts",
+        f"with --by {options.by}",
+        accepted="options of single queries without it",
+        fix="leave one of the two out",
+    )
 
 
 def by_stage(options: argparse.Namespace) -> int:
@@ -103,8 +67,15 @@ def by_stage(options: argparse.Namespace) -> int:
         )
     metric = None if options.metric is None else parse_metric(options.metric)
     given, saved = options.runs[0], is_run(options.runs[0])
-    _refuse_what_does_nothing(options, saved=saved)
+    refuse_of_queries(options)
     if saved:
+        refuse(
+            options,
+            MEASURING,
+            "with a saved run, which was measured as it was",
+            accepted="--margin and --metric; the others with a retriever to measure",
+            fix="leave them out, or name the retriever",
+        )
         run = read_run(find_run(Path(given)))
         data = dataset_of([run], options.dataset)
         require_judged(data, "explain --by stage")
