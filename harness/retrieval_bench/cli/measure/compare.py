@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 DECIDING = """
---margin D  largest difference that does not matter to you (default: 0.01)
+--margin D [0.01]  largest difference that does not matter to you (default: 0.01)
 --baseline NAME  compare all others with this system only (default: every pair)
 """
 _MEASURED = f"""
@@ -78,10 +78,8 @@ def decided(options: argparse.Namespace, runs: Sequence[Run]) -> Comparison:
 
 
 def _rules(options: argparse.Namespace) -> dict[str, Any]:
-    from retrieval_bench.stats.defaults import MARGIN
-
     return {
-        "margin": MARGIN if options.margin is None else options.margin,
+        "margin": options.margin,
         "baseline": options.baseline,
         "tests": tuple(getattr(options, "tests", ())),
         "equivalence": getattr(options, "equivalence", "bound"),
