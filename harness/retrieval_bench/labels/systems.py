@@ -90,7 +90,7 @@ def gather(
     source = _source(runs, dataset)
     if self_hits is None and runs:
         self_hits = self_hits_of(runs[0])
-    data = load_dataset(source, split or _split(runs), self_hits=self_hits)
+    data = load_dataset(source, split or (splits or ["test"])[0], self_hits=self_hits)
     retrievers = [name for name, of in kinds if of == "retriever"]
     found = [
         *(_of_run(run, data, depth) for run in runs),
@@ -156,10 +156,6 @@ def _source(runs: Sequence[Run], dataset: str | Path | None) -> str:
             fix="say where it is with --dataset",
         )
     return str(source)
-
-
-def _split(runs: Sequence[Run]) -> str:
-    return str(runs[0].summary.dataset.split) if runs else "test"
 
 
 def _of_run(run: Run, data: Dataset, depth: int) -> _System:

@@ -11,7 +11,7 @@ these orders share the 5 %, most of which the first one has (:func:`level`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -24,10 +24,9 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.decide.draws import all_bounds, estimate
-from retrieval_bench.labels.decide.values import values_by_grades
 from retrieval_bench.labels.grades import Settled
 from retrieval_bench.labels.label import Pair, Pool
-from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.metrics import Judgements, Metric, judge_lists, parse_metrics
 from retrieval_bench.stats.intervals import ALPHA, SHARE, Floats
 from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.sequential import Betting, Draw, anytime_intervals, verdicts
@@ -338,6 +337,35 @@ class _Judged:
             else None
             for verdict, (few, about, many) in zip(before, quantiles, strict=True)
         ]
+
+
+def values_by_grades(
+    metric: Metric,
+    lists: Sequence[Mapping[str, Sequence[str]]],
+    query_ids: Sequence[str],
+    grades: Mapping[Pair, Settled],
+    counting: Collection[str],
+) -> Floats:
+    """(systems, queries); 0 for queries that do not count, and for those without a grade.
+
+    Args:
+        lists: of each system, by query; a query that it lacks has an empty list.
+        counting: ids of the queries that count.
+    """
+    qrels: dict[str, dict[str, int]] = {}
+    for pair, settled in grades.items():
+        if pair.query_id in counting:
+            qrels.setdefault(pair.query_id, {})[pair.doc_id] = settled.grade
+    values = np.zeros((len(lists), len(query_ids)))
+    judged = [place for place, query_id in enumerate(query_ids) if query_id in qrels]
+    ids = [query_ids[place] for place in judged]
+    judgements = Judgements(qrels)
+    for row, of in enumerate(lists):
+        run = judge_lists(
+            {query_id: list(of.get(query_id, ())) for query_id in ids}, ids, judgements
+        )
+        values[row, judged] = metric.compute(run)
+    return values
 
 
 def _size(decision: Decision, pair: Decided) -> str:

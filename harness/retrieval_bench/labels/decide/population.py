@@ -29,8 +29,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.decide.completeness import RELEVANT
-from retrieval_bench.labels.decide.deciding import FEW, between, level
-from retrieval_bench.labels.decide.values import values_by_grades
+from retrieval_bench.labels.decide.deciding import FEW, between, level, values_by_grades
 from retrieval_bench.labels.grades import Settled
 from retrieval_bench.labels.label import Pair, Pool, PooledQuery
 from retrieval_bench.metrics import parse_metrics
@@ -102,23 +101,15 @@ def of_population(pool: Pool, grades: Mapping[Pair, Settled]) -> Population | No
     open_ = [query for query in pool.queries if query.weight > 0 and not query.finished(grades)]
     pairs = list(combinations(range(len(pool.systems)), 2))
     if not open_:
-        deltas = _as_compared(pool, grades, pairs) if pairs else []
-        population_pairs = [
-            PopulationPair(delta, _beyond(delta, len(pool.queries))) for delta in deltas
-        ]
-        return Population(True, len(pool.queries), 0, tuple(population_pairs))
+        rules, n = _rules(pool, pairs), len(pool.queries)
+        # By the function of ``compare``, of all questions.
+        deltas = _judge(pool, grades, pool.queries).judged(pairs, rules) if pairs else []
+        return Population(True, n, 0, tuple(PopulationPair(d, _beyond(d, n)) for d in deltas))
     if pool.target is not Target.POPULATION:
         return None
     left = sum(pair not in grades for query in open_ for pair in query.pairs)
     drawn = pool.queries[: pool.queries.index(open_[0])]
     return Population(False, len(drawn), left, tuple(_so_far(pool, grades, pairs, drawn)))
-
-
-def _as_compared(
-    pool: Pool, grades: Mapping[Pair, Settled], pairs: Sequence[tuple[int, int]]
-) -> list[Delta]:
-    """Compare by the function of ``compare``, of all questions."""
-    return _judge(pool, grades, pool.queries).judged(pairs, _rules(pool, pairs))
 
 
 def _rules(pool: Pool, pairs: Sequence[tuple[int, int]]) -> Rules:

@@ -8,7 +8,7 @@ documents that contain it. What the dataset does not have is left out and told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +20,8 @@ from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.data.passages import folded, holders
 from retrieval_bench.data.qrels import read_qrels
-from retrieval_bench.data.ratings import is_quepid, quepid
-from retrieval_bench.data.settings import Columns, JudgementColumns
+from retrieval_bench.data.ratings import is_quepid
+from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import Files, Judgement
 from retrieval_bench.labels.judge.judging import checked_name
 from retrieval_bench.labels.judge.offline import is_offline, read_offline
@@ -100,9 +100,8 @@ def import_labels(
     pool = store.pool()
     name = kind_of_file or recognised(path)
     if name == OWN:
-        result = read_offline(path)
-        labels, missing = _own(result.labels, dataset, pool)
-        whose = labels[0].who if labels else ""
+        labels, missing = _own(read_offline(path), dataset, pool)
+        whose, kind = labels[0].who if labels else "", Kind.PERSON
     else:
         if name not in READERS:
             raise ConfigError(
@@ -126,30 +125,32 @@ def import_labels(
             where=str(path),
             accepted="ids, or texts, that the dataset has",
             fix="name the file of judgements that belongs to this dataset",
-            faults=missing.examples,
+            faults=_examples(missing),
         )
-    return _kept(store, pool, labels, missing, (str(path), name, whose, kind))
+    new = _new(store, labels, whose, kind)
+    store.add_all(new)
+    digests = pool.digests()
+    return Imported(
+        str(path),
+        name,
+        whose,
+        kind,
+        len(new),
+        len(labels) - len(new),
+        sum(label.pair not in digests for label in new),
+        sum(label.digest != digests.get(label.pair, label.digest) for label in new),
+        sum(what == "query" for what, _ in missing),
+        sum(what == "document" for what, _ in missing),
+        _examples(missing),
+    )
 
 
-@dataclass(slots=True)
-class _Missing:
-    """Ids that the dataset does not have."""
+_Missing = list[tuple[str, str]]
+"""What the dataset does not have, "query" or "document", and its name; once for each judgement."""
 
-    queries: int = 0
-    documents: int = 0
-    examples: tuple[str, ...] = ()
 
-    def query(self, name: str) -> None:
-        self.queries += 1
-        self._example(f"query {name!r}")
-
-    def document(self, name: str) -> None:
-        self.documents += 1
-        self._example(f"document {name!r}")
-
-    def _example(self, text: str) -> None:
-        if len(self.examples) < _SHOWN and text not in self.examples:
-            self.examples = (*self.examples, text)
+def _examples(missing: _Missing) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{what} {name!r}" for what, name in missing))[:_SHOWN]
 
 
 def _matched(
@@ -157,7 +158,7 @@ def _matched(
 ) -> tuple[list[Label], _Missing]:
     """Match judgements to the queries and documents of ``dataset``, as labels."""
     _check_grades(read.judgements, path)
-    missing = _Missing()
+    missing: _Missing = []
     queries = {query.id: query for query in dataset.queries}
     by_text: dict[str, list[str]] = {}
     for query in dataset.queries:
@@ -171,7 +172,7 @@ def _matched(
         text = folded(read.texts.get(judgement.query_id, judgement.query_id))
         asked = [judgement.query_id] if judgement.query_id in queries else by_text.get(text, [])
         if not asked:
-            missing.query(judgement.query_id)
+            missing.append(("query", judgement.query_id))
             continue
         held = [
             unit_of.get(doc, doc)
@@ -179,7 +180,7 @@ def _matched(
         ]
         documents = [judgement.doc_id] if judgement.doc_id in ids else held
         if not documents:
-            missing.document(read.passages.get(judgement.doc_id, judgement.doc_id)[:80])
+            missing.append(("document", read.passages.get(judgement.doc_id, judgement.doc_id)[:80]))
         for pair in (Pair(query_id, doc_id) for query_id in asked for doc_id in documents):
             graded[pair] = max(judgement.grade, graded.get(pair, 0))
     texts = _texts(dataset, pool, {pair.doc_id for pair in graded})
@@ -197,37 +198,33 @@ def _matched(
     ], missing
 
 
-def _own(labels: Iterable[Label], dataset: Dataset, pool: Pool) -> tuple[list[Label], _Missing]:
+def _own(labels: Sequence[Label], dataset: Dataset, pool: Pool) -> tuple[list[Label], _Missing]:
     """Select the labels of the offline page that are on queries and documents of ``dataset``."""
     missing, kept = _Missing(), list[Label]()
     queries = {query.id: query.text for query in dataset.queries}
     ids, pooled = ids_of(dataset) | set(pool.documents), pool.digests()
-    labels = list(labels)
     texts = _texts(dataset, pool, {label.pair.doc_id for label in labels} & ids)
     for label in labels:
         query_id, doc_id = label.pair
         if query_id not in queries:
-            missing.query(query_id)
-        elif doc_id not in ids:
-            missing.document(doc_id)
-        elif label.pair in pooled or label.digest == digest(queries[query_id], texts[doc_id]):
+            missing.append(("query", query_id))
+        elif label.pair in pooled or (
+            doc_id in ids and label.digest == digest(queries[query_id], texts[doc_id])
+        ):
             kept.append(label)
         else:
-            missing.document(doc_id)
+            missing.append(("document", doc_id))
     if not any(label.digest == pooled.get(label.pair, label.digest) for label in kept):
         return [], missing  # of another collection with the same ids
     return kept, missing
 
 
-def _kept(
-    store: Store,
-    pool: Pool,
-    labels: list[Label],
-    missing: _Missing,
-    told: tuple[str, str, str, Kind],
-) -> Imported:
-    file, name, who, kind = told
-    kind = labels[0].kind if name == OWN else kind
+def _new(store: Store, labels: Sequence[Label], who: str, kind: Kind) -> list[Label]:
+    """Those that the same judge has not given yet, and nothing newer.
+
+    Raises:
+        ConfigError: under this name are labels of another kind of judge.
+    """
     if others := store.kinds(who) - {kind}:
         raise ConfigError(
             f"{who!r} is the name of a {others.pop().value} whose labels are in the file",
@@ -243,27 +240,12 @@ def _kept(
     for label in store.history():
         key = (label.pair, label.who)
         last[key] = max(last.get(key, ""), label.at)
-    new = [
+    return [
         label
         for label in labels
         if (label.pair, label.who, label.grade, label.digest) not in there
         and not (label.at and label.at <= last.get((label.pair, label.who), ""))
     ]
-    store.add_all(new)
-    digests = pool.digests()
-    return Imported(
-        file,
-        name,
-        who,
-        kind,
-        len(new),
-        len(labels) - len(new),
-        sum(label.pair not in digests for label in new),
-        sum(label.digest != digests.get(label.pair, label.digest) for label in new),
-        missing.queries,
-        missing.documents,
-        missing.examples,
-    )
 
 
 def _check_grades(judgements: Iterable[Judgement], path: Path) -> None:
@@ -315,12 +297,6 @@ def _qrels(path: Path) -> Read:
     )
 
 
-def _quepid(path: Path) -> Read:
-    with reporting("the file of judgements", path) as faults:
-        rows = list(quepid(path, JudgementColumns(), faults))
-    return Read(tuple(row.judgement for row in rows if row.judgement is not None), {}, {})
-
-
 def _rows(name: str) -> Callable[[Path], Read]:
     """Read rows of questions, without a corpus: their passages are the documents."""
 
@@ -344,7 +320,7 @@ OWN = "offline"
 
 READERS: Mapping[str, Callable[[Path], Read]] = {
     "qrels": _qrels,
-    "quepid": _quepid,
+    "quepid": _qrels,
     "quotes": _rows("quotes"),
     "ragas": _rows("ragas"),
     "langsmith": _rows("langsmith"),

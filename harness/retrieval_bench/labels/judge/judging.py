@@ -14,7 +14,7 @@ from retrieval_bench.core.types import Document
 from retrieval_bench.labels.decide.deciding import decide
 from retrieval_bench.labels.decide.population import of_population
 from retrieval_bench.labels.grades import settled
-from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool, PooledQuery
+from retrieval_bench.labels.label import Kind, Label, Pair, Pool, PooledQuery
 from retrieval_bench.labels.queue import Progress, next_task, progress
 from retrieval_bench.labels.store import EDITION, Store
 
@@ -137,7 +137,8 @@ class Judging:
     def undo(self, who: str, number: int | None = None) -> Undone | None:
         """Take back the last answer of ``who``, only if it has this ``number`` where one is given;
         None where nothing was taken back."""
-        label = self.store.undo(who, number)
+        with self._lock:
+            label = self.store.undo(who, number)
         if label is None:
             return None
         kept, pair = self._current(), label.pair
@@ -218,17 +219,13 @@ def checked_name(given: str) -> str:
 def _check_label(label: Label, kept: _Loaded) -> None:
     """Raises:
     ChangedPoolError: it answers what is not asked.
-    ConfigError: its grade, note or span cannot be.
+    ConfigError: its note or span cannot be; its grade is looked at by the file.
     """
     if kept.digests.get(label.pair) != label.digest:
         raise ChangedPoolError(
             "the pool has changed: this document, or its text, is no longer asked",
             accepted="an answer to what is asked now",
             fix="reload the page",
-        )
-    if label.grade is not None and label.grade not in GRADES:
-        raise ConfigError(
-            f"grade {label.grade}", accepted=f"{GRADES[0]} to {GRADES[-1]}", fix="correct the grade"
         )
     if len(label.note) > LONGEST_NOTE:
         raise ConfigError(

@@ -30,21 +30,6 @@ _FILE = ("schema_version", "kind", "fingerprint", "who", "labels")
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """A file of answers.
-
-    Attributes:
-        fingerprint: of the pool that was judged.
-        who: judged it.
-        labels: what they said, each pair once.
-    """
-
-    fingerprint: str
-    who: str
-    labels: tuple[Label, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class OfflinePage(Documented):
     """A page to judge on that was written.
 
@@ -98,8 +83,8 @@ def is_offline(path: Path) -> bool:
     return json.dumps(KIND).encode() in head(path, 4096)
 
 
-def read_offline(path: Path) -> Answers:
-    """The answers that a page saved.
+def read_offline(path: Path) -> list[Label]:
+    """The answers that a page saved, each pair once.
 
     Raises:
         DataError: with all faults of the file, wherever one is none of ours, damaged or changed by
@@ -108,22 +93,18 @@ def read_offline(path: Path) -> Answers:
     with reporting("the file of answers", path) as faults:
         report = faults.of(path)
         content = json_file(path, faults)
-        answers = Answers("", "", ())
-        if not report.count:
-            answers = _answers(content, report, path)
-    return answers
+        return [] if report.count else _answers(content, report, path)
 
 
-def _answers(content: Any, report: FileFaults, path: Path) -> Answers:
+def _answers(content: Any, report: FileFaults, path: Path) -> list[Label]:
     """The answers; every fault is reported, and what has one is left out."""
-    nothing = Answers("", "", ())
     if not isinstance(content, dict) or content.get("kind") != KIND:
         report.error(None, f"no file of answers, but {shown(content)}", f'"kind": "{KIND}"')
-        return nothing
+        return []
     version = content.get("schema_version")
     if version != SCHEMA_VERSION or version is True:
         report.error("schema_version", shown(version), str(SCHEMA_VERSION))
-        return nothing
+        return []
     _check_keys(content, _FILE, "", report)
     fingerprint, labels = content.get("fingerprint"), content.get("labels")
     if not isinstance(fingerprint, str) or not fingerprint:
@@ -140,7 +121,7 @@ def _answers(content: Any, report: FileFaults, path: Path) -> Answers:
             report.error(place, f"a second answer to {tuple(answer.pair)}", "each pair once")
         elif answer is not None:
             by_pair[answer.pair] = answer
-    return Answers(str(fingerprint), who, tuple(by_pair.values()))
+    return list(by_pair.values())
 
 
 def _name(given: Any, report: FileFaults) -> str:

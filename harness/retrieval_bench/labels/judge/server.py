@@ -70,6 +70,10 @@ _HTML, _JS, _CSS, _JSON = (
 )
 
 
+_Answer = tuple[str, str]
+"""Kind and content."""
+
+
 class _RefusedError(Exception):
     """A request that gets no answer but a status and a sentence."""
 
@@ -210,16 +214,16 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = WAIT_S
     disable_nagle_algorithm = True
 
-    ROUTES: ClassVar[Mapping[tuple[str, ...], Mapping[str, str]]] = {
-        ("",): {"GET": "_page"},
-        ("page.js",): {"GET": "_script"},
-        ("page.css",): {"GET": "_style"},
-        ("api", "task"): {"GET": "_task"},
-        ("api", "progress"): {"GET": "_progress"},
-        ("api", "label"): {"POST": "_label"},
-        ("api", "undo"): {"POST": "_undo"},
+    ROUTES: ClassVar[Mapping[tuple[str, ...], Mapping[str, Callable[[_Handler, str], _Answer]]]] = {
+        ("",): {"GET": lambda self, query: (_HTML, self._page())},
+        ("page.js",): {"GET": lambda self, query: (_JS, script())},
+        ("page.css",): {"GET": lambda self, query: (_CSS, style())},
+        ("api", "task"): {"GET": lambda self, query: (_JSON, self._state(_who(query)))},
+        ("api", "progress"): {"GET": lambda self, query: (_JSON, self._progress(_who(query)))},
+        ("api", "label"): {"POST": lambda self, query: (_JSON, self._label())},
+        ("api", "undo"): {"POST": lambda self, query: (_JSON, self._undo())},
     }
-    """Path behind the token -> method -> what answers."""
+    """Path behind the token -> method -> what answers, with the query of the URL."""
 
     def __getattr__(self, name: str) -> Any:
         """Whatever the method is, it is looked at in one place."""
@@ -273,7 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
             allowed = ", ".join(methods)
             raise _RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, f"only {allowed}", Allow=allowed)
         self._check_origin(page=tuple(rest) == ("",))
-        kind, content = getattr(self, methods[self.command])(query)
+        kind, content = methods[self.command](self, query)
         self._send(HTTPStatus.OK, kind, content)
 
     # -- who asks ----------------------------------------------------------------------------
@@ -331,7 +335,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     # -- answers -----------------------------------------------------------------------------
 
-    def _page(self, query: str) -> tuple[str, str]:
+    def _page(self) -> str:
         pool = self.server.judging.pool
         data = {
             "mode": "server",
@@ -339,21 +343,12 @@ class _Handler(BaseHTTPRequestHandler):
             "guidelines": {str(grade): text for grade, text in pool.guidelines.items()},
             "who": self.server.who,
         }
-        return _HTML, served_page(data)
+        return served_page(data)
 
-    def _script(self, query: str) -> tuple[str, str]:
-        return _JS, script()
+    def _progress(self, who: str) -> str:
+        return json.dumps(asdict(self.server.judging.progress(who)))
 
-    def _style(self, query: str) -> tuple[str, str]:
-        return _CSS, style()
-
-    def _task(self, query: str) -> tuple[str, str]:
-        return _JSON, self._state(_who(query))
-
-    def _progress(self, query: str) -> tuple[str, str]:
-        return _JSON, json.dumps(asdict(self.server.judging.progress(_who(query))))
-
-    def _label(self, query: str) -> tuple[str, str]:
+    def _label(self) -> str:
         given = self._body(
             who=str,
             query=str,
@@ -377,20 +372,20 @@ class _Handler(BaseHTTPRequestHandler):
                 span=None if span is None else (span[0], span[1]),
             )
         )
-        return _JSON, self._state(who)
+        return self._state(who)
 
-    def _undo(self, query: str) -> tuple[str, str]:
+    def _undo(self) -> str:
         given = self._body(who=str, number=(int, type(None)))
         who = checked_name(given["who"])
         undone = self.server.judging.undo(who, given["number"])
         if undone is None or undone.question is None:
-            return _JSON, self._state(who)
+            return self._state(who)
         before = {
             "grade": undone.label.grade,
             "note": undone.label.note,
             "span": undone.label.span,
         }
-        return _JSON, self._state(who, undone.question, before)
+        return self._state(who, undone.question, before)
 
     def _state(
         self, who: str, question: Question | None = None, before: Mapping[str, object] | None = None
