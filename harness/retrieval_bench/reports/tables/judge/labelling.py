@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from retrieval_bench.comparison.pairs.verdicts import HOW_BRACKETED
 from retrieval_bench.core.errors import counted
@@ -14,12 +15,19 @@ from retrieval_bench.labels.decide.completeness import Completeness
 from retrieval_bench.labels.decide.deciding import Decided, level, sentence
 from retrieval_bench.labels.decide.population import BETTING, what_it_takes
 from retrieval_bench.labels.decide.population import sentence as population_sentence
-from retrieval_bench.labels.decide.status import Agreed, Status
+from retrieval_bench.labels.decide.status import Status
 from retrieval_bench.labels.exchange.exporting import ExportedLabels
 from retrieval_bench.labels.exchange.importing import Imported
 from retrieval_bench.labels.exchange.questions import Asked
-from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, Content
-from retrieval_bench.reports.render.table import AnyNote, Note, Table, next_step, result, warning
+from retrieval_bench.reports.render.cells import COUNT, SHORT_DIFFERENCE, Content
+from retrieval_bench.reports.render.table import (
+    AnyNote,
+    Note,
+    Table,
+    next_step,
+    result,
+    warning,
+)
 from retrieval_bench.reports.render.words import (
     metric_label,
     verdict_label,
@@ -36,47 +44,11 @@ START = "next:  retrieval-bench label start"
 
 def pool_tables(status: Status, file: str, warnings: Sequence[str] = ()) -> list[Table]:
     """Show how much is to be judged, the share of each system in it, and how to begin."""
-    pool, completeness, decision = status.pool, status.completeness, status.decision
+    pool, completeness = status.pool, status.completeness
     left = completeness.pairs - completeness.judged
     title = f"{pool.dataset}: {counted(left, 'document')} to judge for "
     title += f"{counted(completeness.queries - completeness.finished, 'query')}"
-    lead: list[Note] = []
-    if left:
-        hours = left * SECONDS / 3600
-        time = f"{hours:.1f} hours" if hours >= 2 else f"{math.ceil(hours * 60)} minutes"
-        lead.append(
-            result(
-                f"All of it may take {time} at {SECONDS} seconds a document; "
-                "you can stop as soon as the systems are told apart. A smaller --depth takes less."
-            )
-        )
-    if len(pool.systems) > 1:
-        lead.append(result(_MEANT[pool.target]))
-    if completeness.judged:
-        lead.append(
-            result(
-                f"{completeness.judged:,} of {counted(completeness.pairs, 'document')} "
-                f"({100 * completeness.share_judged:.0f} %) are judged already. "
-                f"{status.whose.sentence}"
-            )
-        )
-    if decision.unchanging and len(pool.systems) > 1:
-        queries = counted(decision.unchanging, "query")
-        lead.append(
-            result(
-                f"The systems return the same for {queries}: judging them changes no comparison."
-            )
-        )
-    if pool.generation > 1:
-        lead.append(
-            result(
-                "It is not the pool that judging began with; what was judged for the one before "
-                "counts. The chance of error before all is judged is shared by all of them."
-            )
-        )
-    lead += map(warning, warnings)
-    if status.outdated:
-        lead.append(warning(_outdated(status.outdated)))
+    lead = [*_of_pool(status, left), *map(warning, warnings), *_outdated(status)]
     if pool.documents and not any(
         document.text or document.title for document in pool.documents.values()
     ):
@@ -85,26 +57,40 @@ def pool_tables(status: Status, file: str, warnings: Sequence[str] = ()) -> list
     return [_brought(title, completeness, lead, notes, alone=len(pool.systems) > 1)]
 
 
+def _of_pool(status: Status, left: int) -> Iterator[Note]:
+    pool, completeness, unchanging = status.pool, status.completeness, status.decision.unchanging
+    if left:
+        hours = left * SECONDS / 3600
+        time = f"{hours:.1f} hours" if hours >= 2 else f"{math.ceil(hours * 60)} minutes"
+        yield result(
+            f"All of it may take {time} at {SECONDS} seconds a document; "
+            "you can stop as soon as the systems are told apart. A smaller --depth takes less."
+        )
+    if len(pool.systems) > 1:
+        yield result(_MEANT[pool.target])
+    if completeness.judged:
+        yield result(
+            f"{completeness.judged:,} of {counted(completeness.pairs, 'document')} "
+            f"({100 * completeness.share_judged:.0f} %) are judged already. "
+            f"{status.whose.sentence}"
+        )
+    if unchanging and len(pool.systems) > 1:
+        yield result(
+            f"The systems return the same for {counted(unchanging, 'query')}: judging them changes "
+            "no comparison."
+        )
+    if pool.generation > 1:
+        yield result(
+            "It is not the pool that judging began with; what was judged for the one before "
+            "counts. The chance of error before all is judged is shared by all of them."
+        )
+
+
 def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Table]:
     """The answer, how far the labels go, the pairs, and who judged."""
     decision, completeness, progress = status.decision, status.completeness, status.progress
     answer, *second = _answers(status)
-    lead: list[Note] = [
-        *map(result, second),
-        result(
-            f"{completeness.judged:,} of {counted(completeness.pairs, 'document')} judged, "
-            f"{completeness.finished:,} of {counted(completeness.queries, 'query')} finished. "
-            f"{status.whose.sentence}"
-        ),
-    ]
-    if status.whose.mixed:
-        lead.append(
-            warning(
-                "These figures mix judgements of people with those of models or of the dataset; "
-                "where both judged, people count."
-            )
-        )
-    lead += _warnings(status)
+    lead = [*map(result, second), *_of_labels(status)]
     columns, rows = _pairs(status)
     notes: list[Note | str] = [*_meanings(status)]
     if status.population is None and decision.worth:
@@ -116,13 +102,11 @@ def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Ta
     open_ = open_ or (not decision.pairs and completeness.finished < completeness.queries)
     step = START if open_ else "next:  retrieval-bench label export --to beir --out my/dataset"
     notes += [next_step(step), next_step(f"labels: {file}")]
-    left = tuple(at for at in range(len(columns)) if at not in {1, 3})
-    tables = [Table(answer, columns, rows, (), notes, left, lead)]
-    agreement = _agreement(status)
-    extra = [agreement] if agreement is not None else []
+    words = range(0, len(columns), 2)
+    tables = [Table(answer, columns, rows, (), notes, words, lead), *_agreement(status)]
     if verbose:
-        extra.append(_brought("What each system brings", completeness, [], [], alone=True))
-    return [*tables, *extra]
+        tables.append(_brought("What each system brings", completeness, [], [], alone=True))
+    return tables
 
 
 def _effort(status: Status, queries: int) -> str:
@@ -231,43 +215,44 @@ def _meanings(status: Status) -> list[str]:
     return [first, f"{these}; brackets 95 %{together}, right however often you look."]
 
 
-def _warnings(status: Status) -> list[Note]:
-    decision, completeness = [], status.completeness
-    decided = status.decision
+def _of_labels(status: Status) -> Iterator[Note]:
+    """What the labels are, and what changes how the figures must be read."""
+    decided, completeness = status.decision, status.completeness
+    yield result(
+        f"{completeness.judged:,} of {counted(completeness.pairs, 'document')} judged, "
+        f"{completeness.finished:,} of {counted(completeness.queries, 'query')} finished. "
+        f"{status.whose.sentence}"
+    )
+    if status.whose.mixed:
+        yield warning(
+            "These figures mix judgements of people with those of models or of the dataset; "
+            "where both judged, people count."
+        )
     if decided.waiting and decided.out_of_turn:
-        queries = counted(decided.out_of_turn, "query")
-        decision.append(
-            warning(
-                f"{queries} behind {decided.waiting!r} will count when that is finished: the "
-                "order in "
-                "which queries were drawn keeps the estimate honest."
-            )
+        yield warning(
+            f"{counted(decided.out_of_turn, 'query')} behind {decided.waiting!r} will count when "
+            "that is finished: the order in which queries were drawn keeps the estimate honest."
         )
     if status.progress.skipped:
         documents = counted(status.progress.skipped, "document")
-        decision.append(
-            warning(f"{documents} skipped: a query counts once somebody grades all of it.")
-        )
-    if status.outdated:
-        decision.append(warning(_outdated(status.outdated)))
+        yield warning(f"{documents} skipped: a query counts once somebody grades all of it.")
+    yield from _outdated(status)
     if completeness.share_found is not None and completeness.share_found < 0.9:
         missed = (completeness.estimated or 0) - completeness.relevant_finished
-        decision.append(
-            warning(
-                f"About {missed:.0f} relevant documents or more were found by no system "
-                f"({100 * completeness.share_found:.0f} % are found): recall is overstated. Pool "
-                "deeper, "
-                "or add a system of another kind."
-            )
+        yield warning(
+            f"About {missed:.0f} relevant documents or more were found by no system "
+            f"({100 * completeness.share_found:.0f} % are found): recall is overstated. Pool "
+            "deeper, or add a system of another kind."
         )
-    return decision
 
 
-def _outdated(n: int) -> str:
-    return (
-        f"{counted(n, 'judgement')} not counted: the text of the query or the document has "
-        "changed since. What was said is kept, and what is in the pool is asked again."
-    )
+def _outdated(status: Status) -> Iterator[Note]:
+    if status.outdated:
+        yield warning(
+            f"{counted(status.outdated, 'judgement')} not counted: the text of the query or the "
+            "document has changed since. What was said is kept, and what is in the pool is asked "
+            "again."
+        )
 
 
 def _word(pair: Decided) -> str:
@@ -286,16 +271,6 @@ def _brought(
     *,
     alone: bool,
 ) -> Table:
-    columns = ["system", "documents", "only here"] if alone else ["system", "documents"]
-    columns += ["judged", "relevant"] if completeness.judged else []
-    columns += ["relevant, only here"] if completeness.judged and alone else []
-    rows: list[Sequence[Content]] = []
-    for brought in completeness.brought:
-        row: list[Content] = [brought.system, f"{brought.documents:,}"]
-        row += [f"{brought.alone:,}"] if alone else []
-        row += [f"{brought.judged:,}", f"{brought.relevant:,}"] if completeness.judged else []
-        row += [f"{brought.relevant_alone:,}"] if completeness.judged and alone else []
-        rows.append(row)
     below = list(notes)
     if completeness.estimated is not None:
         missed = round(completeness.estimated) - completeness.relevant_finished
@@ -307,25 +282,27 @@ def _brought(
             f"{more} "
             f"{verb}, by how many of them several systems found.",
         )
-    return Table(title, columns, rows, (), below, (0,), lead)
+    shown = {
+        "documents": "documents",
+        **({"only here": "alone"} if alone else {}),
+        **({"judged": "judged", "relevant": "relevant"} if completeness.judged else {}),
+        **({"relevant, only here": "relevant_alone"} if completeness.judged and alone else {}),
+    }
+    rows: list[Sequence[Content]] = [
+        [of.system, *(COUNT(getattr(of, name)) for name in shown.values())]
+        for of in completeness.brought
+    ]
+    return Table(title, ["system", *shown], rows, (), below, (0,), lead)
 
 
-def _agreement(status: Status) -> Table | None:
-    if not status.agreements:
-        return None
-    rows: list[Sequence[Content]] = [_agreed(agreement) for agreement in status.agreements]
+def _agreement(status: Status) -> list[Table]:
+    rows: list[Sequence[Content]] = [
+        [" and ".join(of.judges), COUNT(of.kappa.n), *map(_coefficient, (of.kappa, of.weighted))]
+        for of in status.agreements
+    ]
     notes = ["Kappa: 1 is full agreement, 0 what chance gives; weighted: far grades count more."]
     columns = ("judges", "both judged", "Cohen's kappa", "weighted")
-    return Table("How far the judges agree", columns, rows, (), notes)
-
-
-def _agreed(agreed: Agreed) -> Sequence[Content]:
-    return (
-        " and ".join(agreed.judges),
-        f"{agreed.kappa.n:,}",
-        _coefficient(agreed.kappa),
-        _coefficient(agreed.weighted),
-    )
+    return [Table("How far the judges agree", columns, rows, (), notes)] if rows else []
 
 
 def _coefficient(agreement: Agreement) -> str:
@@ -340,101 +317,90 @@ def import_tables(imported: Imported, file: str) -> list[Table]:
     title = (
         f"{counted(imported.labels, 'judgement')} of {imported.who} ({imported.kind.value}) added"
     )
-    lead: list[Note] = []
+    notes = [next_step("next:  retrieval-bench label status"), next_step(f"labels: {file}")]
+    return [Table(title, (), (), (), notes, (0,), [*_of_import(imported)])]
+
+
+def _of_import(imported: Imported) -> Iterator[Note]:
     if imported.known:
-        lead.append(result(f"Not added again, or older than what is there: {imported.known:,}."))
+        yield result(f"Not added again, or older than what is there: {imported.known:,}.")
     if imported.outside:
-        lead.append(
-            result(
-                f"{counted(imported.outside, 'judgement')} outside of the pool: kept for the "
-                "export, "
-                "no part of the comparison in `label status`."
-            )
+        yield result(
+            f"{counted(imported.outside, 'judgement')} outside of the pool: kept for the export, "
+            "no part of the comparison in `label status`."
         )
     if imported.changed:
-        lead.append(
-            warning(
-                f"{counted(imported.changed, 'judgement')} of texts that have changed since: kept, "
-                "not counted."
-            )
+        yield warning(
+            f"{counted(imported.changed, 'judgement')} of texts that have changed since: kept, not "
+            "counted."
         )
-    if imported.no_query or imported.no_document:
+    left = [
+        f"{counted(n, 'judgement')} on {what} that the dataset does not have"
+        for n, what in ((imported.no_query, "a query"), (imported.no_document, "a document"))
+        if n
+    ]
+    if left:
         such = ", ".join(imported.examples)
-        left = [
-            f"{counted(n, 'judgement')} on {what} that the dataset does not have"
-            for n, what in ((imported.no_query, "a query"), (imported.no_document, "a document"))
-            if n
-        ]
-        lead.append(warning(f"Left out: {' and '.join(left)}, such as {such}."))
-    notes = [next_step("next:  retrieval-bench label status"), next_step(f"labels: {file}")]
-    return [Table(title, (), (), (), notes, (0,), lead)]
+        yield warning(f"Left out: {' and '.join(left)}, such as {such}.")
 
 
 def export_tables(made: ExportedLabels) -> list[Table]:
     """The files, whose judgements are in them, and what is not."""
     (table,) = export.export_tables(made.exported)
-    lead = [result(made.whose.sentence)]
-    if made.whose.mixed:
-        lead.append(warning("These are judgements of different kinds; --only keeps one of them."))
+    step = f"next:  retrieval-bench compare A B --dataset {made.exported.folder}"
     if made.drawn_from is not None:
-        lead.append(
-            warning(
-                f"Not all of the {counted(made.drawn_from, 'query')} are judged, and how much the "
-                "systems differ decided on which: `compare` and `regress` refuse these judgements. "
-                "`retrieval-bench label status` has the verdict; to gate changes, judge the rest."
-            )
+        step = "next:  retrieval-bench label status"
+    return [replace(table.with_notes([next_step(step)]), lead=[*_of_export(made)])]
+
+
+def _of_export(made: ExportedLabels) -> Iterator[Note]:
+    yield result(made.whose.sentence)
+    if made.whose.mixed:
+        yield warning("These are judgements of different kinds; --only keeps one of them.")
+    if made.drawn_from is not None:
+        yield warning(
+            f"Not all of the {counted(made.drawn_from, 'query')} are judged, and how much the "
+            "systems differ decided on which: `compare` and `regress` refuse these judgements. "
+            "`retrieval-bench label status` has the verdict; to gate changes, judge the rest."
         )
     if made.unfinished:
         queries = counted(made.unfinished, "query")
-        lead.append(warning(f"Left out, judged in part: {queries}; --partly writes them, too."))
+        yield warning(f"Left out, judged in part: {queries}; --partly writes them, too.")
     if made.gone:
-        judgements = counted(made.gone, "judgement")
-        lead.append(
-            warning(
-                f"Left out: {judgements} whose query or document is gone from the dataset, or has "
-                "another text there. The file of labels keeps them."
-            )
+        yield warning(
+            f"Left out: {counted(made.gone, 'judgement')} whose query or document is gone from the "
+            "dataset, or has another text there. The file of labels keeps them."
         )
-    step = next_step(f"next:  retrieval-bench compare A B --dataset {made.exported.folder}")
-    if made.drawn_from is not None:
-        step = next_step("next:  retrieval-bench label status")
-    return [Table(table.title, table.columns, table.rows, (), [*table.notes, step], (0,), lead)]
 
 
 def question_tables(made: Asked) -> list[Table]:
     """Return how many questions, of which kind, and what that means."""
     folder = made.exported.folder
     title = f"{counted(made.questions, 'question')} for {made.exported.dataset}: {folder}"
-    lead: list[Note] = []
-    rows: list[Sequence[Content]] = []
-    if made.copied is not None:
-        lead.append(
-            result(
-                f"They are known-item questions: each was made from the document that answers it. "
-                f"{100 * made.copied:.0f} % of their words stand in it."
-            )
-        )
-        if made.copied >= COPIED:
-            lead.append(
-                warning(
-                    "Questions that copy the words of their document favour keyword search. Real "
-                    "questions word it differently: compare with some that people asked."
-                )
-            )
-        if made.passed:
-            lead.append(result(f"Passed over: {counted(made.passed, 'document')}."))
-        step = f"next:  retrieval-bench compare A B --dataset {folder}"
-    else:
-        lead.append(
-            result(
-                "They are a sample of the log: a third each from the queries that make up the most "
-                "frequent, the middle and the rarest third of the traffic. Nothing is judged yet."
-            )
-        )
-        rows = [
-            (name, f"{total:,}", f"{taken:,}")
-            for name, (total, taken) in (made.strata or {}).items()
-        ]
-        step = f"next:  retrieval-bench label pool A B --dataset {folder}"
+    rows = [
+        (name, f"{total:,}", f"{taken:,}") for name, (total, taken) in (made.strata or {}).items()
+    ]
     columns = ("stratum", "queries in the log", "sampled") if rows else ()
-    return [Table(title, columns, rows, (), [next_step(step)], (0,), lead)]
+    command = "label pool" if made.copied is None else "compare"
+    step = next_step(f"next:  retrieval-bench {command} A B --dataset {folder}")
+    return [Table(title, columns, rows, (), [step], (0,), [*_of_questions(made)])]
+
+
+def _of_questions(made: Asked) -> Iterator[Note]:
+    if made.copied is None:
+        yield result(
+            "They are a sample of the log: a third each from the queries that make up the most "
+            "frequent, the middle and the rarest third of the traffic. Nothing is judged yet."
+        )
+        return
+    yield result(
+        "They are known-item questions: each was made from the document that answers it. "
+        f"{100 * made.copied:.0f} % of their words stand in it."
+    )
+    if made.copied >= COPIED:
+        yield warning(
+            "Questions that copy the words of their document favour keyword search. Real "
+            "questions word it differently: compare with some that people asked."
+        )
+    if made.passed:
+        yield result(f"Passed over: {counted(made.passed, 'document')}.")
