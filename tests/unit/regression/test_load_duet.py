@@ -19,7 +19,7 @@ from retrieval_bench.duets.result import PrintedDuet
 from retrieval_bench.load.generator import Level, Made
 from retrieval_bench.load.stamps import FAILED
 from retrieval_bench.regression.load_duet import Blocks, duet_under_load
-from retrieval_bench.reports.tables.guard.load_duet import load_duet_tables
+from retrieval_bench.reports.tables.guard.duet import duet_tables
 from retrieval_bench.runs.records import to_json
 from tests.benchmarks.load import duelled
 from tests.builders.json_schemas import faults, unnoticed
@@ -55,7 +55,7 @@ def test_a_slower_side_fails_when_new_pairs_show_it_again(
     assert found.blocks is not None
     assert found.blocks.p99_ms is not None
     assert len(found.blocks.medians_ms) == found.launches
-    text = str(load_duet_tables(found))
+    text = str(duet_tables(found))
     assert "pairs of blocks of 10 s at 250 calls a second" in text
     assert "launch" not in text
     printed = json.loads(to_json(PrintedDuet(found).as_dict()))

@@ -66,11 +66,9 @@ def run_duet(options: argparse.Namespace) -> int:
     from retrieval_bench.duets.result import PrintedDuet
     from retrieval_bench.regression.load_duet import duet_under_load
     from retrieval_bench.reports.tables.guard.duet import duet_tables
-    from retrieval_bench.reports.tables.guard.load_duet import load_duet_tables
 
     def print_result(result: DuetResult) -> None:
-        tables = duet_tables if result.blocks is None else load_duet_tables
-        show(options, PrintedDuet(result), lambda: tables(result))
+        show(options, PrintedDuet(result), lambda: duet_tables(result))
         suite = f"duet {result.b.get('name')} beside {result.a.get('name')}"
         write_junit(options, suite, [(gate.gate, gate) for gate in result.gates])
 

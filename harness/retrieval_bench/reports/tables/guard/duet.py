@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import short_ms
 from retrieval_bench.duets.decision import GATES
-from retrieval_bench.duets.result import WORDS, DuetResult, GateResult
+from retrieval_bench.duets.result import WORDS, BlockFacts, DuetResult, GateResult
 from retrieval_bench.reports.render.cells import CHANGE, RATIO, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, warning
 
 
 def duet_tables(result: DuetResult) -> list[Table]:
     """One table: a line for each gate, and how it was measured."""
+    shown = result
+    if result.blocks is not None:  # which tells of launches in words of its own
+        shown = replace(result, gates=tuple(replace(gate, confirmed=None) for gate in result.gates))
     return [
         Table(
             f"{result.word}: {_side(result, 'b')} beside {_side(result, 'a')}",
             ("", "time b/a", "limit", "visible", "verdict"),
             [_row(gate) for gate in result.gates],
-            notes=[*_measured(result), *_explained(result), *map(warning, result.warnings)],
+            notes=[
+                *([_calls(result)] if result.blocks is None else _blocks(result, result.blocks)),
+                *_measured(result),
+                *_explained(shown),
+                *map(warning, result.warnings),
+            ],
             words=(0, 4),
         )
     ]
@@ -39,16 +49,30 @@ def _row(gate: GateResult) -> list[Content]:
     ]
 
 
-def _measured(result: DuetResult) -> list[AnyNote]:
-    """Note how it was measured: sides, calls, time."""
+def _calls(result: DuetResult) -> str:
     data = result.dataset
-    notes: list[AnyNote] = [
-        (
-            f"{counted(result.queries, 'query')} of {data.get('name')}, k = {data.get('k')}; "
-            f"{counted(result.calls, 'pair')} of calls in {counted(result.launches, 'launch')}, "
-            f"{result.measured_s:.1f} s of measuring in {result.total_s:.0f} s."
-        )
-    ]
+    return (
+        f"{counted(result.queries, 'query')} of {data.get('name')}, k = {data.get('k')}; "
+        f"{counted(result.calls, 'pair')} of calls in {counted(result.launches, 'launch')}, "
+        f"{result.measured_s:.1f} s of measuring in {result.total_s:.0f} s."
+    )
+
+
+def _blocks(result: DuetResult, of: BlockFacts) -> list[str]:
+    data, pairs = result.dataset, counted(result.launches, "pair")
+    how = f"{pairs} of blocks of {of.seconds:g} s at {of.rate:g} calls a second, on {data['name']},"
+    notes = [f"{how} k = {data['k']}; {result.total_s:.0f} s in all."]
+    if of.p99_ms is not None:
+        a, b = map(short_ms, of.p99_ms)
+        notes.append(f"p99 over all blocks, not judged: {a} ms on side a and {b} ms on side b.")
+    if any(gate.confirmed for gate in result.gates):
+        notes.append("New pairs of blocks confirmed the first sign of a slow-down.")
+    return notes
+
+
+def _measured(result: DuetResult) -> list[AnyNote]:
+    """Note what the two sides did."""
+    notes: list[AnyNote] = []
     if result.one_core:
         some = result.one_core < result.launches
         where = f" in {counted(result.one_core, 'launch')}" if some else ""
