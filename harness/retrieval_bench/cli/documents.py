@@ -14,7 +14,7 @@ from retrieval_bench.cli.console import SCHEMA_VERSION
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.as_json.schemas import schema
 from retrieval_bench.core.errors import check_known
-from retrieval_bench.reports.tables.share.schema import NamedDocument
+from retrieval_bench.reports.tables.share.catalog import NamedDocument
 
 
 @dataclass(frozen=True, slots=True)

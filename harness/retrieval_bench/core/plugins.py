@@ -66,7 +66,14 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PluginEntry:
-    """One name that can be used, for ``list``; ``error`` says why it does not load, if so."""
+    """A class or function that can be named.
+
+    Attributes:
+        name: of it.
+        target: where its code is.
+        source: what brings it.
+        error: why it does not load; null where it does.
+    """
 
     name: str
     target: str

@@ -23,7 +23,7 @@ _ENCODE = f"""
 @command(_ENCODE)
 def run_encode(options: argparse.Namespace) -> int:
     """Write vectors in blocks of files, and what every later run opens."""
-    from retrieval_bench.reports.tables.share.encode import encode_tables
+    from retrieval_bench.reports.tables.share.kept import encode_tables
     from retrieval_bench.shards.encode import encode_corpus
 
     with working(options) as reporter:

@@ -25,7 +25,7 @@ def run_load(options: argparse.Namespace) -> int:
     from retrieval_bench.core.progress import Phase, Step
     from retrieval_bench.data import load_dataset
     from retrieval_bench.data.stores import LoadedDataset, load_documents
-    from retrieval_bench.reports.tables.share.load import load_tables
+    from retrieval_bench.reports.tables.share.kept import load_tables
 
     with working(options) as reporter:
         data = load_dataset(options.dataset, options.split, language=options.language)

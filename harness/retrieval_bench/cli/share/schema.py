@@ -16,7 +16,7 @@ def run_schema(options: argparse.Namespace) -> int:
     import json
 
     from retrieval_bench.cli.documents import listing, schema_of
-    from retrieval_bench.reports.tables.share.schema import schema_tables
+    from retrieval_bench.reports.tables.share.catalog import schema_tables
 
     if options.document is not None:
         put(json.dumps(schema_of(options.document), ensure_ascii=False, indent=1) + "\n")

@@ -3,6 +3,7 @@ load."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
@@ -15,22 +16,6 @@ from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.reports.render.cells import Cell
 from retrieval_bench.reports.render.table import Table
-
-
-class PluginEntry(TypedDict):
-    """A class or function that can be named.
-
-    Attributes:
-        name: of it.
-        target: where its code is.
-        source: what brings it.
-        error: why it does not load; null where it does.
-    """
-
-    name: str
-    target: str
-    source: str
-    error: str | None
 
 
 class RetrieverEntry(TypedDict):
@@ -86,22 +71,22 @@ class Catalog(Documented):
     """
 
     retrievers: list[RetrieverEntry]
-    targets: list[PluginEntry]
+    targets: list[plugins.PluginEntry]
     datasets: list[DatasetEntry]
-    readers: list[PluginEntry]
+    readers: list[plugins.PluginEntry]
     metrics: list[MetricEntry]
     conventions: list[ConventionEntry]
 
 
 def entries() -> Catalog:
     """Everything by kind; an entry with ``error`` exists but cannot be used, and says why."""
-    targets = _plugins("retriever")
-    broken = {entry["name"] for entry in targets if entry["error"]}
+    targets = plugins.listing("retriever")
+    broken = {entry.name for entry in targets if entry.error}
     return Catalog(
         retrievers=[_retriever(name, broken) for name in retriever_names()],
         targets=targets,
         datasets=[{"name": name} for name in dataset_names()],
-        readers=_plugins("reader"),
+        readers=plugins.listing("reader"),
         metrics=_metrics(),
         conventions=[
             {"name": c.name, "source": c.source, "cut": c.cut} for c in CONVENTIONS.values()
@@ -151,10 +136,8 @@ def catalog_tables(listing: Catalog) -> list[Table]:
     ]
 
 
-def _targets(title: str, listing: list[PluginEntry]) -> Table:
-    rows = [
-        (e["name"], e["target"], e["source"], (e["error"] or "").split("\n")[0]) for e in listing
-    ]
+def _targets(title: str, listing: list[plugins.PluginEntry]) -> Table:
+    rows = [(e.name, e.target, e.source, (e.error or "").split("\n")[0]) for e in listing]
     return Table(title, ("name", "class", "from", "problem"), rows, words=(0, 1, 2, 3))
 
 
@@ -165,13 +148,6 @@ def _written(metric: MetricEntry) -> str:
     return f"{metric['name']}{params and '['}{params}{params and ']'}{cut}"
 
 
-def _plugins(kind: plugins.Kind) -> list[PluginEntry]:
-    return [
-        {"name": e.name, "target": e.target, "source": e.source, "error": e.error}
-        for e in plugins.listing(kind)
-    ]
-
-
 def _retriever(name: str, broken: set[str]) -> RetrieverEntry:
     try:
         config = load_retriever_config(name)
@@ -179,3 +155,34 @@ def _retriever(name: str, broken: set[str]) -> RetrieverEntry:
         return {"name": name, "target": "", "description": f"unusable: {problem.given}"}
     trouble = " (does not load, see Targets)" if config.target in broken else ""
     return {"name": name, "target": config.target, "description": config.description + trouble}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDocument(Documented):
+    """A document that ``--format json`` prints.
+
+    Attributes:
+        name: of its schema.
+        command: that prints it.
+        version: its ``schema_version``.
+    """
+
+    name: str
+    command: str
+    version: int
+
+
+def schema_tables(documents: Sequence[NamedDocument]) -> list[Table]:
+    """Show the documents that can be named, and the command that prints each."""
+    return [
+        Table(
+            "JSON documents",
+            ("name", "printed by", "schema_version"),
+            [
+                (document.name, f"{document.command} --format json", str(document.version))
+                for document in documents
+            ],
+            words=(0, 1),
+            notes=["`retrieval-bench data schema NAME` prints the schema of one."],
+        )
+    ]

@@ -1,11 +1,13 @@
-"""Tables of what was saved to be used again."""
+"""Tables of what was saved to be used again: indexes, vectors of a corpus, documents in a store."""
 
 from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.data.saved.folders import Kept
+from retrieval_bench.data.stores import Loaded
 from retrieval_bench.experiment.index_once import KeptIndex
-from retrieval_bench.reports.render.table import Table, next_step, result
+from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result
+from retrieval_bench.shards.encode import EncodedCorpus
 
 _MB = 1e6
 
@@ -41,3 +43,54 @@ def cache_tables(kept: Kept) -> list[Table]:
     ]
     notes = [next_step("next:  retrieval-bench data cache --prune 30")] if rows else []
     return [Table("", ("kind", "name", "MB", "days unused"), rows, lead=lead, notes=notes)]
+
+
+def encode_tables(made: EncodedCorpus) -> list[Table]:
+    """Return how many blocks are there, and who opens them."""
+    there = made.blocks - made.missing
+    lead = [
+        result(
+            f"Blocks of vectors: {there:,} of {made.blocks:,} are there, {made.made:,} made now in "
+            f"{made.seconds:.3g} s on {made.on}; {made.retriever} on {made.dataset}, "
+            f"{counted(made.documents, 'document')}."
+        )
+    ]
+    notes: list[AnyNote] = []
+    if made.damaged:
+        notes.append(f"{counted(made.damaged, 'block')} that was damaged is made anew.")
+    notes.append(f"folder: {made.folder} ({made.bytes / _MB:,.3g} MB)")
+    if made.exact_run is not None:
+        notes.append(
+            f"exactly nearest to each query: {made.exact_run}, and as judgements in .qrels"
+        )
+    if made.merged:
+        notes.append("Every run of this retriever over these texts finds their vectors.")
+        step = f"retrieval-bench bench {made.retriever} --dataset {made.dataset}"
+    else:
+        step = "when all shards are made, the same command with --merge in place of --shard"
+    return [Table("", (), (), lead=lead, notes=[*notes, next_step(f"next:  {step}")])]
+
+
+def load_tables(loaded: Loaded, dataset: str) -> list[Table]:
+    """Show how many documents are there now, and how many of them this call sent."""
+    documents = counted(loaded.n_documents, "document")
+    lead = [result(f"{documents} of {dataset} are in table {loaded.table} of {loaded.into}.")]
+    notes: list[AnyNote] = []
+    if loaded.n_there:
+        sent = counted(loaded.n_loaded, "document")
+        notes.append(f"{sent} sent now, {loaded.n_there:,} were there before.")
+    vectors = "no vectors" if loaded.encoder is None else f"vectors of {loaded.encoder}"
+    notes.append(f"{loaded.store}; words: {loaded.language}; {vectors}; {loaded.index} index.")
+    notes.append(next_step(f"next:  retrieval-bench bench {_searched(loaded)}"))
+    return [Table("", (), (), lead=lead, notes=notes)]
+
+
+def _searched(loaded: Loaded) -> str:
+    """The retriever that searches it, with what it has to be told."""
+    scheme = loaded.into.partition("://")[0].partition("+")[0]
+    if "postgres" in scheme or scheme == loaded.into:
+        return "postgres-text --set 'dsn=${DSN}'"
+    retriever = {"mysql": "seekdb"}.get(scheme, scheme)
+    mode = " --set mode=bm25" if loaded.encoder is None else ""
+    table = "" if loaded.table == "documents" else f" --set table={loaded.table}"
+    return f"{retriever} --set 'uri={loaded.into}'{mode}{table}"
