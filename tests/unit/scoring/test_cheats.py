@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, PluginError
-from retrieval_bench.reports.tables.judge.cheats import cheat_tables
+from retrieval_bench.reports.tables.judge.audit import cheat_tables
 from retrieval_bench.scoring.cheats import ScorerAudit, audit_scorer, try_scorer
 
 Grades = Mapping[str, Mapping[str, int]]

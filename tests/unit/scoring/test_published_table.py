@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm, ttest_1samp
 
 from retrieval_bench.core.errors import ConfigError, DataError
-from retrieval_bench.reports.tables.judge.published_table import possible_tables
+from retrieval_bench.reports.tables.judge.audit import possible_tables
 from retrieval_bench.scoring.published_table import SPREADS, audit_table
 
 HEADER = "system,metric,mean,n\n"

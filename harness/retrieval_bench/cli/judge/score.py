@@ -150,8 +150,7 @@ def _require_runs(options: argparse.Namespace) -> None:
 def _audit_other(options: argparse.Namespace) -> int:
     """An audit of metric code, or of a table."""
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.reports.tables.judge.cheats import cheat_tables
-    from retrieval_bench.reports.tables.judge.published_table import possible_tables
+    from retrieval_bench.reports.tables.judge.audit import cheat_tables, possible_tables
     from retrieval_bench.scoring.cheats import audit_scorer
     from retrieval_bench.scoring.published_table import audit_table
 

@@ -1,4 +1,5 @@
-"""Tables of an audit: a table of means, and sentences on where the order changes and why."""
+"""Tables of audits: of conventions, of metric code by inputs that must not win, and of a published
+table by what its queries could show."""
 
 from __future__ import annotations
 
@@ -6,9 +7,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.cells import QUALITY, Cell, Content
+from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
+from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.scoring.audit import EQUAL, Audit, Cause, Row, Rule, Turn
+from retrieval_bench.scoring.cheats import ScorerAudit
+from retrieval_bench.scoring.published_table import ALPHA, Possible, TableAudit
 
 TURNS_SHOWN = 12
 """Sentences, those on the largest differences; the JSON document has all."""
@@ -166,3 +170,85 @@ def _rule(rule: Rule) -> str:
     if rule.name == "cut":
         return f"only the top {rule.other} count, not the top {rule.base}"
     return _WORDS[rule.name, rule.other]
+
+
+def cheat_tables(audit: ScorerAudit) -> list[Table]:
+    """One table, with how many are wrong above it, and why below."""
+    rows: list[list[Content]] = [
+        [
+            outcome.cheat,
+            outcome.what,
+            QUALITY(outcome.got),
+            QUALITY(outcome.fair),
+            outcome.verdict,
+        ]
+        for outcome in audit.outcomes
+    ]
+    wrong = [outcome for outcome in audit.outcomes if outcome.verdict == "wrong"]
+    others = [outcome for outcome in audit.outcomes if outcome.says and outcome.verdict != "wrong"]
+    answer = (
+        f"{audit.scorer} gets {counted(audit.wrong, 'cheat')} of {len(audit.outcomes)} wrong."
+        if wrong
+        else f"None of {len(audit.outcomes)} cheats wins with {audit.scorer}."
+    )
+    return [
+        Table(
+            f"Inputs that must not win, scored by {audit.scorer}",
+            ("cheat", "what is given", "value", "to compare", "verdict"),
+            rows,
+            notes=[
+                *(warning(f"{outcome.cheat}: {outcome.says}.") for outcome in wrong),
+                *(f"{other.cheat}: {other.says}." for other in others),
+                f"An ordinary run is worth {audit.honest:.4f}.",
+                "A cheat is to be worth at most the value beside it.",
+            ],
+            lead=[result(answer)],
+            words=(0, 1),
+        )
+    ]
+
+
+def possible_tables(audit: TableAudit) -> list[Table]:
+    """One table, a row for each pair, metric by metric."""
+    rows: list[list[Content]] = [
+        [
+            metric_label(pair.metric),
+            pair.a,
+            pair.b,
+            DIFFERENCE(pair.difference),
+            COUNT(pair.n),
+            QUALITY(pair.smallest),
+            _possible(pair),
+        ]
+        for pair in audit.pairs
+    ]
+    possible = sum(pair.possible for pair in audit.pairs)
+    unlike = sum(pair.n is None for pair in audit.pairs)
+    assumed = ", ".join(f"{metric_label(m)} {sd:.3g}" for m, sd in audit.assumed.items())
+    return [
+        Table(
+            f"What the queries of {audit.table} could show",
+            ("metric", "a", "b", "b - a", "queries", "smallest", "could it be shown?"),
+            rows,
+            notes=[
+                f"Smallest: found with 80 % power by the paired test, at p < {ALPHA:g} after Holm.",
+                f"Assumed standard deviation of paired differences: {assumed}.",
+                "Nothing was tested: what could be shown need not have been.",
+                *(
+                    [warning(f"{counted(unlike, 'pair')} of means over different queries.")]
+                    if unlike
+                    else []
+                ),
+            ],
+            lead=[result(f"{possible} of {counted(len(rows), 'difference')} could be shown.")],
+            words=(1, 2),
+        )
+    ]
+
+
+def _possible(pair: Possible) -> str:
+    if pair.n is None:
+        return "not the same queries"
+    if pair.possible:
+        return "possible"
+    return "no" if pair.needed is None else f"too few: {pair.needed:,} needed"
