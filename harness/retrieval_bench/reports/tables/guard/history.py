@@ -98,7 +98,10 @@ def _runs(subject: Subject) -> Table:
         rows,
         notes=_legend(subject, lined=lined),
         words=tuple(sorted(words)),
-        lead=[*_newest(subject), *_steps(subject, lined=lined)],
+        lead=[
+            *_newest(subject),
+            *(note for step in subject.steps for note in step_words(subject, step, lined=lined)),
+        ],
     )
 
 
@@ -233,10 +236,6 @@ def _differing(lines: Sequence[Mapping[str, Any]]) -> list[str]:
 # -- steps ---------------------------------------------------------------------------------------
 
 
-def _steps(subject: Subject, *, lined: bool) -> list[AnyNote]:
-    return [note for step in subject.steps for note in step_words(subject, step, lined=lined)]
-
-
 def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[AnyNote]:
     """Say where the line moved most, how much equal code moves, and what decides. No verdict."""
     before, after = step.before, step.after
@@ -280,8 +279,8 @@ def _duets(subject: Subject) -> Table:
             f"{duet.created:%Y-%m-%d %H:%M}",
             duet.revision,
             *(
-                RATIO(_value(duet.ratios.get(level)), _interval(duet.ratios.get(level)))
-                for level in (P50, P95)
+                RATIO(None) if ratio is None else RATIO(ratio.value, ratio.interval)
+                for ratio in map(duet.ratios.get, (P50, P95))
             ),
             duet.verdict,
             *([duet.trend or "-"] if several else []),
@@ -302,10 +301,6 @@ def _duets(subject: Subject) -> Table:
         ],
         words=(0, 1, 4, 5) if several else (0, 1, 4),
     )
-
-
-def _interval(figure: Figure | None) -> tuple[float, float] | None:
-    return None if figure is None else figure.interval
 
 
 def _trend_words(subject: Subject) -> list[str]:

@@ -10,8 +10,17 @@ from retrieval_bench.core.figures import end_text, quality_text, short_ms, signe
 from retrieval_bench.load.capacity import Capacity
 from retrieval_bench.load.levels import LevelResult, State
 from retrieval_bench.load.load import Loaded, LoadResult
+from retrieval_bench.load.soak import Course, Part
 from retrieval_bench.load.tails import Tail
-from retrieval_bench.reports.render.cells import COUNT, RATE, SHORT_MS, SHORT_QUALITY, Cell, Content
+from retrieval_bench.reports.render.cells import (
+    COUNT,
+    RATE,
+    SHORT_MS,
+    SHORT_QUALITY,
+    Cell,
+    Content,
+    Form,
+)
 from retrieval_bench.reports.render.table import (
     AnyNote,
     Note,
@@ -22,7 +31,6 @@ from retrieval_bench.reports.render.table import (
     warning,
 )
 from retrieval_bench.reports.render.words import metric_label, on_dataset
-from retrieval_bench.reports.tables.measure.load_course import course_tables
 from retrieval_bench.runs.run import relative_folder
 
 _TOLD = 4
@@ -53,7 +61,8 @@ def load_tables(load: LoadResult, *, full: bool = False) -> list[Table]:
         _notes(load, full=full),
         lead=[*_quality(load), *map(warning, load.warnings)],
     )
-    return [main, *course_tables(load), *([_details(load)] if full else [])]
+    courses = [_course(level, level.course) for level in load.levels if level.course is not None]
+    return [main, *courses, *([_details(load)] if full else [])]
 
 
 def _nearest(load: LoadResult) -> list[Loaded]:
@@ -72,10 +81,6 @@ def _nearest(load: LoadResult) -> list[Loaded]:
     return [level for level in levels if level in near]
 
 
-def _rate(rate: float) -> str:
-    return RATE.text(rate)
-
-
 def _answer(load: LoadResult) -> str:
     """The highest load that it stood, and how."""
     if load.capacity is not None:
@@ -85,21 +90,21 @@ def _answer(load: LoadResult) -> str:
     broken = [level for level in open_ if level.state is State.OVERLOADED]
     if kept:
         best = max(kept, key=lambda level: level.rate or 0.0)
-        words = f"at {_rate(best.rate or 0.0)} queries a second {_tail_words(best)}"
+        words = f"at {RATE.text(best.rate or 0.0)} queries a second {_tail_words(best)}"
         above = [level for level in broken if (level.rate or 0.0) > (best.rate or 0.0)]
         if above:
             least = min(above, key=lambda level: level.rate or 0.0)
-            words += f"; overloaded at {_rate(least.rate or 0.0)}"
+            words += f"; overloaded at {RATE.text(least.rate or 0.0)}"
         return words
     if broken:
         least = min(broken, key=lambda level: level.rate or 0.0)
-        return f"overloaded at {_rate(least.rate or 0.0)} queries a second"
+        return f"overloaded at {RATE.text(least.rate or 0.0)} queries a second"
     closed = [level.result for level in load.levels if level.result.state is State.MEASURED]
     if not closed:
         return "not measured"
     best = max(closed, key=lambda level: level.answered_rate)
     clients = counted(best.clients or 0, "client")
-    return f"{_rate(best.answered_rate)} answers a second with {clients}, {_tail_words(best)}"
+    return f"{RATE.text(best.answered_rate)} answers a second with {clients}, {_tail_words(best)}"
 
 
 def _capacity_words(capacity: Capacity) -> str:
@@ -108,13 +113,12 @@ def _capacity_words(capacity: Capacity) -> str:
     if low is None and high is None:
         return f"no rate was shown to keep {limit}, or to break it"
     if low is None:
-        return (
-            f"{_rate(high or 0.0)} queries a second break {limit}, and no rate was shown to keep it"
-        )
+        rate = RATE.text(high or 0.0)
+        return f"{rate} queries a second break {limit}, and no rate was shown to keep it"
     if high is None:
-        return f"keeps {limit} at {_rate(low)} queries a second; what breaks it was not found"
+        return f"keeps {limit} at {RATE.text(low)} queries a second; what breaks it was not found"
     rough = " (rough)" if capacity.rough else ""
-    return f"keeps {limit} up to {_rate(low)} to {_rate(high)} queries a second{rough}"
+    return f"keeps {limit} up to {RATE.text(low)} to {RATE.text(high)} queries a second{rough}"
 
 
 def _tail_words(level: LevelResult) -> str:
@@ -279,3 +283,58 @@ def _ends(tail: Tail) -> tuple[float, float] | None:
     if tail.ci95 is None or tail.ci95[1] is None:
         return None
     return tail.ci95[0], tail.ci95[1]
+
+
+# -- a level over time ---------------------------------------------------------------------------
+
+_ONE = Form(lambda value: f"{value:,.1f}")
+_GROWS = 1.0
+"""Megabytes a minute above which it is a warning."""
+
+
+def _course(level: Loaded, course: Course) -> Table:
+    served = any(part.server_mb is not None for part in course.parts)
+    columns = ["until s", "calls", "failed", "p50 ms", "p99 ms", "memory MB"]
+    rows = [_part(part, served=served) for part in course.parts]
+    if served:
+        columns.append("server MB")
+    title = f"{level.result.name} over {course.parts[-1].until_s:,.0f} s"
+    return Table(title, columns, rows, words=(), lead=_of_course(level, course))
+
+
+def _part(part: Part, *, served: bool) -> list[Content]:
+    row: list[Content] = [
+        _ONE(part.until_s),
+        COUNT(part.calls),
+        COUNT(part.failed),
+        SHORT_MS(part.p50_ms),
+        SHORT_MS(part.p99_ms),
+        _ONE(part.memory_mb),
+    ]
+    return [*row, _ONE(part.server_mb)] if served else row
+
+
+def _of_course(level: Loaded, course: Course) -> list[AnyNote]:
+    notes: list[AnyNote] = []
+    slopes = (
+        ("the generator", course.memory_mb_a_minute),
+        ("the server", course.server_mb_a_minute),
+    )
+    for whose, slope in slopes:
+        if slope is not None:
+            text = f"Memory of {whose} changes by {signed(slope, 2)} MB a minute."
+            notes.append(warning(text) if slope > _GROWS else result(text))
+    if course.drift is None:
+        notes.append(result("p50 is not shown to drift."))
+    else:
+        change = signed(100 * (course.drift - 1), 0, " %")
+        notes.append(warning(f"p50 drifts: {change} from the first part to the last."))
+    for outage in course.outages:
+        after = "no call was answered after that"
+        if outage.seconds is not None:
+            after = f"answered again {outage.seconds:,.1f} s later"
+        lost = f"{counted(outage.calls, 'call')} had no answer from second {outage.begin_s:,.1f} on"
+        notes.append(warning(f"Outage: {lost}; {after}."))
+    if not level.result.failed:
+        notes.append(result(f"Nothing was lost: all {level.result.calls:,} calls were answered."))
+    return notes

@@ -95,19 +95,13 @@ def _leg_row(name: str, legs: LegsFacts) -> list[Content]:
 
 
 def _on_legs(legs: LegsFacts) -> list[str]:
-    ran, other, measured, computed, limit = (
-        IN_TURN,
-        TOGETHER,
-        legs.serial,
-        legs.parallel,
-        "at least",
-    )
-    if legs.measured == "parallel":
-        ran, other, measured, computed, limit = other, ran, computed, measured, "at most"
+    both = {IN_TURN: legs.serial.p50, TOGETHER: legs.parallel.p50}
+    ran, other = reversed(both) if legs.measured == "parallel" else both
+    limit = "at most" if ran == TOGETHER else "at least"
     sentences = [
         (
-            f"The legs ran {ran}: median {_MS.text(measured.p50)} ms. Run {other}, they would take "
-            f"{limit} {_MS.text(computed.p50)} ms (computed from the same calls)."
+            f"The legs ran {ran}: median {_MS.text(both[ran])} ms. Run {other}, they would take "
+            f"{limit} {_MS.text(both[other])} ms (computed from the same calls)."
         )
     ]
     decisive = legs.decisive
