@@ -23,14 +23,12 @@ from retrieval_bench.core.installed.version import VERSION
 from retrieval_bench.load.load import LoadResult
 from retrieval_bench.reports.page.answer import answers_html, headline
 from retrieval_bench.reports.page.provenance import Source, rules_table, runs_table
-from retrieval_bench.reports.page.sections import GroupPage, Part
-from retrieval_bench.reports.page.under_load import load_parts
+from retrieval_bench.reports.page.sections import GroupPage, Part, load_parts
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.reports.tables.run_facts import corpus, without_folders
-from retrieval_bench.reports.tables.understand.board import board_tables
-from retrieval_bench.reports.tables.understand.comparison import queries_of
+from retrieval_bench.reports.tables.understand.comparison import board_tables, queries_of
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run, relative_folder
 

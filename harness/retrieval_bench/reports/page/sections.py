@@ -1,21 +1,28 @@
-"""The sections on one dataset, and what stands where something could not be made."""
+"""The sections on one dataset and on loads, and what stands where something could not be made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from retrieval_bench.comparison.analysis import GroupAnalysis
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import MissingDependencyError, counted
+from retrieval_bench.load.load import LoadResult
 from retrieval_bench.reports.page.choices import choices_html
 from retrieval_bench.reports.page.explorer import STATIC, Chosen, Explorer, shown_of
 from retrieval_bench.reports.page.pictures import Pictures, drawn, figure
+from retrieval_bench.reports.pictures.draw import svg
+from retrieval_bench.reports.pictures.load import load_curve
+from retrieval_bench.reports.pictures.vega import NARROW, WIDTH
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.table import NoteKind, kind_of
 from retrieval_bench.reports.render.words import metric_label, on_dataset
+from retrieval_bench.reports.tables.measure.load import load_tables
+from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.reports.tables.understand.comparison import (
     PAIRS_SHOWN,
     cost_table,
@@ -29,6 +36,7 @@ from retrieval_bench.reports.tables.understand.ledger import ledger_table
 from retrieval_bench.reports.tables.understand.likeness import likeness_tables
 from retrieval_bench.reports.tables.understand.slice import tables_of
 from retrieval_bench.reports.tables.understand.speed import speed_tables
+from retrieval_bench.runs.run import relative_folder
 from retrieval_bench.stats.percentiles import NEEDS
 
 PAIRS_OPEN = 15
@@ -68,25 +76,28 @@ class GroupPage:
 
     def parts(self, *, several: bool) -> Iterator[Part]:
         """The sections, headed by the dataset where there is more than one."""
-        dataset = self._group.dataset if several else ""
-        if isinstance(group := self._group, Unjudged):
-            for name, heading, content in (
-                ("alike", "How alike the systems answer", self._alike(group)),
-                ("systems", "What the systems are", self._kinds()),
+        group, dataset = self._group, self._group.dataset if several else ""
+        sections: tuple[tuple[str, str, Markup], ...]
+        if isinstance(group, Unjudged):
+            alike = joined(map(whole, likeness_tables(group)))
+            kinds = joined([*map(whole, kinds_tables(group)), *self._how()])
+            sections = (
+                ("alike", "How alike the systems answer", alike),
+                ("systems", "What the systems are", kinds),
                 ("times", "Speed, memory, disk", self._times()),
-            ):
-                yield Part(f"{self._id}-{name}", heading, content, dataset)
-            return
-        for name, heading, content in (
-            ("front", "Quality and time", self._front()),
-            ("systems", "The systems beside each other", self._systems()),
-            ("differences", "Is the difference real?", self._differences()),
-            ("times", "Speed, memory, disk", self._times()),
-            ("legs", "Hybrids and their legs", self._legs()),
-            ("parts", "What each part buys", self._parts()),
-            ("slices", "Kinds of queries", self._slices()),
-            ("queries", "Single queries", self._queries()),
-        ):
+            )
+        else:
+            sections = (
+                ("front", "Quality and time", self._front()),
+                ("systems", "The systems beside each other", self._systems()),
+                ("differences", "Is the difference real?", self._differences()),
+                ("times", "Speed, memory, disk", self._times()),
+                ("legs", "Hybrids and their legs", self._legs()),
+                ("parts", "What each part buys", self._parts()),
+                ("slices", "Kinds of queries", self._slices()),
+                ("queries", "Single queries", self._queries()),
+            )
+        for name, heading, content in sections:
             if content:
                 yield Part(f"{self._id}-{name}", heading, content, dataset)
 
@@ -152,13 +163,6 @@ class GroupPage:
             return "No system has a time: these are rankings that were made elsewhere."
         least = NEEDS[50.0].printed
         return f"Too few calls for a median: {counted(calls, 'call')}, it takes {least}."
-
-    def _alike(self, group: Unjudged) -> Markup:
-        """Show what the systems find and how much of it is the same, where nothing is judged."""
-        return joined(map(whole, likeness_tables(group)))
-
-    def _kinds(self) -> Markup:
-        return joined([*map(whole, kinds_tables(self._group)), *self._how()])
 
     def _how(self) -> list[Markup]:
         notes = how_measured(self._group)
@@ -256,3 +260,27 @@ class GroupPage:
         if self.explorer is None:
             return el("p", "No two systems here can be compared query by query.")
         return Markup(self.place)
+
+
+def load_parts(loads: Sequence[LoadResult], *, with_text: bool) -> Iterator[Part]:
+    """A section for each load: its picture, its levels, how well their times are known.
+
+    Args:
+        with_text: False leaves out warnings, which may quote a query.
+    """
+    for at, saved in enumerate(loads, start=1):
+        load = replace(
+            saved,
+            warnings=without_folders(saved.warnings) if with_text else (),
+            folder=saved.folder and Path(without_folders(relative_folder(saved))),
+        )
+        content = [_load_picture(load), *map(whole, load_tables(load, full=True))]
+        yield Part(f"load{at}", f"{load.retriever} under load", joined(content))
+
+
+def _load_picture(load: LoadResult) -> Markup:
+    try:
+        wide, narrow = (svg(load_curve(load, width=width)) for width in (WIDTH, NARROW))
+    except MissingDependencyError as problem:
+        return notes_html([f"No picture: {problem.given}."])
+    return figure((wide, narrow), "latency against load")

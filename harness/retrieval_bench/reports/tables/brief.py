@@ -46,8 +46,8 @@ from retrieval_bench.reports.tables.run_facts import (
     evaluated,
     origin_of,
 )
-from retrieval_bench.reports.tables.understand.board import board_tables
 from retrieval_bench.reports.tables.understand.comparison import (
+    board_tables,
     gap_of,
     how_timed,
     queries_of,
@@ -56,14 +56,15 @@ from retrieval_bench.reports.tables.understand.comparison import (
 from retrieval_bench.reports.tables.understand.ledger import asking, parts_that_should_go, same_of
 from retrieval_bench.reports.tables.understand.likeness import (
     PAIRS_SHOWN,
-    differing_brief,
+    SHORT,
+    differing_tables,
     hits_text,
     likeness_table,
     next_to_judge,
     nothing_judged,
     systems_table,
 )
-from retrieval_bench.reports.tables.usage import AMOUNT, money_of, usage_text
+from retrieval_bench.reports.tables.usage import costs, usage_text
 from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.runs.summary import Summary
 from retrieval_bench.runs.timing_facts import LatencyFacts
@@ -257,7 +258,7 @@ def _unjudged_brief(group: Unjudged, answer: Recommendation) -> list[Table]:
     return [
         replace(systems, lead=lead, notes=[*systems.notes, *notes]),
         *alike,
-        *differing_brief(likeness),
+        *differing_tables(likeness, SHORT, brief=True),
     ]
 
 
@@ -313,25 +314,17 @@ def beside_leader(
     difference from the leader, recall at the largest depth, and its times."""
     deep = [m for m in group.metrics if m.name == "R" and m != metric]
     deepest = max(deep, key=lambda m: m.cut or math.inf, default=None)
-    times = [
-        level
-        for level in ("p50", "p95")
-        if any(run.summary.latency_ms.at(level).value is not None for run in group.runs)
-    ]
-    paid = any(money_of(run.summary) is not None for run in group.runs)
+    heads, cells = costs(group.runs)
     rows: list[list[Content]] = []
     for name, run in sorted(group.ranked(metric), key=lambda pair: pair[0] != leader)[:most]:
         row: list[Content] = [name, SHORT_QUALITY(run.evaluation.mean(metric).mean)]
         row += ("-", "") if name == leader else against(group, metric, name, leader)
         if deepest is not None:
             row.append(SHORT_QUALITY(run.evaluation.mean(deepest).mean))
-        values = [run.summary.latency_ms.at(level).value for level in times]
-        row += [SHORT_MS(value) for value in values]
-        rows.append([*row, AMOUNT(money_of(run.summary))] if paid else row)
+        rows.append([*row, *cells(run)])
     columns = ["system", metric_label(metric), f"against {leader}", ""]
     columns += [metric_label(deepest)] if deepest is not None else []
-    columns += [f"{level} ms" for level in times]
-    return [*columns, "money / 1,000"] if paid else columns, rows
+    return [*columns, *heads], rows
 
 
 def _title_of(group: DatasetComparison) -> str:

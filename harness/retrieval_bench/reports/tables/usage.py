@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from retrieval_bench.core.figures import three_digits
-from retrieval_bench.reports.render.cells import Content, Form
+from retrieval_bench.reports.render.cells import SHORT_MS, Content, Form
 from retrieval_bench.reports.render.table import Table
+from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import Summary
 
 AMOUNT = Form(three_digits)
@@ -42,6 +43,20 @@ def tokens_of(summary: Summary) -> float | None:
     each = {} if summary.usage is None else summary.usage.per_query
     counts = [n for name in ("tokens_in", "tokens_out") if (n := each.get(name)) is not None]
     return sum(counts) if counts else None
+
+
+def costs(runs: Sequence[Run]) -> tuple[list[str], Callable[[Run], list[Content]]]:
+    """Heads of columns, and the cells of a run in them: its times and what it costs, as far as any
+    of ``runs`` has them."""
+    known = [run.summary.latency_ms for run in runs]
+    levels = [p for p in ("p50", "p95") if any(of.at(p).value is not None for of in known)]
+    paid = any(money_of(run.summary) is not None for run in runs)
+
+    def cells(run: Run) -> list[Content]:
+        values = [run.summary.latency_ms.at(level).value for level in levels]
+        return [*map(SHORT_MS, values), *([AMOUNT(money_of(run.summary))] if paid else [])]
+
+    return [*(f"{level} ms" for level in levels), *(["money / 1,000"] if paid else [])], cells
 
 
 def usage_tables(name: str, summary: Summary) -> list[Table]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.slices import Slicing
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
@@ -57,7 +59,6 @@ from retrieval_bench.reports.tables.run_facts import (
     shown_warnings,
     unsupported,
 )
-from retrieval_bench.reports.tables.understand.board import board_tables
 from retrieval_bench.reports.tables.understand.likeness import likeness_tables
 from retrieval_bench.reports.tables.understand.slice import slice_tables
 from retrieval_bench.reports.tables.understand.speed import speed_tables
@@ -138,6 +139,45 @@ def quality_table(
         rows,
         notes=notes,
     )
+
+
+def board_tables(comparison: Comparison) -> list[Table]:
+    """Systems over datasets, by the first metric that all datasets have; none without one."""
+    shared = [m for m in comparison.metrics if all(m in g.metrics for g in comparison.judged)]
+    if not shared:
+        return []
+    board = comparison.board(shared[0])
+    rows: list[list[Content]] = [
+        [name, *map(QUALITY, means), QUALITY(average)]
+        for name, means, average in zip(
+            board.systems, board.means.tolist(), board.averages.tolist(), strict=True
+        )
+    ]
+    notes: list[AnyNote] = ["average: over datasets, each counting once; no test looks at it."]
+    changed = [name for name in board.systems if len(_hashes(comparison, name)) > 1]
+    if changed:
+        text = f"These systems have other parameters on some datasets: {', '.join(changed)}."
+        notes.append(warning(text))
+    if np.isnan(board.averages).any():
+        notes.append("-: not measured there, so there is no average to compare with the others.")
+    return [
+        Table(
+            f"{metric_label(board.metric)} on {counted(len(board.datasets), 'dataset')}",
+            ["", *board.datasets, "average"],
+            rows,
+            notes=notes,
+        )
+    ]
+
+
+def _hashes(comparison: Comparison, name: str) -> set[str]:
+    """Return the hashes of the parameters of what is called ``name`` on the datasets."""
+    return {
+        str(run.manifest["retriever"]["hash"])
+        for group in comparison.groups
+        for other, run in zip(group.names, group.runs, strict=True)
+        if other == name and run.manifest.get("retriever", {}).get("hash")
+    }
 
 
 def kinds_tables(group: DatasetComparison) -> list[Table]:

@@ -16,11 +16,11 @@ from retrieval_bench.comparison.likeness import (
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import counted
 from retrieval_bench.data.needs_judgements import TO_JUDGE
-from retrieval_bench.reports.render.cells import COUNT, SHORT_MS, Cell, Content, Form
+from retrieval_bench.reports.render.cells import COUNT, Cell, Content, Form
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, next_step, result
 from retrieval_bench.reports.render.text import clean, cut
 from retrieval_bench.reports.render.words import on_dataset
-from retrieval_bench.reports.tables.usage import AMOUNT, money_of
+from retrieval_bench.reports.tables.usage import costs
 from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.runs.summary import HitFacts
 
@@ -32,6 +32,7 @@ PAIRS_SHOWN = 6
 _SHARE = Form(lambda value: f"{value:.2f}")
 _HITS = Form(lambda value: f"{value:.1f}")
 _TEXT, _QUERY, _TITLE = 60, 40, 32
+_FIRST_HITS = ["query", "system", "first hit"]
 
 NOTHING_JUDGED = (
     "Nothing is judged yet: these figures say how much it finds and how fast, not how well."
@@ -93,13 +94,8 @@ def systems_table(
     group: DatasetComparison, title: str = "", most: int | None = None, *, times: bool = True
 ) -> Table:
     """Systems in rows: hits, failures, times."""
-    levels = [
-        level
-        for level in ("p50", "p95") * times
-        if any(run.summary.latency_ms.at(level).value is not None for run in group.runs)
-    ]
+    heads, cells = costs(group.runs if times else ())
     failed = any(run.summary.n_failed for run in group.runs)
-    paid = times and any(money_of(run.summary) is not None for run in group.runs)
     cuts = {run.summary.k for run in group.runs}
     few = f"fewer than {cuts.pop():,}" if len(cuts) == 1 else "fewer than k"
     notes = [f'"{few}", "none": queries that got so few hits.']
@@ -109,11 +105,8 @@ def systems_table(
         row: list[Content] = [name, _HITS(hits.mean), COUNT(hits.fewer_than_k)]
         row.append(COUNT(hits.none))
         row += [COUNT(run.summary.n_failed)] if failed else []
-        values = [run.summary.latency_ms.at(level).value for level in levels]
-        row += [SHORT_MS(value) for value in values]
-        rows.append([*row, AMOUNT(money_of(run.summary))] if paid else row)
-    columns = ["system", "hits a query", few, "none", *(["failed"] if failed else [])]
-    columns += [f"{level} ms" for level in levels] + (["money / 1,000"] if paid else [])
+        rows.append([*row, *cells(run)])
+    columns = ["system", "hits a query", few, "none", *(["failed"] if failed else []), *heads]
     return Table(
         title or f"What the systems {on_dataset(group.dataset)} find", columns, rows, notes=notes
     )
@@ -159,53 +152,38 @@ def _pair(pair: PairLikeness) -> list[Content]:
     ]
 
 
-def differing_brief(likeness: Likeness) -> list[Table]:
-    """The few queries on which the systems differ most, a line for each system and query."""
-    shown = likeness.differing[:SHORT]
-    rows: list[list[Content]] = []
-    for differing in shown:
-        query = cut(clean(_asked(differing)), _QUERY)
-        for name, ids in differing.first.items():
-            first = [cut(clean(differing.titles.get(doc) or doc), _TITLE) for doc in ids[:1]]
-            rows.append([query, name, *(first or ["no hits"])])
-            query = ""
-    title = "Where they differ most, and what each finds first"
-    columns = ["query", "system", "first hit"]
-    notes = [f"Ids only: {likeness.without_texts}."] if likeness.without_texts else []
-    return [Table(title, columns, rows, notes=notes, words=(0, 1, 2))] if rows else []
+def differing_tables(likeness: Likeness, most: int, *, brief: bool = False) -> list[Table]:
+    """The queries on which the systems differ most, a line for each system with what it finds
+    first; none where they differ on none.
 
-
-def differing_tables(likeness: Likeness, most: int) -> list[Table]:
-    """The queries on which the systems differ most, each with what the systems find first; none
-    where they differ on none."""
-    shown = likeness.differing[:most]
-    if not shown:
-        return []
+    Args:
+        brief: only the first hit, and no figures.
+    """
+    shown, hits = likeness.differing[:most], 1 if brief else DOCUMENTS
     rows: list[list[Content]] = []
     rules: list[int] = []
     for differing in shown:
         rules.append(len(rows))
-        rows += _differing(differing)
-    which = f"The {len(shown)} queries" if len(shown) > 1 else "The query"
+        start: list[Content] = [cut(clean(_asked(differing)), _QUERY if brief else _TEXT)]
+        start += [] if brief else map(_SHARE, (differing.overlap, differing.rbo))
+        for name, ids in differing.first.items():
+            titles = [differing.titles.get(doc) or doc for doc in ids[:hits]]
+            told = [cut(clean(title), _TITLE) for title in titles] or ["no hits"]
+            rows.append([*start, name, *told, *[""] * (hits - len(told))])
+            start = [""] * len(start)
     notes = [f"Ids only: {likeness.without_texts}."] if likeness.without_texts else []
-    columns = ["query", f"overlap@{likeness.k}", "RBO", "system", "1st", "2nd", "3rd"]
+    which = f"The {len(shown)} queries" if len(shown) > 1 else "The query"
     title = f"{which} on which the systems differ most, and what they find first"
-    return [Table(title, columns, rows, rules[1:], notes, words=(0, *range(3, len(columns))))]
+    columns = ["query", f"overlap@{likeness.k}", "RBO", "system", "1st", "2nd", "3rd"]
+    words: tuple[int, ...] = (0, *range(3, len(columns)))
+    if brief:
+        title, columns = "Where they differ most, and what each finds first", _FIRST_HITS
+        rules, words = [], (0, 1, 2)
+    return [Table(title, columns, rows, rules[1:], notes, words)] if rows else []
 
 
 def _asked(differing: Differing) -> str:
     return f"{differing.query_id}: {differing.text}" if differing.text else differing.query_id
-
-
-def _differing(differing: Differing) -> list[list[Content]]:
-    start: list[Content] = [cut(clean(_asked(differing)), _TEXT), _SHARE(differing.overlap)]
-    start.append(_SHARE(differing.rbo))
-    rows: list[list[Content]] = []
-    for name, ids in differing.first.items():
-        told = [cut(clean(differing.titles.get(doc) or doc), _TITLE) for doc in ids] or ["no hits"]
-        rows.append([*start, name, *told, *[""] * (DOCUMENTS - len(told))])
-        start = ["", "", ""]
-    return rows
 
 
 def likeness_tables(group: Unjudged, most: int = LONG) -> list[Table]:
