@@ -24,7 +24,8 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.labels.decide.draws import all_bounds, drawn_order, estimate, weights
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.metrics import Judgements, Metric, judge_lists, parse_metrics
-from retrieval_bench.reports.pictures import svg, vega
+from retrieval_bench.reports.pictures import vega
+from retrieval_bench.reports.pictures.draw import svg
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import SHARE
 from retrieval_bench.stats.sequential import Betting, Draw, verdicts

@@ -210,7 +210,7 @@ def history(
     """
     from retrieval_bench.regression.history.history import history as read_history
     from retrieval_bench.reports.page.file import check_place, write_page
-    from retrieval_bench.reports.pictures import svg
+    from retrieval_bench.reports.pictures.draw import svg
     from retrieval_bench.reports.pictures.history import history_picture
     from retrieval_bench.reports.render.table import Table
     from retrieval_bench.reports.tables.guard.history import history_tables

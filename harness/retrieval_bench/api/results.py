@@ -186,7 +186,7 @@ class BenchResult(_Shown):
         """
         from retrieval_bench.reports import frames
 
-        return frames.frame(frames.rows_of(what, frames.kinds_of([(self.run.name, self.run)])))
+        return frames.frame(what, frames.kinds_of([(self.run.name, self.run)]))
 
     def plot(self, what: str = "latency") -> Picture:
         """A picture of the times.
@@ -300,7 +300,7 @@ class ComparisonResult(_Shown):
         named = [pair for group in groups for pair in zip(group.names, group.runs, strict=True)]
         kinds = frames.kinds_of(named)
         kinds["pairs"] = lambda: frames.pairs(groups)
-        return frames.frame(frames.rows_of(what, kinds))
+        return frames.frame(what, kinds)
 
     def plot(self, what: str = "pareto") -> Picture:
         """A picture of the systems.
@@ -422,7 +422,7 @@ def _for_python(tables: Sequence[Table]) -> list[Table]:
 
 def _picture(what: str, pictures: Mapping[str, Callable[[], dict[str, Any] | None]]) -> Picture:
     """The one of ``pictures`` that ``what`` names; no other is drawn."""
-    from retrieval_bench.reports.pictures import svg
+    from retrieval_bench.reports.pictures.draw import svg
 
     spec = pictures[what]() if what in pictures else None
     if spec is None:

@@ -12,7 +12,7 @@ from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.experiment.fresh.cold import ColdStart
-from retrieval_bench.reports.pictures import svg
+from retrieval_bench.reports.pictures.draw import svg
 from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.render.table import Table

@@ -16,12 +16,8 @@ from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.likeness import Likeness
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.verdicts import Delta
-from retrieval_bench.core.errors import (
-    HarnessError,
-    MissingDependencyError,
-    check_known,
-)
-from retrieval_bench.core.installed.installation import how_to_add
+from retrieval_bench.core.errors import HarnessError, check_known
+from retrieval_bench.core.installed.installation import require
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.dataset import dataset_of
 from retrieval_bench.runs.run import Run
@@ -190,30 +186,16 @@ def kinds_of(runs: Named) -> dict[str, Callable[[], Iterable[Row]]]:
     return {name: partial(rows, runs) for name, rows in kinds.items()}
 
 
-def frame(rows: Sequence[Row]) -> DataFrame:
-    """``rows`` as a DataFrame.
-
-    Raises:
-        MissingDependencyError: pandas is not installed.
-    """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingDependencyError(
-            "the package pandas is not installed",
-            where="to_frame()",
-            accepted="the extra `notebook`",
-            fix=how_to_add("notebook"),
-        ) from None
-    return pd.DataFrame(rows)
-
-
-def rows_of(what: str, kinds: Mapping[str, Callable[[], Iterable[Row]]]) -> list[Row]:
-    """Return the rows of the kind ``what`` among ``kinds``.
+def frame(what: str, kinds: Mapping[str, Callable[[], Iterable[Row]]]) -> DataFrame:
+    """The rows of the kind ``what`` among ``kinds`` as a DataFrame.
 
     Raises:
         ConfigError: none is called that.
+        MissingDependencyError: pandas is not installed.
     """
     fix = f"name one of them, such as to_frame({next(iter(kinds))!r})"
     check_known(what, kinds, f"no frame of {what!r}", fix=fix)
-    return list(kinds[what]())
+    require("pandas", "notebook", "to_frame()")
+    import pandas as pd
+
+    return pd.DataFrame(list(kinds[what]()))

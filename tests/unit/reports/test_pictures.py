@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,30 +17,33 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from retrieval_bench.comparison.explain.ledger import Row, Worth
+from retrieval_bench.comparison.explain.part_costs import Cost
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed.installation import how_to_add
-from retrieval_bench.reports.pictures import (
-    NARROW,
-    WIDTH,
-    Calls,
-    PartBar,
-    Spec,
-    Spot,
-    StageTimes,
-    ecdf,
-    gains,
-    pareto,
-    parts,
-    per_query,
-    quality,
-    rounds,
-    stages,
-    svg,
-)
+from retrieval_bench.reports.pictures.draw import svg
+from retrieval_bench.reports.pictures.gains import gains
 from retrieval_bench.reports.pictures.history import Timeline, history
-from retrieval_bench.reports.pictures.pareto import front
-from retrieval_bench.reports.pictures.vega import DARK, STYLES, log_ticks, scale_for, whole
+from retrieval_bench.reports.pictures.latency import Calls, ecdf
+from retrieval_bench.reports.pictures.ledger import parts
+from retrieval_bench.reports.pictures.pareto import Spot, front, pareto
+from retrieval_bench.reports.pictures.quality import quality
+from retrieval_bench.reports.pictures.queries import per_query
+from retrieval_bench.reports.pictures.rounds import rounds
+from retrieval_bench.reports.pictures.stages import stages
+from retrieval_bench.reports.pictures.vega import (
+    DARK,
+    NARROW,
+    STYLES,
+    WIDTH,
+    Spec,
+    log_ticks,
+    scale_for,
+    whole,
+)
 from retrieval_bench.reports.render.text import clean, fitted
+from retrieval_bench.runs.stages import StageReport
+from retrieval_bench.runs.timing_facts import LegsFacts, StageFacts, TimesFacts
 from retrieval_bench.stats.percentiles import Percentile
 
 ROOT = Path(__file__).parents[3]
@@ -132,6 +136,25 @@ def timeline(n: int = 3, *, courses: int = 1, name: str = "line 1") -> Timeline:
     return Timeline(f"{n} runs", dates, changes, panels, [(one, "a machine") for one in names])
 
 
+def reported(*names: str) -> StageReport:
+    """Stages by name, the legs that they are, and the whole call."""
+    stages = {
+        name: StageFacts(mean=1.0 + at, p50=1.0 + at, p95=2.0 + at, n=9)
+        for at, name in enumerate(names)
+    }
+    row, beside = TimesFacts(mean=3.0, p50=3.0), TimesFacts(mean=2.0, p50=2.0)
+    legs = LegsFacts(
+        n=9, tail=1, overlapping=0, decisive=None, measured="serial", serial=row, parallel=beside,
+        of={},
+    )  # fmt: skip
+    return StageReport(TimesFacts(mean=5.0, p50=5.0, p95=8.0), stages, legs, 0)
+
+
+def part(name: str) -> Row:
+    cost = Cost(p50_ms=3.0)
+    return Row(name, "leg", "", Worth.HELPS, gain=0.1, ci95=(0.0, 0.2), cost=cost)
+
+
 def drawn_calls(name: str, width: int) -> Spec:
     one = calls(name, n=120)
     assert one.query is not None
@@ -152,13 +175,12 @@ EACH: dict[str, Callable[[str, int], Spec]] = {
     "latency": lambda name, width: ecdf([calls(name), calls("b")], about=name, width=width),
     "rows": lambda name, width: ecdf([calls(name)] * 9, about=name, width=width),
     "stages": lambda name, width: stages(
-        [StageTimes(name, {name: (1.0, 2.0)}, {name: (1.0, NAN)}, (3.0, 4.0))], width=width
+        [(name, reported(name))], width=width
     ),
     "rounds": lambda name, width: rounds([calls(name)], about=name, width=width),
     "queries": drawn_calls,
     "parts": lambda name, width: parts(
-        [PartBar(name, "helps", True, 0.1, (0.0, 0.2), 3.0), PartBar("b", "none", None, None)],
-        name=name, metric="m", width=width,
+        [part(name), Row("b", "leg", "", Worth.UNKNOWN)], name=name, metric="m", width=width
     ),
     "history": lambda name, width: history(name, [timeline(name=name)], [name]),
 }  # fmt: skip
@@ -546,15 +568,17 @@ def test_of_many_calls_those_that_stand_alone_are_drawn() -> None:
 
 
 def test_bars_begin_at_zero_and_end_at_the_median() -> None:
-    times = StageTimes("x", {"a": (2.0, 4.0), "?": (NAN, NAN)}, {"leg": (3.0, NAN)}, (5.0, 8.0))
-    spec = stages([times])
+    report = reported("a")
+    inner = StageFacts(mean=1.0, p50=1.0, direct=False)
+    spec = stages([("x", replace(report, stages={**report.stages, "inner": inner}))])
     assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"][0] == 0
     bars = [(row["stage"], row["system"], row["median"]) for row in data(spec, "bar")]
-    assert [bar[0::2] for bar in bars] == [("whole call", 5.0), ("a", 2.0), ("leg", 3.0)]
+    legs = [("legs in a row", 3.0), ("legs side by side", 2.0)]
+    assert [bar[0::2] for bar in bars] == [("whole call", 5.0), ("a", 1.0), *legs]
     assert len({kind for _, kind, _ in bars}) == 3
-    assert [row["p95"] for row in data(spec, "tick")] == [8.0, 4.0]
-    assert "x: whole call 5.00, p95 8.00 ms; a 2.00, p95 4.00 ms; ? not known;" in described(spec)
-    assert words(svg(spec)).count("–") == 3
+    assert [row["p95"] for row in data(spec, "tick")] == [8.0, 2.0]
+    assert "x: whole call 5.00, p95 8.00 ms; a 1.00, p95 2.00 ms; legs in" in described(spec)
+    assert words(svg(spec)).count("–") == 2
 
 
 def test_a_slower_round_is_seen_whatever_it_asks() -> None:
@@ -580,17 +604,15 @@ def test_of_many_systems_those_that_moved_most_are_told_apart() -> None:
 
 
 def test_parts_show_what_they_buy_and_take() -> None:
-    spec = parts(
-        [PartBar("leg", "helps", True, 0.1, (0.0, 0.2), 3.0), PartBar("rest", "?", None, None)],
-        name="hybrid", metric="RR",
-    )  # fmt: skip
+    rows = [part("leg"), Row("rest", "leg", "", Worth.UNKNOWN)]
+    spec = parts(rows, name="hybrid", metric="RR")
     gained, times = spec["hconcat"]
     assert data(gained, "point") == [
-        {"row": 0, "system": "True", "gain": 0.1, "low": 0.0, "high": 0.2}
+        {"row": 0, "system": "helps", "gain": 0.1, "low": 0.0, "high": 0.2}
     ]
     assert data(times, "bar") == [{"row": 0, "ms": 3.0}]
     assert [row["text"] for row in data(times, "text", "row")] == ["3.00", "not known"]
-    assert "leg: +0.100 RR, helps, 3.00 ms. rest: gain not known, ?." in described(spec)
+    assert "leg: +0.100 RR, helps, 3.00 ms. rest: gain not known, not asked." in described(spec)
     assert "vconcat" in parts([], name="hybrid", metric="RR", width=NARROW)
 
 
@@ -621,7 +643,8 @@ def test_any_times_can_be_drawn(ms: NDArray[np.float64]) -> None:
 @pytest.mark.slow
 def test_nothing_can_be_drawn() -> None:
     for spec in (
-        ecdf([]), rounds([]), stages([]), stages([StageTimes("x", {})]), quality([], {}),
+        ecdf([]), rounds([]), stages([]), stages([("x", StageReport(None, {}, None, 0))]),
+        quality([], {}),
         quality(["a"], {"P": [(NAN, None)]}), pareto([], metric="m"), history("title", []),
         history("title", [Timeline("0 runs", [], [], [], [])]), parts([], name="x", metric="m"),
         pareto([spot("a", 0.5, 1.0)] * 2, metric="m"),
@@ -639,11 +662,11 @@ def test_a_hundred_thousand_calls_and_fifty_systems_fit_into_small_files() -> No
     scatter = per_query(ms, query, TEXTS * 625, failed=big.failed)
     assert re.search(r"Dots are [\d,]+ of 100,000 calls", notes(scatter))
     systems = [calls(f"system {i % 40}", i) for i in range(50)]
-    bars = {f"stage {i}": (1.0 + i, 2.0 + i) for i in range(7)}
+    report = reported(*(f"stage {i}" for i in range(7)))
     values = [(value, None) for value in np.linspace(0.2, 0.9, 50).tolist()]
     for spec in (
         ecdf([big] * 8), rounds([big]), scatter, ecdf(systems), rounds(systems),
-        stages([StageTimes(c.name, bars, {"leg": (1, 2)}, (3, 4)) for c in systems[:20]]),
+        stages([(c.name, report) for c in systems[:20]]),
         quality([c.name for c in systems], dict.fromkeys("PQR", values)),
     ):  # fmt: skip
         assert len(svg(spec).encode()) < LARGEST

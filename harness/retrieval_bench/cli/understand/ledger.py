@@ -146,7 +146,7 @@ def prepared(
 def _draw(ledger: Ledger) -> None:
     """Put the picture into the folder of the run, if pictures can be drawn."""
     from retrieval_bench.core.errors import MissingDependencyError
-    from retrieval_bench.reports.pictures import svg
+    from retrieval_bench.reports.pictures.draw import svg
     from retrieval_bench.reports.pictures.of_runs import part_bars
     from retrieval_bench.runs.records import PICTURES, add_files
 

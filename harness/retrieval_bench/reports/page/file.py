@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 from retrieval_bench.core.errors import RecordError
+from retrieval_bench.core.installed.cache import write_whole
 from retrieval_bench.runs.records import probe
 
 _NAMES = {"report": "report.html", "picture": "history.svg"}
@@ -39,25 +38,9 @@ def write_page(path: Path, text: str, what: str = "report") -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            # Not only for the user who made it, as temporary files are.
-            temporary.chmod(0o666 & ~_umask())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        write_whole(path, text.encode())
     except OSError as problem:
         raise _cannot_write(path, problem, what) from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _cannot_write(path: Path, problem: OSError, what: str) -> RecordError:

@@ -11,17 +11,12 @@ from retrieval_bench.comparison.explain.steps import Reached, time_level
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.types import EMPTY
-from retrieval_bench.reports.pictures import (
-    NARROW,
-    WIDTH,
-    Spec,
-    Spot,
-    gains,
-    of_runs,
-    pareto,
-    quality,
-    svg,
-)
+from retrieval_bench.reports.pictures import of_runs
+from retrieval_bench.reports.pictures.draw import svg
+from retrieval_bench.reports.pictures.gains import gains
+from retrieval_bench.reports.pictures.pareto import Spot, pareto
+from retrieval_bench.reports.pictures.quality import quality
+from retrieval_bench.reports.pictures.vega import NARROW, WIDTH, Spec
 from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.usage import money_of

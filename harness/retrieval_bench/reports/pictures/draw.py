@@ -14,8 +14,7 @@ import json
 import re
 from xml.sax.saxutils import escape
 
-from retrieval_bench.core.errors import MissingDependencyError
-from retrieval_bench.core.installed.installation import how_to_add
+from retrieval_bench.core.installed.installation import require
 from retrieval_bench.reports.pictures.vega import DARK, VERSION, Spec
 
 FONTS = (
@@ -44,15 +43,8 @@ def svg(spec: Spec) -> str:
     Raises:
         MissingDependencyError: vl-convert-python is not installed.
     """
-    try:
-        import vl_convert
-    except ImportError:
-        raise MissingDependencyError(
-            "the package vl-convert-python is not installed",
-            where="pictures of a run",
-            accepted="the extra `plots`",
-            fix=how_to_add("plots"),
-        ) from None
+    require("vl-convert-python", "plots", "pictures of a run")
+    import vl_convert
 
     drawn = vl_convert.vegalite_to_svg(json.dumps(spec, allow_nan=False), vl_version=VERSION)
     root = _SIZE.match(drawn)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TypeVar
 
 import numpy as np
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.regression.history.facts import Figure, SavedDuet, SavedRun
+from retrieval_bench.regression.history.facts import Figure
 from retrieval_bench.regression.history.trends import P50, P95, Subject
 from retrieval_bench.reports.pictures import vega
 from retrieval_bench.reports.pictures.vega import Spec, mark
@@ -34,7 +33,6 @@ _NOTES = (
 )
 
 
-Thing = TypeVar("Thing", SavedRun, SavedDuet)
 Panel = tuple[str, str, Sequence[Spec]]
 
 
@@ -65,74 +63,49 @@ def history_picture(subject: Subject) -> Spec:
     duets = [duet for duet in subject.duets if duet.trend is not None]
     timelines = [_runs(subject)] if subject.runs else []
     if duets:
-        title = "duet {}, % slower than the pinned revision"
-        ratios = [
-            ("ratio", title.format(gate), _points(duets, lambda duet: duet.trend, _ratio(gate)))
-            for gate in (P50, P95)
-        ]
+        title, trends = "duet {}, % slower than the pinned revision", [duet.trend for duet in duets]
+        panels: list[Panel] = []
+        for gate in (P50, P95):
+            ratios = [duet.ratios.get(gate) for duet in duets]
+            points = _points(trends, ratios, lambda ratio: 100 * (ratio - 1))
+            panels.append(("ratio", title.format(gate), points))
         legend = [
             (f"line {trend.label}", f"against {trend_words(trend)}") for trend in subject.trends
         ]
         dates = [f"{duet.created:%Y-%m-%d}" for duet in duets]
         changes = _changes([(duet.revision, None) for duet in duets])
-        timelines.append(Timeline(counted(len(duets), "duet"), dates, changes, ratios, legend))
+        timelines.append(Timeline(counted(len(duets), "duet"), dates, changes, panels, legend))
     return history(f"{subject.retriever} {on_dataset(subject.dataset)}", timelines, _NOTES)
 
 
 def _runs(subject: Subject) -> Timeline:
     runs = subject.runs
-    panels: list[Panel] = [
-        ("quality", f"mean {metric}", _points(runs, lambda run: run.quality_line, _mean(metric)))
-        for metric in subject.metrics
-    ]
-    panels += [
-        (
-            "time",
-            f"{level}, milliseconds",
-            _points(runs, lambda run: run.latency_line, _time(level)),
-        )
-        for level in (P50, P95)
-    ]
+    panels: list[Panel] = []
+    for metric in subject.metrics:
+        figures = [run.metrics.get(metric) for run in runs]
+        points = _points([run.quality_line for run in runs], figures)
+        panels.append(("quality", f"mean {metric}", points))
+    for level in (P50, P95):
+        figures = [run.latency.get(level) for run in runs]
+        points = _points([run.latency_line for run in runs], figures)
+        panels.append(("time", f"{level}, milliseconds", points))
     settings = [(run.revision, f"cfg {subject.configs.index(run.config) + 1}") for run in runs]
     dates = [f"{run.created:%Y-%m-%d}" for run in runs]
     title = counted(len(runs), "run")
     return Timeline(title, dates, _changes(settings), panels, line_words(subject))
 
 
-Ends = tuple[float, float, float]
-"""A value and the ends of its interval."""
-
-
-def _mean(metric: str) -> Callable[[SavedRun], Ends | None]:
-    return lambda run: _ends(run.metrics.get(metric))
-
-
-def _time(level: str) -> Callable[[SavedRun], Ends | None]:
-    return lambda run: _ends(run.latency.get(level))
-
-
-def _ratio(gate: str) -> Callable[[SavedDuet], Ends | None]:
-    return lambda duet: _ends(duet.ratios.get(gate), lambda ratio: 100 * (ratio - 1))
-
-
-def _ends(figure: Figure | None, shown: Callable[[float], float] = float) -> Ends | None:
-    if figure is None:
-        return None
-    low, high = figure.interval or (figure.value, figure.value)
-    return shown(figure.value), shown(low), shown(high)
-
-
 def _points(
-    things: Sequence[Thing],
-    line_of: Callable[[Thing], str | None],
-    ends_of: Callable[[Thing], Ends | None],
+    lines: Iterable[str | None],
+    figures: Iterable[Figure | None],
+    shown: Callable[[float], float] = float,
 ) -> list[Spec]:
-    """A point for each that has the figure and stands on a line, line by line."""
+    """A point for each place that has the figure and stands on a line, line by line."""
     points = []
-    for at, thing in enumerate(things):
-        line, ends = line_of(thing), ends_of(thing)
-        if line is not None and ends is not None:
-            named = dict(zip(("value", "low", "high"), ends, strict=True))
+    for at, (line, figure) in enumerate(zip(lines, figures, strict=True)):
+        if line is not None and figure is not None:
+            ends = (figure.value, *(figure.interval or (figure.value, figure.value)))
+            named = dict(zip(("value", "low", "high"), map(shown, ends), strict=True))
             points.append({"system": f"line {line}", "at": at, **named})
     return sorted(points, key=lambda point: str(point["system"]))
 

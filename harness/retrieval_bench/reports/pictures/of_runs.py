@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from retrieval_bench.comparison.explain.ledger import Ledger, Worth
-from retrieval_bench.reports import pictures
-from retrieval_bench.reports.pictures import WIDTH, Calls, PartBar, Spec, StageTimes
-from retrieval_bench.reports.render.words import metric_label, worth_label
+from retrieval_bench.comparison.explain.ledger import Ledger
+from retrieval_bench.reports.pictures.draw import svg
+from retrieval_bench.reports.pictures.latency import Calls, ecdf
+from retrieval_bench.reports.pictures.ledger import parts
+from retrieval_bench.reports.pictures.queries import per_query
+from retrieval_bench.reports.pictures.rounds import rounds
+from retrieval_bench.reports.pictures.stages import stages
+from retrieval_bench.reports.pictures.vega import WIDTH, Spec
+from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.runs.run import Run
-from retrieval_bench.runs.stages import StageReport
-from retrieval_bench.runs.timing_facts import TimesFacts
 from retrieval_bench.stats.percentiles import Percentile
 
 MS = 1e6
@@ -29,12 +32,12 @@ def run_pictures(run: Run) -> dict[str, str]:
         return {}
     about = f"{run.summary.dataset.name}, k = {run.summary.k}"
     drawn = {
-        "latency.svg": pictures.ecdf([_calls(run, run.name)], about=about),
+        "latency.svg": ecdf([_calls(run, run.name)], about=about),
         "queries.svg": slow_queries(run.name, run, about=about),
         "rounds.svg": drift([run.name], [run], about=about),
         "stages.svg": stage_bars([run.name], [run], about=about),
     }
-    return {name: pictures.svg(spec) for name, spec in drawn.items() if spec is not None}
+    return {name: svg(spec) for name, spec in drawn.items() if spec is not None}
 
 
 def side_by_side(names: Sequence[str], runs: Sequence[Run], *, width: int = WIDTH) -> Spec | None:
@@ -42,7 +45,7 @@ def side_by_side(names: Sequence[str], runs: Sequence[Run], *, width: int = WIDT
     timed = _timed(names, runs)
     if not timed:
         return None
-    return pictures.ecdf(timed, about=str(runs[0].summary.dataset.name), width=width)
+    return ecdf(timed, about=str(runs[0].summary.dataset.name), width=width)
 
 
 def drift(
@@ -54,7 +57,7 @@ def drift(
         for calls in _timed(names, runs)
         if calls.round is not None and calls.round.max(initial=0) > 0
     ]
-    return pictures.rounds(timed, about=about, width=width) if timed else None
+    return rounds(timed, about=about, width=width) if timed else None
 
 
 def stage_bars(
@@ -62,19 +65,14 @@ def stage_bars(
 ) -> Spec | None:
     """The stages of those runs that report any; nothing where none does."""
     reports = [(name, run.stages) for name, run in zip(names, runs, strict=True) if _has_times(run)]
-    stage_times = [_stage_times(name, report) for name, report in reports if report.stages]
-    return pictures.stages(stage_times, about=about, width=width) if stage_times else None
+    shown = [(name, report) for name, report in reports if report.stages]
+    return stages(shown, about=about, width=width) if shown else None
 
 
 def part_bars(ledger: Ledger, *, about: str = "", width: int = WIDTH) -> Spec:
     """Draw the gain and the cost of the parts of a retriever."""
-    good = {Worth.HELPS: True, Worth.HARMFUL: False, Worth.DEAD: False}
-    bars = [
-        PartBar(r.name, worth_label(r.worth), good.get(r.worth), r.gain, r.ci95, r.cost.p50_ms)
-        for r in ledger.rows
-    ]
     name, metric = ledger.run.name, metric_label(ledger.metric)
-    return pictures.parts(bars, name=name, metric=metric, about=about, width=width)
+    return parts(ledger.rows, name=name, metric=metric, about=about, width=width)
 
 
 def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) -> Spec | None:
@@ -82,7 +80,7 @@ def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) ->
     timings = run.timings
     if not _has_times(run):
         return None
-    return pictures.per_query(
+    return per_query(
         timings.wall_ns / MS,
         timings.query,
         run.rankings.query_ids,
@@ -112,21 +110,3 @@ def _calls(run: Run, name: str) -> Calls:
     ]
     ms = timings.wall_ns / MS
     return Calls(name, ms, timings.failed, timings.query, each.astype(np.int32), percentiles)
-
-
-def _stage_times(name: str, report: StageReport) -> StageTimes:
-    direct = {at: _drawn(stage) for at, stage in report.stages.items() if stage.direct}
-    both = report.legs
-    legs = (
-        {}
-        if both is None
-        else {
-            "legs in a row": _drawn(both.serial),
-            "legs side by side": _drawn(both.parallel),
-        }
-    )
-    return StageTimes(name, direct, legs, None if report.call is None else _drawn(report.call))
-
-
-def _drawn(times: TimesFacts) -> tuple[float, float]:
-    return times.p50, float("nan") if times.p95 is None else times.p95
