@@ -343,20 +343,6 @@ class TestBadInput:
         assert "outcomes" in run.out
 
 
-STOPPING = """
-from own import Overlap
-
-
-class Stopping(Overlap):
-    calls = 0
-
-    def search(self, query, k):
-        self.calls += 1
-        if self.calls == 3:
-            raise KeyboardInterrupt
-        return super().search(query, k)
-"""
-
 NOISY = """
 import os
 from own import Overlap
