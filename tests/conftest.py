@@ -9,7 +9,9 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -39,12 +41,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of a run of what was skipped, files in which nothing was skipped are not even imported."""
+    if (earlier := config.getoption("--skipped-before")) and collection_path.suffix == ".py":
+        files = {config.rootpath / name.partition("::")[0] for name in _skipped(Path(earlier))}
+        return collection_path not in files or None
+    return None
+
+
+@cache
+def _skipped(earlier: Path) -> frozenset[str]:
+    return frozenset(json.loads(earlier.read_text(encoding="utf-8")))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip tests whose packages are missing; let tests that encode collections, install or simulate
     take longer before they are ended. Files that take long come first, so that of several processes
     none is left alone with one at the end."""
     if earlier := config.getoption("--skipped-before"):
-        skipped = set(json.loads(Path(earlier).read_text(encoding="utf-8")))
+        skipped = _skipped(Path(earlier))
         config.hook.pytest_deselected(items=[i for i in items if i.nodeid not in skipped])
         items[:] = [item for item in items if item.nodeid in skipped]
     for item in items:
@@ -93,6 +108,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, in which the test works."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def hardly_warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured without a word about its warm-up has none, which is seconds of computing in
+    each such test: for tests that do not look at times."""
+    from retrieval_bench.measure.protocol import Protocol
+    from retrieval_bench.tuning import price
+
+    made = Protocol.__init__
+
+    def make(protocol: Protocol, *given: Any, **named: Any) -> None:
+        made(protocol, *given, **{"warm_up_s": 0.0} | named)
+
+    monkeypatch.setattr(Protocol, "__init__", make)
+    monkeypatch.setattr(price, "WARM_UP_S", 0.0)
 
 
 @pytest.fixture(autouse=True)

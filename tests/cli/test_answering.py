@@ -17,7 +17,7 @@ from retrieval_bench.data.formats.squad import paragraph_id
 from tests.builders.guide import guide_page
 from tests.cli.project import Command
 
-pytestmark = pytest.mark.usefixtures("project")
+pytestmark = pytest.mark.usefixtures("project", "hardly_warm")
 
 OWN = '''
 import re

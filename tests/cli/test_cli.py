@@ -16,6 +16,7 @@ import pytest
 from retrieval_bench.cli.options import Command as OwnCommand
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import MissingDependencyError
+from tests.builders.marks import also
 from tests.cli.project import Command, make_project
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -46,6 +47,7 @@ def nothing_written(project: Path) -> bool:
 
 
 class TestBench:
+    @pytest.mark.slow
     def test_a_user_s_own_retriever_on_their_own_folder(self, project: Path, run: Command) -> None:
         assert run("bench --retriever own.yaml --dataset data") == 0
         assert "own on data: nDCG@10 1.000 [0.395, 1.000]" in run.out
@@ -128,6 +130,7 @@ class TestBench:
         assert run(f"{plan} --no-calls") == 0
         assert "Not checked: callable was built, not asked: whether it answers." in run.out
 
+    @pytest.mark.slow
     def test_max_calls_is_kept(self, project: Path, run: Command) -> None:
         (project / "counting.py").write_text(
             "calls = []\ndef count(text, k):\n    calls.append(text)\n    return ['d1'][:k]\n",
@@ -174,6 +177,7 @@ class TestCompare:
         assert len(run.out.splitlines()) <= 30
         assert len(list((project / "results" / "runs").glob("[!.]*"))) == 2
 
+    @pytest.mark.slow
     def test_saved_runs_and_the_json_document(self, run: Command) -> None:
         for out in ("one", "two"):
             run(f"bench --retriever own.yaml --dataset data --out {out}", *QUICK)
@@ -476,11 +480,9 @@ def test_debug_shows_the_traceback_without_secrets(
     assert "hunter2" not in run.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX shell")
-@pytest.mark.parametrize(
-    "format_",
-    ["table", *(pytest.param(name, marks=pytest.mark.slow) for name in ("json", "markdown"))],
-)
+@pytest.mark.parametrize("format_", ["table", *also("json", "markdown")])
 def test_a_reader_that_goes_away_is_no_error(format_: str) -> None:
     done = subprocess.run(
         ["bash", "-c", (f"{sys.executable} -m retrieval_bench data list --format {format_} "
@@ -524,6 +526,7 @@ def test_options_that_cannot_apply_are_refused(run: Command) -> None:
     assert run("compare one two --retrievers bm25") == 2
 
 
+@pytest.mark.slow
 def test_ids_that_are_not_in_the_corpus_judge_nothing(project: Path, run: Command) -> None:
     (project / "ext.py").write_text(
         "def upper(text, k):\n    return ['D1', 'D2', 'D3'][:k]\n"
@@ -548,6 +551,7 @@ def test_queries_that_none_can_judge_are_not_green(project: Path, run: Command) 
     assert "1 evaluated query has no relevant document" in run.out
 
 
+@pytest.mark.slow
 def test_list_shows_names_and_what_fails_to_load(run: Command) -> None:
     assert run("data list") == 0
     for shown in (
@@ -732,7 +736,7 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
 @pytest.mark.skipif(sys.platform == "win32", reason="launches need POSIX")
 def test_launches_share_the_calls_and_are_told(project: Path, run: Command) -> None:
     arguments = "bench --retriever own.yaml --dataset data --no-pictures"
-    assert run(f"{arguments} --launches 2 --rounds 3 --out launched -v") == 0
+    assert run(f"{arguments} --launches 2 --rounds 3 --warm-up 0 --out launched -v") == 0
     assert "2 launches of 3 rounds" in run.out
     summary = json.loads((project / "launched/summary.json").read_text(encoding="utf-8"))
     n_queries = summary["dataset"]["n_queries"] + summary["dataset"]["n_unanswerable"]

@@ -19,6 +19,8 @@ from tests.builders.reference_pages import commands
 from tests.builders.spy import heard, write_spy
 from tests.cli.project import Command
 
+pytestmark = pytest.mark.usefixtures("hardly_warm")
+
 N = 10
 K = 2
 
@@ -87,7 +89,7 @@ ASKING: Mapping[str, Sequence[str]] = {
     "tune": ("tune", "spy.yaml", "--grid", "k1=[0.9,1.5]", "--folds", "2", *QUICK),
     "doctor": ("doctor", "spy.yaml", *QUICK),
     "baseline": ("baseline", "spy.yaml", "--dataset", "data", "--min-calls", "40"),
-    "duet": ("duet", "spy.yaml", "two.yaml", *QUICK, "--seconds", "0.05", "--most", "0.2"),
+    "duet": ("duet", "spy.yaml", "two.yaml", *QUICK, "--seconds", "0.01", "--most", "0.01"),
     "report": ("report", "spy.yaml", "two.yaml", *QUICK, *ONCE),
     "label pool": POOL,
     "score qa": ("score", "qa", "spy.yaml", *QUICK),

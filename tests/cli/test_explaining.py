@@ -12,7 +12,7 @@ import pytest
 from retrieval_bench.runs.checksums import SUMS
 from tests.cli.project import Command, make_project
 
-pytestmark = pytest.mark.usefixtures("project")
+pytestmark = pytest.mark.usefixtures("project", "hardly_warm")
 
 HYBRID = """\
 name: mixed
@@ -98,6 +98,7 @@ def test_two_runs_and_what_stands_in_json_for_all_queries(run: Command) -> None:
         assert mean == pytest.approx(sum(values) / 4)
 
 
+@pytest.mark.slow
 def test_the_last_two_that_were_measured_together(run: Command) -> None:
     assert run("compare own.yaml letters.yaml --dataset data --profile smoke") == 0
     found = document(run, "@last")

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.cli.process import guarded
+from tests.builders.marks import also
 from tests.cli.project import make_project
 
 BAD = """
@@ -114,6 +115,7 @@ def data(split):
 QUICK = ("--dataset", "data", "--profile", "smoke", "--warm-up", "0", "--timeout", "5",
          "--no-pictures")  # fmt: skip
 NOT_SO_LONG = 60
+BUSY = re.compile(r"retrieval-bench: (launch 1 of 1: )?(index|search)ing.* Bad \.\.\.\n")
 
 
 @pytest.fixture
@@ -131,9 +133,7 @@ def wait_for(process: subprocess.Popen[str]) -> None:
     """Read what it says until its retriever waits: before that only what it is busy with."""
     assert process.stderr is not None
     while (line := process.stderr.readline()) != "waiting\n":
-        assert re.fullmatch(
-            r"retrieval-bench: (launch 1 of 1: )?(index|search)ing.* Bad \.\.\.\n", line
-        )
+        assert BUSY.fullmatch(line)
 
 
 def started(*arguments: str, **more: Any) -> subprocess.Popen[str]:
@@ -159,8 +159,14 @@ def bench(how: str, where: str = "search", *more: str, **env: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["init", "index", "search", "close"])
-@pytest.mark.parametrize("how", ["os_exit", "segv"])
+@pytest.mark.parametrize(
+    ("how", "where"),
+    [
+        *(("os_exit", "init"), ("segv", "search"), ("os_exit", "close")),
+        *also(("os_exit", "index"), ("os_exit", "search")),
+        *also(("segv", "init"), ("segv", "index"), ("segv", "close")),
+    ],
+)
 def test_a_process_that_was_ended_is_no_success(bad: Path, how: str, where: str) -> None:
     done = bench(how, where)
     assert done.returncode == 4
@@ -174,9 +180,11 @@ def test_a_process_that_was_ended_is_no_success(bad: Path, how: str, where: str)
     "words",
     [
         ("compare", "--retrievers", "bad.py:Bad", "bm25"),
-        ("baseline", "--retriever", "bad.py:Bad"),
         ("regress", "--retriever", "bad.py:Bad"),
-        ("lab", "submit", "--retriever", "bad.py:Bad"),
+        *also(
+            (("baseline", "--retriever", "bad.py:Bad"),),
+            (("lab", "submit", "--retriever", "bad.py:Bad"),),
+        ),
     ],
     ids=lambda words: words[0],
 )
@@ -191,7 +199,7 @@ def test_no_command_passes_where_a_retriever_ends_the_process(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["sys_exit", "cancelled", "panic", "fork"])
+@pytest.mark.parametrize("how", ["panic", "fork", *also("sys_exit", "cancelled")])
 def test_what_close_raises_costs_no_result(bad: Path, how: str) -> None:
     done = bench(how, "close", "--format", "json", "--out", "kept")
     assert done.returncode == 0, done.stderr
@@ -200,8 +208,14 @@ def test_what_close_raises_costs_no_result(bad: Path, how: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["init", "index", "close"])
-@pytest.mark.parametrize("how", ["cancelled", "panic", "thread"])
+@pytest.mark.parametrize(
+    ("how", "where"),
+    [
+        *(("cancelled", "init"), ("panic", "index"), ("thread", "index"), ("panic", "close")),
+        *also(("panic", "init"), ("thread", "init"), ("cancelled", "index")),
+        *also(("cancelled", "close"), ("thread", "close")),
+    ],
+)
 def test_no_traceback_shows_a_secret(bad: Path, how: str, where: str) -> None:
     secret = "s3cret-and-long-enough"
     done = bench(how, where, "--debug", MY_API_KEY=secret)
@@ -219,7 +233,7 @@ def test_a_module_that_raises_no_exception_when_imported_is_bad_input(bad: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["init", "index", "search", "close"])
+@pytest.mark.parametrize("where", ["init", "search", *also("index", "close")])
 def test_a_retriever_that_changes_the_folder_takes_no_run_with_it(bad: Path, where: str) -> None:
     done = bench("chdir", where)
     assert done.returncode == 0, done.stderr
@@ -227,7 +241,7 @@ def test_a_retriever_that_changes_the_folder_takes_no_run_with_it(bad: Path, whe
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("whole_group", [False, True])
+@pytest.mark.parametrize("whole_group", [True, *also(False)])
 def test_ctrl_c_counts_once(bad: Path, *, whole_group: bool) -> None:
     words = ("--retriever", "bad.py:Bad", "--set", "how=wait", *QUICK[:-3], "--no-pictures")
     process = started("bench", *words, "--timeout", "60", start_new_session=True)
@@ -256,7 +270,7 @@ def test_the_third_ctrl_c_kills_what_answers_none(bad: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGKILL, *also(signal.SIGTERM)])
 def test_nothing_goes_on_when_the_command_is_ended(bad: Path, number: signal.Signals) -> None:
     words = ("--retriever", "bad.py:Bad", "--set", "how=wait", *QUICK[:-3], "--no-pictures")
     process = started("bench", *words, "--timeout", "60")
@@ -291,7 +305,7 @@ def test_a_measurement_in_launches_that_is_told_to_end_says_so(bad: Path) -> Non
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=NOT_SO_LONG)
     assert process.returncode == 128 + signal.SIGTERM
-    assert err == ""
+    assert BUSY.sub("", err) == ""  # which one process may say after another one waits
 
 
 @pytest.mark.slow
@@ -348,7 +362,7 @@ def test_paths_are_those_of_the_folder_that_the_user_stands_in(
 
 @pytest.mark.slow
 def test_runs_that_start_at_once_in_a_fresh_folder_are_all_kept(bad: Path) -> None:
-    running = [started("bench", "--retriever", "bm25", *QUICK) for _ in range(6)]
+    running = [started("bench", "--retriever", "bm25", *QUICK) for _ in range(3)]
     for process in running:
         _, err = process.communicate(timeout=NOT_SO_LONG)
         assert process.returncode == 0, err

@@ -13,7 +13,7 @@ from retrieval_bench.labels.queue import next_task
 from retrieval_bench.labels.store import Store
 from tests.cli.project import Command, make_project
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hardly_warm")]
 
 LONG = "name: long\ntarget: bm25\nparams: {k1: 2.5, b: 1.0}\n"
 WORDS = "name: words\ntarget: bm25\nparams: {tokenizer: whitespace}\n"

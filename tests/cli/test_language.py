@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.marks import also
 from tests.cli.project import Command, make_project
 
 RETRIEVER = """
@@ -38,10 +39,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("report", "heard.py:Told", "bm25", *QUICK), 1),
         (("doctor", "heard.py:Told"), 1),
         (("tune", "heard.py:Told", "--grid", "boost=1,2", "--folds", "2", "--repeats", "2"), 2),
-        pytest.param(
-            ("bench", "heard.py:Told", *QUICK, "--launches", "2"), 2, marks=pytest.mark.slow
-        ),
-        pytest.param(("bench", "heard.py:Told", *QUICK, "--cold", "1"), 2, marks=pytest.mark.slow),
+        *also((("bench", "heard.py:Told", *QUICK, "--launches", "2"), 2)),
+        (("bench", "heard.py:Told", *QUICK, "--cold", "1"), 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),
 )

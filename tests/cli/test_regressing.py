@@ -100,6 +100,7 @@ def committed(folder: Path) -> None:
 
 
 class TestBaseline:
+    @pytest.mark.slow
     def test_it_writes_two_small_files_and_says_where(self, project: Path, run: Command) -> None:
         assert baseline(run) == 0
         assert "Baseline of mine on data (test), k = 10" in run.out
@@ -217,6 +218,7 @@ class TestBaseline:
 
 
 class TestQuality:
+    @pytest.mark.slow
     def test_identical_rankings_pass(self, run: Command) -> None:
         baseline(run)
         assert regress(run) == 0
@@ -224,6 +226,7 @@ class TestQuality:
         assert run.out.startswith("PASS: mine on data (test), k = 10")
         assert "Quality: all rankings are identical (16 evaluated queries)." in run.out
 
+    @pytest.mark.slow
     def test_a_bug_fails_and_shows_the_queries(self, run: Command) -> None:
         baseline(run)
         assert regress(run, "--set", "turn=all") == 1
@@ -234,6 +237,7 @@ class TestQuality:
         assert "The settings of the retriever changed: " in run.unwrapped
         assert "if the change is wanted, --accept replaces the baseline." in run.unwrapped
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("gone", ["stdout", "stderr"])
     def test_a_reader_that_goes_away_makes_no_failure_a_success(
         self, run: Command, monkeypatch: pytest.MonkeyPatch, gone: str

@@ -16,7 +16,10 @@ from tests.builders.samples import BLOCK, samples, steady
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *guide_pages()]
 NEEDS_DENSE = re.compile(r"^<!-- sample[^>]*\b(dense|hybrid)\b", re.MULTILINE)
-TAKES_MINUTES = ("regression", "duet", "history")
+TAKES_MINUTES = (
+    *("regression", "duet", "history", "labels", "services", "own-retriever"),
+    "README.ko",  # the commands of README.md
+)
 """Like those with a dense encoder: they wait for `make test-all`."""
 
 

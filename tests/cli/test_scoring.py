@@ -226,6 +226,7 @@ class TestAuditOfATable:
 class TestAuditOfAScorer:
     """``score audit --scorer``."""
 
+    @pytest.mark.slow
     def test_what_is_wrong_with_it_is_told(self, here: Path, run: Command) -> None:
         (here / "mine.py").write_text(
             "def rr(run, qrels):\n"

@@ -94,6 +94,7 @@ def test_runs_with_and_without_are_not_compared(run: Command) -> None:
     assert run("compare drop other --slices length") == 0  # the dataset is found again
 
 
+@pytest.mark.slow
 def test_compare_says_it_once(run: Command) -> None:
     Path("other.yaml").write_text("name: other\ntarget: bm25\nparams: {k1: 0.5}\n")
     assert run("compare bm25 other.yaml", *QUICK) == 0

@@ -11,7 +11,7 @@ import pytest
 from retrieval_bench.tuning.search import Tunable
 from tests.cli.project import Command
 
-pytestmark = pytest.mark.usefixtures("project")
+pytestmark = pytest.mark.usefixtures("project", "hardly_warm")
 
 OWN = ("tune", "--retriever", "own.py:Overlap", "--dataset", "data")
 QUICK = ("--folds", "2", "--repeats", "2")

@@ -183,8 +183,11 @@ class TestSQLText(RetrieverConformance):
 
 @pytest.mark.dense
 @pytest.mark.slow
+@pytest.mark.long
 class TestDense(RetrieverConformance):
-    """Encodes for each check; those below, which share its vectors, take them from the cache."""
+    """Encodes with torch for each check; those below take vectors from the cache, or encode with a
+    quicker model. In unit/retrievers/test_dense.py a tiny one of torch goes through these checks.
+    """
 
     target = "dense"
     params: ClassVar[Mapping[str, Any]] = {"cache": False}
@@ -192,6 +195,7 @@ class TestDense(RetrieverConformance):
 
 @pytest.mark.dense
 @pytest.mark.slow
+@pytest.mark.long
 class TestDenseHNSW(RetrieverConformance):
     target = "dense"
     params: ClassVar[Mapping[str, Any]] = {"index": "hnsw"}

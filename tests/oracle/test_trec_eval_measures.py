@@ -73,7 +73,7 @@ def _at(row: Row, level: int, *, judged_only: bool = False) -> Metric:
 @pytest.mark.parametrize("judged_only", [False, True])
 @pytest.mark.parametrize("level", [1, 2, 3, 4])
 def test_every_measure_at_every_level(level: int, judged_only: bool) -> None:
-    data = generated(300 + level, 400, missing=0)
+    data = generated(300 + level, 160, missing=0)
     assert any(grade < 0 for grades in data.qrels.values() for grade in grades.values())
     for measure in sorted(pytrec_eval.supported_measures - {"runid", "relstring"}):
         theirs = _theirs(data, measure, level, judged_only=judged_only)
@@ -88,7 +88,7 @@ def test_every_measure_at_every_level(level: int, judged_only: bool) -> None:
 @pytest.mark.parametrize("level", [1, 2])
 @pytest.mark.parametrize("measure", WITH_PARAMETERS)
 def test_every_parameter(measure: str, level: int) -> None:
-    data = generated(400 + level, 300, missing=0)
+    data = generated(400 + level, 120, missing=0)
     theirs = _theirs(data, measure, level)
     for row in expanded(measure):
         printed = row.name if row.name in theirs[next(iter(theirs))] else measure.partition(".")[0]
@@ -99,7 +99,7 @@ def test_every_parameter(measure: str, level: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 2, 10, 100])
 def test_at_most_so_many_hits(depth: int) -> None:
-    data = generated(500 + depth, 200, missing=0)
+    data = generated(500 + depth, 100, missing=0)
     cut = Generated(
         data.qrels,
         {q: {doc: row[doc] for doc in in_order(row)[:depth]} for q, row in data.scores.items()},

@@ -143,15 +143,8 @@ def test_few_made_up_queries(here: Path, capsys: pytest.CaptureFixture[str], n: 
 
 
 @pytest.mark.realdata
-@pytest.mark.parametrize(
-    "name",
-    [
-        "time",
-        "halubench-mala299",
-        pytest.param("scifact", marks=pytest.mark.long),
-        pytest.param("squad2-dev", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["time", "halubench-mala299", "scifact", "squad2-dev"])
 def test_real_collections(
     here: Path, bench_data: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:

@@ -64,6 +64,7 @@ class Told(Probing):
         return ["a stand-in of another: its times are not those of a server"]
 
 
+@pytest.mark.slow
 def test_what_an_engine_says_of_itself_is_told() -> None:
     warnings = swept(Told(), [1, 64]).warnings
     assert "a stand-in of another: its times are not those of a server" in warnings
@@ -112,6 +113,7 @@ class TestRecall:
         assert (level.queries, level.values[0].recalls[3]) == (39, None)
         assert level.values[0].recall == 1
 
+    @pytest.mark.slow
     def test_values_that_change_nothing_are_told(self) -> None:
         class Least(Probing):
             def search(self, query: Query, k: int) -> Ranking:
@@ -127,6 +129,7 @@ CONFIG = {"target": "tests.builders.clustered:Probing", "params": {"shares": Fal
 
 
 class TestWays:
+    @pytest.mark.slow
     def test_a_parameter_called_exact_is_enough(self) -> None:
         own, shared = swept(CONFIG, [1, 4]), swept(Probing(), [1, 4])
         assert [one.recalls for one in own.levels[0].values] == [
@@ -230,6 +233,7 @@ class TestInput:
 
 
 class TestFilters:
+    @pytest.mark.slow
     def test_each_level_is_held_against_the_exact_search_under_its_filter(self) -> None:
         found = swept(Probing(), [1, 64], filters=["100", "10%", "tenants"], k=3)
         names = [level.name for level in found.levels]
@@ -249,6 +253,7 @@ class TestFilters:
             assert [one.leaked for one in level.values] == [0, 0]
             assert level.values[-1].recall == 1
 
+    @pytest.mark.slow
     def test_hits_outside_of_the_filter_are_counted_and_are_no_recall(self) -> None:
         class Leaking(Probing):
             def search(self, query: Query, k: int) -> Ranking:

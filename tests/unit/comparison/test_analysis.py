@@ -44,6 +44,7 @@ def page() -> Analysis:
 
 
 class TestAnalyse:
+    @pytest.mark.slow
     def test_each_dataset_is_worked_out_by_itself(self) -> None:
         data = [page_dataset(30, "one"), page_dataset(24, "two")]
         runs = [run for each in data for run in make_runs(each)]
@@ -53,6 +54,7 @@ class TestAnalyse:
         assert result.recommendations == tuple(one.recommendation for one in result.groups)
         assert [answer.dataset for answer in result.recommendations] == ["one", "two"]
 
+    @pytest.mark.slow
     def test_slices_are_of_all_metrics(self, page: Analysis) -> None:
         (one,) = page.groups
         assert one.slicings

@@ -72,6 +72,7 @@ def test_failures_on_both_sides_hide_no_difference_and_no_equality() -> None:
     assert delta.verdict is not Verdict.EQUIVALENT
 
 
+@pytest.mark.slow
 def test_where_nobody_failed_nothing_is_said_of_it() -> None:
     (delta,) = compare_runs([failing("a", BASE, []), failing("b", BASE, [])]).deltas
     assert delta.answered is None
@@ -99,6 +100,7 @@ def test_nothing_that_both_answered() -> None:
     assert "no query was answered by both" in delta.reason
 
 
+@pytest.mark.slow
 def test_a_p_that_rests_on_failures_rejects_nothing_for_the_others() -> None:
     """Holm rejects the flaky pair's tiny p first, and then asks less of the next one."""
     rng = np.random.default_rng(15)

@@ -184,6 +184,7 @@ def test_joined_launches_are_numbered_anew() -> None:
     assert both.log_ratio == pytest.approx(np.full(36, math.log(2)), abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["a busy time", "slow queries that vary more", "stalls"])
 def test_launches_stay_as_different_as_they_are(what: str) -> None:
     """The interval of the tail of equal sides holds 0 in about 98 of 100 cases."""

@@ -20,6 +20,7 @@ from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import Moments, Needed, queries_needed
 from retrieval_bench.stats.randomization import randomization_p
 from tests.builders import some
+from tests.builders.marks import also
 from tests.builders.runs import run
 
 
@@ -56,6 +57,7 @@ def test_what_the_queries_cannot_tell_is_undecided_with_the_number_it_takes() ->
     assert delta.needed_for == "equivalence"
 
 
+@pytest.mark.slow
 def test_queries_needed_is_for_the_level_that_holm_holds_the_row_against() -> None:
     rng = np.random.default_rng(5)
     noise = [rng.normal(0, 0.2, 300) for _ in range(7)]
@@ -271,6 +273,7 @@ class TestEquivalence:
         assert some(delta.p_equivalence) < QUALITY_ALPHA
         assert delta.queries_needed is None
 
+    @pytest.mark.slow
     def test_a_small_difference_can_be_real_all_the_same(self) -> None:
         (delta,) = compare_runs([run("a", RUN_A), run("b", HARDLY)]).deltas
         assert (delta.verdict, delta.within_margin) == (Verdict.BETTER, True)
@@ -371,6 +374,7 @@ class TestSeveralDatasets:
         (x,) = [d for d in compare_runs(self.RUNS).deltas if d.dataset == "x"]
         assert x.p == x.p_adjusted
 
+    @pytest.mark.slow
     def test_the_board_has_means_and_averages_only_of_what_was_measured_everywhere(self) -> None:
         comparison = compare_runs(self.RUNS)
         board = comparison.board(comparison.metrics[0])
@@ -395,6 +399,7 @@ class TestSeveralDatasets:
         runs = [run(n, BASE, **on("x", f)) for f in ("f1", "f2") for n in "ab"]
         assert [g.dataset for g in compare_runs(runs).groups] == ["x", "x#2"]
 
+    @pytest.mark.slow
     def test_splits_of_one_dataset_are_called_by_their_names(self) -> None:
         def of(split: str, fingerprint: str = "f") -> list[Run]:
             data = {"name": "x", "fingerprint": fingerprint, "split": split}
@@ -432,6 +437,7 @@ def test_a_metric_that_not_all_runs_have_is_told() -> None:
     assert found.warnings == ("left out, since not all runs have them: R@3",)
 
 
+@pytest.mark.slow
 def test_systems_stand_in_one_order_on_all_datasets() -> None:
     runs = [run(n, BASE, **on(d)) for d, names in (("x", "ab"), ("y", "ba")) for n in names]
     assert [group.names for group in compare_runs(runs).groups] == [("a", "b"), ("a", "b")]
@@ -443,7 +449,8 @@ def test_who_was_beaten_by_whom() -> None:
     assert group.beaten("nDCG@10") == {"low": [], "high": [0], "other": [0]}
 
 
-@pytest.mark.parametrize("n", [27, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [27, *also(50)])
 def test_many_systems_of_one_name_stay_apart(n: int) -> None:
     comparison = compare_runs([run("same", BASE[:20])] * n)
     assert len(set(comparison.names)) == n
@@ -451,6 +458,7 @@ def test_many_systems_of_one_name_stay_apart(n: int) -> None:
     assert {delta.p for delta in comparison.deltas} == {1.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "verdict"),
     [
@@ -491,6 +499,8 @@ def test_the_more_pairs_the_more_queries_it_takes_to_show_anything() -> None:
     assert all(some(delta.ci95)[0] <= 0 for delta in deltas)
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_table_of_forty_systems_can_tell_them_apart() -> None:
     rng = np.random.default_rng(0)
     base, ids = rng.random(100) * 0.5, [f"q{i}" for i in range(100)]

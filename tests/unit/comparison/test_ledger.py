@@ -94,6 +94,7 @@ class TestVerdicts:
         assert [rows[name].worth for name in ("a", "b")] == [Worth.DEAD, Worth.DEAD]
         assert rows["a"].why == "its list is the same as that of b"
 
+    @pytest.mark.slow
     def test_the_same_list_beside_a_third_leg_is_not_dead_by_structure(self) -> None:
         other = by_query(RNG.permutation(RANKS))
         rows = rows_of(_hybrid(LISTS, LISTS, other))
@@ -132,6 +133,7 @@ class TestVerdicts:
         assert (row.worth, row.changed, row.gain) == (Worth.UNDECIDED, 0, 0.0)
         assert row.queries_needed == 299 - N
 
+    @pytest.mark.slow
     def test_what_has_to_be_asked_is_not_known_until_it_is(self) -> None:
         def shout(text: str) -> str:
             return text.replace("question", "QUESTION")
@@ -143,6 +145,7 @@ class TestVerdicts:
         row = rows_of(pipeline(steps), ablate=True)["rewrite"]
         assert row.worth is Worth.HELPS
 
+    @pytest.mark.slow
     def test_fusion_is_held_against_the_best_leg_alone(self) -> None:
         good, bad = by_query(np.zeros(N, int)), by_query(np.full(N, 20), first=30)
         rows = rows_of(_hybrid(good, bad, by_query(np.full(N, 25))))

@@ -46,6 +46,7 @@ def hybrid(name: str, values: Any, **legs: dict[str, Any]) -> Run:
     return replace(one, manifest={"retriever": {"facts": facts}})
 
 
+@pytest.mark.slow
 def test_a_system_that_is_better_than_every_other_is_taken() -> None:
     found = answer(run("a", LOWER), run("b", BASE), run("c", LOWER - 0.1))
     assert found.system == "b"
@@ -68,6 +69,7 @@ def test_the_highest_mean_alone_is_no_proof_and_the_rivals_are_named() -> None:
     assert line.endswith("; you have 500.")
 
 
+@pytest.mark.slow
 def test_of_equivalent_systems_the_faster_one_is_taken() -> None:
     low, high = sorted([("a", BASE), ("b", NEAR)], key=lambda pair: pair[1].mean())
     runs = [run(name, values) for name, values in (low, high)]
@@ -119,6 +121,7 @@ def test_time_never_buys_quality_that_was_shown_to_be_lost() -> None:
     assert found.reasons[0] == "quick is 100x faster and 0.100 lower in nDCG@10."
 
 
+@pytest.mark.slow
 def test_an_undecided_time_is_no_reason() -> None:
     runs = [run("a", BASE), run("b", NEAR)]
     times = (faster("a", "b", 0.5, Verdict.UNDECIDED), faster("b", "a", 2.0, Verdict.UNDECIDED))

@@ -126,6 +126,7 @@ def test_the_whole_is_what_the_comparison_says() -> None:
     assert whole.n == N
 
 
+@pytest.mark.slow
 def test_all_are_compared_with_the_baseline_and_an_unknown_one_is_the_first() -> None:
     assert list(one().whole.differences) == ["b", "c"]
     slicing = one(baseline="b")
@@ -217,6 +218,7 @@ def test_sources_that_are_as_good_as_ids_are_left_out_unless_asked_for() -> None
     assert slicing.slices[-1].n == 41
 
 
+@pytest.mark.slow
 def test_names_are_taken_in_their_order_and_once() -> None:
     names = ["length", "tags", "length"]
     assert [s.by for s in slicings(three(), dataset(), names)] == ["length", "tags"]

@@ -140,6 +140,7 @@ def test_when_the_queries_run_out_the_mean_of_the_split_is_known() -> None:
     assert not any(run.partial for run in group.runs) or asked_of(group).asked < N
 
 
+@pytest.mark.slow
 def test_when_the_queries_run_out_the_interval_of_the_population_stands() -> None:
     comparison = until(
         Knowing("a", lambda i: i % 2 == 0), Knowing("b", lambda i: i % 2 == 1), target="population"
@@ -244,6 +245,7 @@ def test_no_time_is_shown_and_the_interval_is_named_everywhere() -> None:
     assert "randomisation" not in paragraph
 
 
+@pytest.mark.slow
 def test_the_report_says_what_was_saved_and_of_what_the_interval_is(here: Path) -> None:
     comparison = until(Knowing("bad", never), Knowing("good", always), save=True)
     report([some(run.folder) for run in comparison.runs], out=here / "page.html")

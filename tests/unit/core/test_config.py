@@ -94,6 +94,7 @@ def test_a_yaml_file_becomes_a_retriever(tmp_path: Path) -> None:
     assert retriever.params == {"size": 3, "label": "한국어", "fusion": None}
 
 
+@pytest.mark.slow
 def test_every_shipped_config_is_valid() -> None:
     for name in retriever_names():
         assert load_retriever_config(name).target
@@ -136,6 +137,7 @@ def test_a_pointer_of_git_lfs_is_named(tmp_path: Path) -> None:
     assert "git lfs pull" in str(caught.value.fix)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_far_too_large_for_settings_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "data.yaml"
     path.write_text("name: x\n" + "# data\n" * 200_000, encoding="utf-8")
@@ -257,6 +259,7 @@ def test_an_inline_mapping_is_checked_without_showing_values_and_takes_overrides
         inline_config({"target": TYPED, "source": "x"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["2024-02-30", "!!bool x", "!!timestamp x", "!!int ''", "[" * 1000]
 )

@@ -117,6 +117,7 @@ def test_a_document_has_the_keys_in_their_order() -> None:
     assert outer(why="broken").as_dict()["why"] == "broken"
 
 
+@pytest.mark.slow
 def test_a_document_is_valid_and_a_broken_one_is_not() -> None:
     made = schema([Outer], "outer", 3)
     document = {"schema_version": 3, **to_document(outer(why="broken").as_dict())}

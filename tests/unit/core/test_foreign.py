@@ -63,6 +63,7 @@ def test_errors_of_ours_and_ctrl_c_pass() -> None:
         assert raised.value is problem
 
 
+@pytest.mark.slow
 def test_a_long_message_is_cut_and_says_how_long_it_was() -> None:
     text = message_of(RuntimeError("x" * 50_000_000))
     assert len(text) < 3_000

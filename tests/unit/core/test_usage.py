@@ -187,6 +187,7 @@ def test_a_report_inside_is_collected_and_elsewhere_does_nothing() -> None:
     assert outer() == Usage(1)
 
 
+@pytest.mark.slow
 def test_a_report_inside_of_search_counts() -> None:
     def search(text: str, k: int) -> list[str]:
         report_usage(tokens_in=10, money=0.25)
@@ -200,6 +201,7 @@ def test_a_report_inside_of_search_counts() -> None:
     assert run.summary.as_dict()["usage"]["spent"]["money"] == 1.0
 
 
+@pytest.mark.slow
 def test_reports_of_async_functions_and_of_parallel_legs_count() -> None:
     class Reporting(Scripted):
         def search(self, query: Query, k: int) -> Ranking:

@@ -142,6 +142,7 @@ class TestFingerprint:
 
 @pytest.mark.usefixtures("here")
 class TestRuns:
+    @pytest.mark.slow
     def test_a_built_in_leaks_nothing(self) -> None:
         run = bench("bm25", data(*FILTERED), k=3, protocol=QUICK).run
         assert run.summary.as_dict()["filters"] == {

@@ -61,6 +61,7 @@ def test_documents_queries_and_judgements_become_a_dataset(package: Any) -> None
     assert data.qrels == {"q1": {"d1": 1}, "q2": {"d2": 2, "d3": -1}}
 
 
+@pytest.mark.slow
 def test_it_can_be_measured_by_its_name(package: Any, tmp_path: Path) -> None:
     result = bench(
         "bm25", "ir_datasets:rb-own", k=3, protocol=Protocol(rounds=1), out=tmp_path / "run"

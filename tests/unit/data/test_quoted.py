@@ -112,6 +112,7 @@ class TestQuotes:
         assert [q.metadata["answers"] for q in data.queries] == [["25"], ["15일"], ["两周"], ["25"]]
         assert data.warnings == ()
 
+    @pytest.mark.slow
     @pytest.mark.needs("pyarrow")
     def test_parquet(self, tmp_path: Path) -> None:
         import pyarrow as arrow

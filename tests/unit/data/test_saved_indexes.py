@@ -85,6 +85,7 @@ def answers(retriever: Retriever, data: Dataset) -> list[list[tuple[str, float]]
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", [pytest.param(k, marks=[] if "bm25" in k else needs_encoder) for k in KINDS]
 )
@@ -215,6 +216,7 @@ def files_of(saved: SavedIndex) -> list[Path]:
     return sorted(path for path in saved.folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_in_any_file_is_seen_said_and_mended(data: Dataset) -> None:
     saved = keep("bm25", data)
     expected = answers(_indexed(data), data)

@@ -171,6 +171,7 @@ class TestReading:
         path = _run_file(tmp_path, "q Q0 d 1 2 x\nq d 2\nq Q0 e 3 - x\nr Q0 d 1 2 x")
         assert {text.split(": ")[0] for text in _faults(path)} == {f"{path}:{n}" for n in (2, 3)}
 
+    @pytest.mark.slow
     def test_a_line_of_ten_megabytes_is_told_in_one_short_line(self, tmp_path: Path) -> None:
         for line in (b"a" * 10**7, b"a " * 10**6, b"a\t" * 10**6):
             path = _run_file(tmp_path, b"q Q0 d 1 2 x\n" + line + b"\nq Q0 e 2 1 x\n")

@@ -48,6 +48,7 @@ def play(protocol: DuetProtocol = QUICK, **more: Any) -> Any:
     return duet(A, B, "made", protocol=protocol, **more)
 
 
+@pytest.mark.slow
 def test_equal_sides_pass(sides: FakeSides) -> None:
     result = play()
     assert result.word == "PASS"
@@ -56,6 +57,7 @@ def test_equal_sides_pass(sides: FakeSides) -> None:
     assert sides.open == 0
 
 
+@pytest.mark.slow
 def test_a_slower_side_fails_and_is_confirmed(sides: FakeSides) -> None:
     sides.slower["b"] = constant(1.05)
     result = play()
@@ -66,6 +68,7 @@ def test_a_slower_side_fails_and_is_confirmed(sides: FakeSides) -> None:
     assert result.median_ns[1] > result.median_ns[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("four_cores")
 def test_a_slower_fifth_fails_by_its_own_gate(sides: FakeSides) -> None:
     sides.slower["b"] = lambda launch, query: 1.10 if query >= 48 else 1.0
@@ -114,6 +117,7 @@ def test_both_sides_search_on_one_core_which_is_another_in_the_next_launch(
     assert "Both sides searched on the same core" in markdown.render(duet_tables(result))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("four_cores")
 def test_a_search_of_several_threads_is_kept_to_no_core(sides: FakeSides) -> None:
     sides.threaded = {"b"}
@@ -193,6 +197,7 @@ def test_who_goes_first_does_not_go_by_the_place_of_a_query() -> None:
     assert all(40 < n < 65 for n in even)  # of 50; by place it would be 0 or 100
 
 
+@pytest.mark.slow
 def test_a_lost_launch_leaves_no_half_alone(sides: FakeSides) -> None:
     sides.lost["b"] = {1}
     result = play()
@@ -233,6 +238,7 @@ def test_the_warm_up_makes_a_whole_pass_over_both_sides_before_anything_counts()
     assert made >= 2 * (80 + found.wall_ns.shape[1])
 
 
+@pytest.mark.slow
 def test_queries_are_chosen_once_and_told(sides: FakeSides) -> None:
     sides.n_queries = 500
     result = play(replace(QUICK, queries=100))
@@ -241,6 +247,7 @@ def test_queries_are_chosen_once_and_told(sides: FakeSides) -> None:
     assert "100 of 500 queries were asked, chosen by seed" in result.warnings
 
 
+@pytest.mark.slow
 def test_a_lost_launch_is_told_and_replaced(sides: FakeSides) -> None:
     sides.lost["b"] = {1}
     sides.lost["a"] = {3}
@@ -252,6 +259,7 @@ def test_a_lost_launch_is_told_and_replaced(sides: FakeSides) -> None:
     assert sides.open == 0
 
 
+@pytest.mark.slow
 def test_a_side_that_alone_was_lost_does_not_pass_and_may_fail(sides: FakeSides) -> None:
     for name in "ab":
         sides.lost = {name: {1, 3}}
@@ -263,6 +271,7 @@ def test_a_side_that_alone_was_lost_does_not_pass_and_may_fail(sides: FakeSides)
     assert play().word == "FAIL"
 
 
+@pytest.mark.slow
 def test_launches_that_are_lost_again_and_again_are_no_pass(sides: FakeSides) -> None:
     sides.lost["b"] = set(range(100))
     result = play()
@@ -279,6 +288,7 @@ def test_a_side_that_cannot_be_built_is_named(sides: FakeSides) -> None:
     assert sides.open == 0
 
 
+@pytest.mark.slow
 def test_a_side_that_cannot_be_built_any_more_loses_its_launch_only(sides: FakeSides) -> None:
     sides.broken_at = {("b", 2): "no space left on device"}
     result = play()
@@ -288,6 +298,7 @@ def test_a_side_that_cannot_be_built_any_more_loses_its_launch_only(sides: FakeS
     assert sides.open == 0
 
 
+@pytest.mark.slow
 def test_queries_that_are_answered_now_and_then_do_not_stand_for_all(sides: FakeSides) -> None:
     sides.n_queries = 100
     for launch in range(4):  # 80 are answered in each launch, 20 in all
@@ -298,6 +309,7 @@ def test_queries_that_are_answered_now_and_then_do_not_stand_for_all(sides: Fake
     assert result.launches == 3
 
 
+@pytest.mark.slow
 def test_a_few_other_failures_in_every_launch_void_nothing(sides: FakeSides) -> None:
     sides.n_queries = 220
     for launch in range(24):
@@ -309,6 +321,7 @@ def test_a_few_other_failures_in_every_launch_void_nothing(sides: FakeSides) -> 
     assert result.failed == 2 * result.launches > 0
 
 
+@pytest.mark.slow
 def test_a_side_with_more_pauses_does_not_pass_though_no_gate_sees_them(sides: FakeSides) -> None:
     def stalling(launch: int, query: int) -> float:
         return 3.0 if (7 * launch + query) % 12 == 0 else 1.0
@@ -331,6 +344,7 @@ def test_a_side_with_more_pauses_does_not_pass_though_no_gate_sees_them(sides: F
     assert not any("the mean call" in text for text in result.warnings)
 
 
+@pytest.mark.slow
 def test_stalls_of_one_launch_or_a_slow_launch_are_the_machine(sides: FakeSides) -> None:
     sides.slower["b"] = lambda launch, query: 3.0 if launch == 2 and query % 12 == 0 else 1.0
     result = play()
@@ -361,6 +375,7 @@ def test_the_wrong_code_is_never_a_pass(sides: FakeSides, monkeypatch: pytest.Mo
     assert result.launches == 0
 
 
+@pytest.mark.slow
 def test_a_side_that_fails_where_the_other_answers_does_not_pass(sides: FakeSides) -> None:
     sides.failing["b"] = {3, 4}
     result = play()
@@ -397,6 +412,7 @@ def test_two_sides_that_are_equally_broken_do_not_pass(sides: FakeSides) -> None
     assert "940 of 1,000 pairs of calls failed" in markdown.render(duet_tables(result))
 
 
+@pytest.mark.slow
 def test_a_few_failing_queries_leave_enough_for_every_gate(sides: FakeSides) -> None:
     sides.n_queries = 300
     assert play().queries == 220
@@ -404,6 +420,7 @@ def test_a_few_failing_queries_leave_enough_for_every_gate(sides: FakeSides) -> 
     assert {gate.verdict for gate in play().gates} == {Verdict.EQUIVALENT}
 
 
+@pytest.mark.slow
 def test_where_all_gates_are_to_be_judged_one_that_cannot_be_is_no_pass(sides: FakeSides) -> None:
     limits = {"p50": 0.05, "p95": 0.08}
     assert play(replace(QUICK, limits=limits)).word == "PASS"
@@ -435,6 +452,7 @@ def test_rankings_that_cannot_be_had_cost_no_launch(sides: FakeSides) -> None:
     assert "not all is known of the two sides: b: it gave no answer in time" in result.warnings
 
 
+@pytest.mark.slow
 def test_a_side_that_never_says_what_it_loaded_does_not_pass(sides: FakeSides) -> None:
     sides.dies["b"] = "last"
     result = play()
@@ -571,6 +589,7 @@ def test_the_self_test_slows_the_queries_that_a_duet_found_slow(sides: FakeSides
     assert Played(Kind("equal")).slowest() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [True, False])
 def test_the_slowest_queries_get_extra_work_only_when_they_are_known(
     sides: FakeSides, monkeypatch: pytest.MonkeyPatch, known: bool

@@ -47,6 +47,7 @@ def test_nine_of_ten_find_what_is_visible(spread: float) -> None:
     assert found == pytest.approx(FOUND, abs=0.03)
 
 
+@pytest.mark.slow
 def test_more_noise_hides_more() -> None:
     seen = [visible(spread, P50.delta, P50.limit) for spread in (0.0, 0.001, 0.003, 0.01, 0.1)]
     assert seen[0] == pytest.approx(P50.delta, abs=1e-4)

@@ -148,6 +148,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_it_builds_times_and_ends(project: Path) -> None:
     with opened(project, "sides:Chatty") as process:
         facts = process.ready()
@@ -167,6 +168,7 @@ def test_it_builds_times_and_ends(project: Path) -> None:
         assert last["complaints"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system keeps to no core")
 def test_it_keeps_to_a_core_as_it_is_told(project: Path) -> None:
     everywhere = os.sched_getaffinity(0)
@@ -182,6 +184,7 @@ def test_it_keeps_to_a_core_as_it_is_told(project: Path) -> None:
         assert len(process.times(range(n))) == n
 
 
+@pytest.mark.slow
 def test_it_knows_whether_a_search_is_the_work_of_one_thread(project: Path) -> None:
     for name, one in (("Chatty", True), ("Threaded", False)):
         with opened(project, f"sides:{name}") as process:
@@ -191,6 +194,7 @@ def test_it_knows_whether_a_search_is_the_work_of_one_thread(project: Path) -> N
             assert process.one_threaded() is one
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="huge pages are those of Linux")
 def test_it_takes_no_huge_pages(project: Path) -> None:
     with opened(project, "sides:Chatty") as process:

@@ -114,6 +114,7 @@ def test_the_records_are_what_they_say(record: str, n: int) -> None:
     assert {len(np.unique(one.query)) for one in launches(record)} == {200}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("record", "rounds"), [(QUIET, 1), (QUIET, 2), (BUSY, 1)])
 def test_equal_sides_raise_no_alarm(record: str, rounds: int) -> None:
     found = verdicts(everywhere(0.0), 50, seed=1, rounds=rounds, record=record)
@@ -144,6 +145,7 @@ def test_the_power_curve(share: float, quiet: float, busy: float) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_three_per_cent_is_found_beside_a_busy_host_too() -> None:
     assert verdicts(everywhere(0.03), 100, seed=6, record=BUSY)["FAIL"] >= 0.8
 
@@ -171,11 +173,13 @@ def slower_means(record: str, share: float, times: float, replays: int = 200) ->
     return told / replays
 
 
+@pytest.mark.slow
 def test_pauses_for_whatever_query_are_told_and_those_of_the_machine_are_not() -> None:
     for record, found in ((QUIET, 0.95), (BUSY, 0.85)):
         assert slower_means(record, 0.0, 1.0, replays=1_000) == 0
         assert slower_means(record, 0.12, 3.0) >= found
 
 
+@pytest.mark.slow
 def test_five_per_cent_is_found() -> None:
     assert verdicts(everywhere(0.05), 30, seed=5)["FAIL"] >= 0.98

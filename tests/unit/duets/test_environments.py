@@ -224,6 +224,7 @@ def test_what_a_path_or_a_url_leads_to_belongs_to_the_commit(tmp_path: Path, lin
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_commits_with_other_files_behind_the_same_words_share_no_environment(
     project: GitProject,
 ) -> None:
@@ -237,6 +238,7 @@ def test_two_commits_with_other_files_behind_the_same_words_share_no_environment
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_only_an_environment_of_one_commit_can_hold_code_of_this_commit(
     project: GitProject, tmp_path: Path
 ) -> None:
@@ -305,6 +307,7 @@ def test_a_revision_with_other_dependencies_has_an_environment_of_its_own(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_packages_of_an_environment_go_before_those_of_pythonpath(
     project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -411,7 +414,7 @@ LINKING = 'ln -s "$RETRIEVAL_BENCH_TREE/data" data && mkdir built && cp data/x.t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pip", ["pip", "pip3"])
+@pytest.mark.parametrize("pip", ["pip", pytest.param("pip3", marks=pytest.mark.long)])
 def test_pip_in_a_command_of_the_user_is_that_of_the_environment(
     project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: str
 ) -> None:

@@ -55,6 +55,7 @@ def loaded(place: Place, module: str = "mine.search", what: str = "NAME") -> str
 # -- what a revision is --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_revisions_and_the_own_tree_are_three_codes(project: GitProject) -> None:
     project.write({"mine/search.py": "NAME = 'third'\n"})
     places = [project.at(name) for name in ("v1", "main", "WORKTREE")]

@@ -151,6 +151,7 @@ def test_a_worker_that_dies_costs_its_launch_only(project: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_native_code_that_never_returns_is_killed_and_its_place_told(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,6 +339,7 @@ def merged(*runs: Run | str, interrupted: bool = False) -> Run:
     return merge(launched, protocol, resummarize, interrupted=interrupted)[0]
 
 
+@pytest.mark.slow
 def test_rankings_that_differ_between_launches_are_told() -> None:
     base = made(["ab", "cd", "ef", "", None])
     same = made(["ab", "cd", "ef", "", None])

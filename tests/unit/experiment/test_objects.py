@@ -54,6 +54,7 @@ class Command:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "name"), [(first, "first"), (later, "later"), (Service(), "Service")]
 )

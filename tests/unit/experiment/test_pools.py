@@ -103,6 +103,7 @@ class TestPool:
         good = system("good", finds=1.0)
         assert found(chosen, good, B).favours == ""
 
+    @pytest.mark.slow
     def test_there_is_no_false_alarm_on_judgements_of_both(self) -> None:
         """Twenty pairs of systems of any quality."""
         rng = random.Random(0)

@@ -31,6 +31,7 @@ def test_what_changes_nothing_comes_last_and_orders_differ_by_seed_and_generatio
     assert drawn_order(chances, 3).tolist() == drawn_order(chances, 3).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 3, 7])
 def test_the_estimate_has_no_bias_whatever_the_chances(n: int) -> None:
     values_ = np.array([0.9, -0.2, 0.4, 0.0, 0.3, -0.8, 0.1, 0.5, 0.0])

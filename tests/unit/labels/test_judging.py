@@ -132,6 +132,7 @@ def test_a_name_that_cannot_be_seen_is_refused(name: str) -> None:
         checked_name(name)
 
 
+@pytest.mark.slow
 def test_two_people_share_the_questions_and_a_third_settles(tmp_path: Path) -> None:
     pool = make_pool(40, 1)
     judging = Judging(make_store(tmp_path / "labels.sqlite", pool))

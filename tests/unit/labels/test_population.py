@@ -143,6 +143,7 @@ def test_how_many_questions_it_takes_beyond_the_pool() -> None:
     )
 
 
+@pytest.mark.slow
 def test_several_pairs_share_the_chance_of_error() -> None:
     lists = two(30)
     pool = plain({**lists, "c": lists["a"]})

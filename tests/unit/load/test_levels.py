@@ -28,6 +28,7 @@ def test_the_queue_of_the_builder_is_the_one_by_hand() -> None:
     assert served(due, service).done.tolist() == by_hand(due.tolist(), service.tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constant", [False, True])
 def test_intervals_hold_the_theory_of_a_queue(constant: bool) -> None:
     """Of a few seeds here; 200 of them in ``tests/benchmarks/load.py``."""

@@ -27,9 +27,10 @@ def _load(trouble: str, out: Path, plan: Plan, **params: Any) -> LoadResult:
     return load(given, "science-mini", plan, out=out)
 
 
-SHORT = Plan(rates=[200.0], clients=[4], seconds=1.0, warm_up_s=0.2, timeout_s=1.0)
+SHORT = Plan(rates=[200.0], clients=[4], seconds=0.5, warm_up_s=0.1, timeout_s=1.0)
 
 
+@pytest.mark.slow
 def test_every_stamp_is_saved_and_the_answers_are_those_without_load(tmp_path: Path) -> None:
     found = load("bm25", "science-mini", SHORT, out=tmp_path / "load")
     assert found.status == "complete"
@@ -46,6 +47,7 @@ def test_every_stamp_is_saved_and_the_answers_are_those_without_load(tmp_path: P
     assert (sent <= done).all()
 
 
+@pytest.mark.slow
 def test_calls_that_fail_are_counted_by_kind_and_cost_quality(tmp_path: Path) -> None:
     found = _load("fail", tmp_path / "load", SHORT)
     (_, opened) = found.levels
@@ -55,6 +57,7 @@ def test_calls_that_fail_are_counted_by_kind_and_cost_quality(tmp_path: Path) ->
     assert "had no answer" in text
 
 
+@pytest.mark.slow
 def test_empty_answers_under_load_are_seen(tmp_path: Path) -> None:
     found = _load("empty", tmp_path / "load", SHORT)
     quality = found.levels[1].quality
@@ -62,6 +65,7 @@ def test_empty_answers_under_load_are_seen(tmp_path: Path) -> None:
     assert quality.changed == quality.empty > 0
 
 
+@pytest.mark.slow
 def test_an_empty_folder_that_was_there_is_empty_again_after_an_error(tmp_path: Path) -> None:
     out = tmp_path / "load"
     out.mkdir()
@@ -100,10 +104,13 @@ def test_a_search_that_is_interrupted_says_what_its_levels_show(
     assert "(rough)" in str(load_tables(found))
 
 
+@pytest.mark.slow
 def test_a_call_that_hangs_is_open_and_the_next_level_has_a_process_of_its_own(
     tmp_path: Path,
 ) -> None:
-    found = _load("hang", tmp_path / "load", replace(SHORT, warm_up_s=1.0), takes_s=0.005)
+    found = _load(
+        "hang", tmp_path / "load", replace(SHORT, seconds=1.0, warm_up_s=1.0), takes_s=0.005
+    )
     clients, opened = found.levels
     assert clients.result.state is State.OVERLOADED
     assert opened.result.calls > 100
@@ -111,15 +118,17 @@ def test_a_call_that_hangs_is_open_and_the_next_level_has_a_process_of_its_own(
     assert opened.result.failed > 0
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_makes_the_level_worthless_and_what_was_before_is_kept(
     tmp_path: Path,
 ) -> None:
-    found = _load("die", tmp_path / "load", SHORT)
+    found = _load("die", tmp_path / "load", replace(SHORT, seconds=1.0, warm_up_s=0.2))
     assert {one.result.state for one in found.levels} == {State.NOT_MEASURED}
     assert "ended with code 9" in found.levels[0].result.reasons[0]
     assert len(np.load(tmp_path / "load" / "calls-1.npy")) > 0, "what it had made is there"
 
 
+@pytest.mark.slow
 def test_bad_input_is_told_before_anything_is_made(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--rate -1"):
         load("bm25", "science-mini", Plan(rates=[-1.0]), out=tmp_path / "load")
@@ -130,12 +139,14 @@ def test_bad_input_is_told_before_anything_is_made(tmp_path: Path) -> None:
     assert not (tmp_path / "load").exists()
 
 
+@pytest.mark.slow
 def test_an_external_retriever_has_an_instance_for_each_slot(tmp_path: Path) -> None:
     found = _load("", tmp_path / "load", SHORT, external=True, takes_s=0.02)
     assert found.external
     assert found.levels[0].result.answered_rate > 55, "one instance of 20 ms calls gives 50"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slots", [None, 3])
 def test_a_rate_has_all_slots(tmp_path: Path, slots: int | None) -> None:
     plan = replace(SHORT, clients=[], slots=slots)

@@ -28,6 +28,7 @@ def _made(readings: list[list[float | None]] | None = None) -> Made:
     return replace(made, processes=[replace(process, memory=readings or [])])
 
 
+@pytest.mark.slow
 def test_a_level_has_ten_parts_with_all_of_its_calls() -> None:
     made = _made()
     found = course_of(made)
@@ -96,6 +97,7 @@ def test_memory_of_this_process_is_read_until_it_is_over(monkeypatch: pytest.Mon
         assert readings[0][2] is None
 
 
+@pytest.mark.slow
 def test_a_soak_is_saved_and_read_back(tmp_path: Path) -> None:
     given = {"target": "tests.builders.troubled:Troubled", "retry": {"times": 0}}
     plan = Plan(clients=[1], seconds=2.0, warm_up_s=0.0, soak=True)
@@ -109,6 +111,7 @@ def test_a_soak_is_saved_and_read_back(tmp_path: Path) -> None:
     assert "Nothing was lost" in text
 
 
+@pytest.mark.slow
 def test_what_is_shown_says_when_it_was_answered_again(tmp_path: Path) -> None:
     given = {"target": "tests.builders.troubled:Troubled", "retry": {"times": 0}}
     plan = Plan(clients=[1], seconds=1.0, warm_up_s=0.0, soak=True)

@@ -157,6 +157,7 @@ class TestLangSmith:
         with RUN_HELPERS.tracing_context(enabled=False):
             assert names() == []
 
+    @pytest.mark.slow
     def test_the_variable_alone_is_nothing_where_the_library_is_not_used(
         self, monkeypatch: pytest.MonkeyPatch, data: Path
     ) -> None:

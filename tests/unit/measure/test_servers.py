@@ -99,6 +99,7 @@ def test_its_work_is_not_that_of_other_processes(tmp_path: Path) -> None:
     assert record["cores"]["others"] == pytest.approx(0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_a_run_says_what_its_server_cost(listening: tuple[int, int]) -> None:
     pid, port = listening

@@ -144,6 +144,7 @@ def test_a_figure_that_is_not_defined_says_why() -> None:
 # --- AUROC
 
 
+@pytest.mark.slow
 @settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(TABLES)
 def test_auroc_is_sklearn_s_with_lists_without_hits_below_all(rows: list[Row]) -> None:
@@ -168,6 +169,7 @@ def test_auroc_counts_ties_one_half() -> None:
 # --- the curve
 
 
+@pytest.mark.slow
 @settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(TABLES)
 def test_the_curve_is_what_applying_each_threshold_gives(rows: list[Row]) -> None:
@@ -183,6 +185,7 @@ def test_the_curve_is_what_applying_each_threshold_gives(rows: list[Row]) -> Non
         assert curve.scienceqa_map[i] == pytest.approx(float(mean(after)), abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(TABLES)
 def test_the_chosen_threshold_is_the_lowest_of_the_best(rows: list[Row]) -> None:

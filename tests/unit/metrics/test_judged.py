@@ -102,6 +102,7 @@ def test_arrays_lists_and_scores_give_the_same(
     assert all(other == first for other in others)
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(runs, qrels_of)
 def test_no_join_changes_what_it_is_given(
@@ -145,6 +146,7 @@ def test_pairs_that_share_a_place_in_the_table_are_told_apart(
         assert parts(every_join(data.qrels, data.scores, query_ids)[0]) == expected
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(runs, qrels_of, st.randoms(use_true_random=False))
 def test_some_of_the_queries_in_any_order_join_the_same(

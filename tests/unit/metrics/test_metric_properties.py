@@ -53,6 +53,7 @@ def one(names: Sequence[str], ranking: Sequence[str], grades: Mapping[str, int])
     return row
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(queries)
 def test_values_lie_between_zero_and_one(pairs: list[tuple[dict[str, int], list[str]]]) -> None:
@@ -69,6 +70,7 @@ IDEAL = [
 ]
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(grades_of.filter(lambda grades: any(g >= 1 for g in grades.values())))
 def test_the_ideal_ranking_gives_one(grades: dict[str, int]) -> None:
@@ -80,6 +82,7 @@ def test_the_ideal_ranking_gives_one(grades: dict[str, int]) -> None:
     assert one(exact, relevant, grades) == pytest.approx([1] * len(exact), abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(grades_of, rankings, st.integers(1, 5))
 def test_appending_what_is_not_relevant_changes_nothing(
@@ -93,6 +96,7 @@ def test_appending_what_is_not_relevant_changes_nothing(
     assert one(CUT, filled, grades) == one(CUT, ranking, grades)
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(grades_of, rankings, st.data())
 def test_what_stands_beyond_the_cut_does_not_matter(
@@ -104,6 +108,7 @@ def test_what_stands_beyond_the_cut_does_not_matter(
     assert one(CUT, filled[:5], grades) == one(CUT, filled, grades)
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(grades_of, rankings, st.integers(1, 4))
 def test_a_relevant_document_at_the_end_never_costs(
@@ -115,6 +120,7 @@ def test_a_relevant_document_at_the_end_never_costs(
     assert all(a >= b - 1e-12 for a, b in zip(after, before, strict=True))
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(grades_of, rankings.filter(lambda ranking: len(ranking) > 1), st.data())
 def test_moving_a_better_document_up_never_costs(
@@ -170,6 +176,7 @@ def test_other_queries_change_nothing(pairs: list[tuple[dict[str, int], list[str
     assert together == pytest.approx(np.array(alone), abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(queries)
 def test_other_names_for_documents_and_queries_change_nothing(
@@ -182,6 +189,7 @@ def test_other_names_for_documents_and_queries_change_nothing(
     assert values(ALL, other_lists, other_qrels).tolist() == values(ALL, lists, qrels).tolist()
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(queries)
 def test_metrics_leave_their_input_alone_and_give_the_same_again(

@@ -66,6 +66,7 @@ def data(qrels: dict[str, dict[str, int]] | None = None, **options: Any) -> Data
 pytestmark = pytest.mark.usefixtures("here")
 
 
+@pytest.mark.slow
 def test_a_result_shows_itself_as_text_and_as_html() -> None:
     result = bench("bm25", data(), protocol=ONCE)
     assert "bm25 on tiny: nDCG@10 1.000" in str(result)
@@ -87,6 +88,7 @@ def test_a_result_is_one_line_as_repr() -> None:
     assert "\n" not in repr(both)
 
 
+@pytest.mark.slow
 def test_what_was_measured_comes_as_frames() -> None:
     result = bench("bm25", data(), protocol=ONCE)
     means = result.to_frame()
@@ -195,6 +197,7 @@ def test_judgements_on_pages_while_chunks_are_searched() -> None:
     assert result.summary["n_collapsed"] > 0
 
 
+@pytest.mark.slow
 def test_retrievers_may_be_objects_functions_mappings_and_langchain_retrievers() -> None:
     from retrieval_bench_retrievers.libraries.langchain import as_langchain
 
@@ -534,6 +537,7 @@ class TestRegress:
         assert not (project / "results").exists()
 
 
+@pytest.mark.slow
 def test_a_duet_of_two_settings_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_project(tmp_path)
     monkeypatch.setattr(controller, "SideProcess", FakeSides())
@@ -588,6 +592,7 @@ def test_answers_of_a_reader(tmp_path: Path) -> None:
         reader("gold.json", "texts.json", denominator="retrieved")
 
 
+@pytest.mark.slow
 def test_where_two_runs_differ() -> None:
     one = bench("bm25", data(), protocol=ONCE)
     other = bench(TermOverlap(), data(), protocol=ONCE)
@@ -604,6 +609,7 @@ def test_where_two_runs_differ() -> None:
         diff([one, other], data(), group="lost")
 
 
+@pytest.mark.slow
 def test_a_report_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     one, other = bench("bm25", data(), protocol=ONCE), bench(TermOverlap(), data(), protocol=ONCE)
@@ -618,6 +624,7 @@ def test_a_report_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         report([one, other], metrics=["R@3"])
 
 
+@pytest.mark.slow
 def test_without_a_dataset_retrievers_are_compared_on_the_bundled_one() -> None:
     quick = Protocol(rounds=1, warm_up_s=0.0)
     compared = retrieval_bench.compare(

@@ -112,6 +112,7 @@ def _unit(module: str) -> str:
     return module.partition("/")[0]
 
 
+@pytest.mark.slow
 def test_every_package_has_a_floor_and_nothing_else_is_there() -> None:
     assert {_unit(module) for module in _graph()} == set(FLOORS)
 
@@ -138,6 +139,7 @@ def test_no_arrow_runs_in_a_circle_within_a_package(unit: str) -> None:
     order.prepare()  # raises CycleError, which names the modules
 
 
+@pytest.mark.slow
 def test_every_room_of_retrievers_has_a_floor_and_no_arrow_runs_back() -> None:
     graph = _adapters()
     assert {_unit(module) for module in graph} - {"__init__"} == set(ROOMS)
@@ -254,6 +256,7 @@ def test_the_core_imports_no_adapter() -> None:
         assert f"from {ADAPTERS.name}" not in path.read_text(encoding="utf-8"), path
 
 
+@pytest.mark.slow
 def test_importing_the_core_loads_nothing_heavy() -> None:
     code = (
         "import sys, retrieval_bench.api.measuring, retrieval_bench.api.reading\n"
@@ -282,6 +285,7 @@ def test_the_command_line_parses_without_numpy() -> None:
     assert python(code) == "False False"
 
 
+@pytest.mark.slow
 def test_only_the_command_line_prints_or_exits() -> None:
     for path in [*CORE.rglob("*.py"), *ADAPTERS.rglob("*.py")]:
         if CORE / "cli" in path.parents or path.name == "__main__.py":

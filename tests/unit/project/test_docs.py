@@ -295,6 +295,7 @@ def test_the_document_of_every_command_is_in_the_guide() -> None:
     assert {same.get(name, name) for name in _commands()} <= titles
 
 
+@pytest.mark.slow
 def test_every_field_of_list_and_of_a_dry_run_is_in_the_guide(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -572,6 +573,7 @@ def _made(words: list[str]) -> Iterator[list[str]]:
         yield [*recipe[1].split(), *filled, *shlex.split(given.get("ARGS", ""))]
 
 
+@pytest.mark.slow
 def test_what_make_calls_is_found_for_every_target_that_takes_args() -> None:
     makefile = _text(ROOT / "Makefile")
     assert 'HOW = --split "$(SPLIT)" --k $(K) $(ARGS)' in makefile

@@ -42,18 +42,28 @@ def _trees() -> tuple[ast.Module, ...]:
     return tuple(ast.parse(path.read_text(encoding="utf-8")) for path in paths)
 
 
+@cache
+def _all_bindings() -> Counter[str]:
+    return _bindings(_trees())
+
+
+@cache
+def _all_openers() -> Counter[str]:
+    return Counter(_openers(_trees()))
+
+
 @pytest.mark.parametrize("name", DIALECT)
 def test_a_variable_has_the_name_of_its_thing(name: str) -> None:
-    assert _bindings(_trees())[name] < FEWER_THAN
+    assert _all_bindings()[name] < FEWER_THAN
 
 
 def test_docstrings_do_not_begin_with_what() -> None:
-    openers = Counter(_openers(_trees()))
+    openers = _all_openers()
     assert openers["What"] < SHARE * openers.total()
 
 
 def test_docstrings_do_not_begin_with_a_fragment() -> None:
-    openers = Counter(_openers(_trees()))
+    openers = _all_openers()
     fragments = {word: n for word, n in openers.items() if word in FRAGMENTS}
     assert sum(fragments.values()) < SHARE * openers.total(), fragments
 

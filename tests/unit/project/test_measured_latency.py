@@ -36,6 +36,7 @@ def within(report: LatencyFacts, level: int, truth: float) -> bool:
     return some(found.ci95)[0] <= truth <= some(found.ci95)[1]
 
 
+@pytest.mark.slow
 def test_a_constant_time_is_every_figure() -> None:
     _, report = measured(lambda n, query: 3 * MS)
     levels = (*report.levels.values(), report.mix.levels["p50"])
@@ -64,6 +65,7 @@ def test_slow_first_calls_are_warmed_up_and_told_apart() -> None:
     assert (report.first_visit.ratio, report.first_visit.n) == (20.0, len(QUERIES))
 
 
+@pytest.mark.slow
 def test_one_stall_in_fifty_is_counted_and_decides_the_tail() -> None:
     _, report = measured(lambda n, query: 100 * MS if n % 50 == 49 else MS)
     assert report.stalls == report.n / 50

@@ -72,6 +72,7 @@ def test_a_launch_that_dies_is_lost(project: Path) -> None:
     assert [one["status"] for one in found] == ["lost", "complete"]
 
 
+@pytest.mark.slow
 def test_the_page_folds_away_what_is_no_warning() -> None:
     data = make_dataset()
     page = report_page(analyse(compare_runs(make_runs(data, warnings=["take care"])), [data]))

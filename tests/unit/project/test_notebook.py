@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,17 @@ ROOT = Path(__file__).parents[3]
 NOTEBOOK = guide_file("which-retriever.ipynb")
 
 
+def test_it_is_kept_without_outputs_and_its_cells_are_python() -> None:
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    assert not [cell for cell in cells if cell.get("outputs")]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert len(code) > 5
+    for cell in code:
+        compile(cell, NOTEBOOK.name, "exec")
+
+
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.dense
 @pytest.mark.needs("nbformat", "nbclient", "ipykernel")
 def test_it_runs_from_top_to_bottom(tmp_path: Path) -> None:
@@ -25,9 +36,6 @@ def test_it_runs_from_top_to_bottom(tmp_path: Path) -> None:
     shutil.copyfile(NOTEBOOK, copy)
     read: Any = nbformat.read  # without types where it is installed
     notebook = read(copy, as_version=4)
-    assert not [cell for cell in notebook.cells if cell.get("outputs")], (
-        "it is kept without outputs"
-    )
     client = nbclient.NotebookClient(
         notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}
     )

@@ -48,7 +48,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 1_680,
     "retrieval_bench_retrievers/text": 730,
     "product": 99_010,
-    "tests": 83_300,
+    "tests": 83_650,
     "frozen data": 11_480,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,

@@ -8,6 +8,7 @@ from tests.benchmarks.gate_power import DROPS, SIZES, Cell, cells, row
 from tests.builders.guide import guide_page
 
 
+@pytest.mark.slow
 def test_a_rise_passes_a_small_fall_does_not_unless_undecided_does() -> None:
     good, worse = cells([40], [0.0, 0.1], 40)
     for cell in (good, worse):

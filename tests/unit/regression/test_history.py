@@ -92,6 +92,7 @@ def test_a_line_does_not_depend_on_the_folders_that_are_given(tmp_path: Path) ->
     assert len(ids) == 1
 
 
+@pytest.mark.slow
 def test_a_run_says_with_whom_it_took_turns() -> None:
     protocol = Protocol(rounds=1, warm_up_s=0.0)
     made = prepare(["bm25", "bm25", "bm25s"], "science-mini", protocol=protocol, save=False)

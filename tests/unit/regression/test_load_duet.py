@@ -43,6 +43,7 @@ def test_equal_sides_never_fail_and_a_tenth_more_service_is_found() -> None:
     assert slower[Verdict.WORSE] >= 19
 
 
+@pytest.mark.slow
 def test_a_slower_side_fails_when_new_pairs_show_it_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_slower_side_fails_when_new_pairs_show_it_again(
     assert document["blocks"]["rate"] == 250.0
 
 
+@pytest.mark.slow
 def test_sides_of_equal_speed_are_not_called_slower(monkeypatch: pytest.MonkeyPatch) -> None:
     Queued().instead(monkeypatch)
     found = duet_under_load(OTHER, "science-mini", 100.0, protocol=PROTOCOL)

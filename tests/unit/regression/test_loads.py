@@ -89,6 +89,7 @@ def test_the_interval_of_a_ratio_is_that_of_both_percentiles() -> None:
     assert PercentilePair.of(a, replace(b, ci95=(1.5, None))).verdict == "can't tell"
 
 
+@pytest.mark.slow
 def test_a_slower_service_is_slower_at_each_level(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = _made(monkeypatch), _made(monkeypatch, 1.3)
     found = compare_loads([str(a.folder), str(b.folder)])
@@ -102,6 +103,7 @@ def test_a_slower_service_is_slower_at_each_level(monkeypatch: pytest.MonkeyPatc
     assert {one.verdict for pair in again.levels for one in pair.percentiles} == {"can't tell"}
 
 
+@pytest.mark.slow
 def test_levels_that_only_one_has_and_what_is_not_the_same_are_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -114,6 +116,7 @@ def test_levels_that_only_one_has_and_what_is_not_the_same_are_said(
         compare_loads([str(a.folder)] * 3)
 
 
+@pytest.mark.slow
 def test_a_level_that_is_overloaded_in_one_is_slower_without_a_percentile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -122,6 +125,7 @@ def test_a_level_that_is_overloaded_in_one_is_slower_without_a_percentile(
     assert (pair.level, pair.percentiles, pair.verdict) == ("250/s", (), "slower")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("slower", "code", "word"), [(1.0, 0, "PASS"), (1.5, 1, "FAIL"), (2.4, 1, "FAIL")]
 )
@@ -135,6 +139,7 @@ def test_a_kept_load_is_a_baseline(
     assert word in str(regress_tables(found))
 
 
+@pytest.mark.slow
 def test_a_sign_that_does_not_come_again_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = _made(monkeypatch, plan=replace(PLAN, rates=[250.0], clients=[], seconds=60.0))
     once = _server(1.6).instead(monkeypatch)
@@ -152,6 +157,7 @@ def test_a_sign_that_does_not_come_again_is_no_failure(monkeypatch: pytest.Monke
     assert "not when repeated" in found.latency.reason
 
 
+@pytest.mark.slow
 def test_quality_under_load_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
     kept, now = _made(monkeypatch), _made(monkeypatch, wrong=30)
     found = judge_load(kept, now, load_policy(k=10))

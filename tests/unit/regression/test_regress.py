@@ -134,6 +134,7 @@ class TestWhatIsThere:
         assert "unreadable baseline: not JSON" in found.why_not
         assert found.remedy == "take the file from git again, or make it anew: MAKE --force"
 
+    @pytest.mark.slow
     def test_where_most_queries_fail_it_says_so_and_what_to_do(self, tmp_path: Path) -> None:
         """Not that the rankings are identical, and no more."""
         run = measured()

@@ -55,6 +55,7 @@ def test_identical_rankings_pass_at_once() -> None:
     assert [gate.p for gate in found.gates] == [None, None]  # nothing was tested
 
 
+@pytest.mark.slow
 def test_a_change_that_moves_no_value_passes() -> None:
     gate = judged(START)
     assert (gate.verdict, gate.reason) == (Verdict.EQUIVALENT, "no value changed")
@@ -273,6 +274,7 @@ def test_failed_queries_hide_no_drop_of_the_others() -> None:
     assert (found.gates[0].verdict, found.unanswered) == (Verdict.WORSE, 3)
 
 
+@pytest.mark.slow
 def test_failures_of_the_baseline_hide_no_drop() -> None:
     rng = np.random.default_rng(5)
     old = rng.uniform(0.3, 1.0, 1000)

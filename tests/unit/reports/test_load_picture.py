@@ -31,6 +31,7 @@ def _layer(spec: dict[str, Any], kind: str, at: int = 0) -> list[dict[str, Any]]
     return rows
 
 
+@pytest.mark.slow
 def test_percentiles_stand_at_the_rate_that_was_planned(found: LoadResult) -> None:
     spec = load_curve(found)
     at = {row["system"]: row for row in _layer(spec, "line") if row["load"] == 100.0}
@@ -40,6 +41,7 @@ def test_percentiles_stand_at_the_rate_that_was_planned(found: LoadResult) -> No
     assert at["p95"]["low"] < at["p95"]["ms"] < at["p95"]["high"]
 
 
+@pytest.mark.slow
 def test_the_bracket_its_limit_and_what_is_overloaded_are_marked(found: LoadResult) -> None:
     spec, capacity = load_curve(found), found.capacity
     assert capacity is not None
@@ -49,6 +51,7 @@ def test_the_bracket_its_limit_and_what_is_overloaded_are_marked(found: LoadResu
     assert "520/s: overloaded" in spec["description"]
 
 
+@pytest.mark.slow
 def test_levels_that_were_not_measured_are_left_out_and_counted(found: LoadResult) -> None:
     lost = replace(
         found.levels[1], result=replace(found.levels[1].result, state=State.NOT_MEASURED)
@@ -58,6 +61,7 @@ def test_levels_that_were_not_measured_are_left_out_and_counted(found: LoadResul
     assert "1 level not measured" in str(spec["title"]["subtitle"])
 
 
+@pytest.mark.slow
 def test_clients_alone_are_drawn_by_their_number(found: LoadResult) -> None:
     spec = load_curve(replace(found, levels=found.levels[:1], capacity=None))
     assert {row["load"] for row in _layer(spec, "line")} == {1.0}

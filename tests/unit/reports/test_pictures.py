@@ -550,6 +550,7 @@ def test_every_call_is_a_dot_over_its_query_and_failed_ones_are_crosses() -> Non
     assert "Crosses are failed calls: 1." in notes(spec)
 
 
+@pytest.mark.slow
 def test_of_many_calls_those_that_stand_alone_are_drawn() -> None:
     n = 60_000
     ms = np.random.default_rng(2).lognormal(1, 0.4, n)

@@ -99,6 +99,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- what is on it -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_page_opens_with_the_answer_and_has_every_part() -> None:
     [answer] = compare_runs(make_runs(DATA)).recommendations
     assert parsed().headings == [
@@ -140,6 +141,7 @@ def test_the_answer_has_its_figures_and_says_what_they_mean() -> None:
     assert "nDCG@10 tells how good the order of the first 10 hits is" in box
 
 
+@pytest.mark.slow
 def test_what_warns_of_the_answer_stands_in_its_box() -> None:
     one, *others = make_runs(DATA)
     loud = replace(one, summary=one.summary.replace(warnings=["something was wrong"]))
@@ -149,6 +151,7 @@ def test_what_warns_of_the_answer_stands_in_its_box() -> None:
     assert page.count("one: something was wrong") == 1
 
 
+@pytest.mark.slow
 def test_a_warning_of_the_comparison_is_there_once() -> None:
     *others, best = make_runs(DATA)
     judged = dict.fromkeys(best.evaluation.judged, 0.9)
@@ -224,6 +227,7 @@ def test_a_manifest_of_every_run_is_there() -> None:
     assert '"session": "s"' in parsed().text
 
 
+@pytest.mark.slow
 def test_nothing_says_where_files_lie_on_the_machine_of_the_author(tmp_path: Path) -> None:
     home = tmp_path / "home of 누구"
     one, *others = make_runs(DATA, warnings=[f"cannot read {home}/x.json"])

@@ -105,6 +105,7 @@ def test_a_reason_of_some_pairs_names_them() -> None:
     assert table.notes[-1] == "trec / bm25: no times"
 
 
+@pytest.mark.slow
 def test_of_very_many_pairs_those_of_the_best_system_are_shown() -> None:
     names = [f"s{at:02}" for at in range(17)]
     deltas = [replace(ALONE, a=a, b=b) for a, b in combinations(names, 2)]

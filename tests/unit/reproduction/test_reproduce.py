@@ -126,6 +126,7 @@ def test_another_value_is_close_or_missed(folder: Path, value: float, status: st
     assert checked(folder, published(folder, values={"AP@3": value})).status == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["bm25", "inline"])
 def test_a_retriever_is_run(folder: Path, system: str) -> None:
     figure = checked(folder, published(folder, system=system, values={"nDCG@3": 1.0}))

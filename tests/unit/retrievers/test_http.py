@@ -640,6 +640,7 @@ def test_filters_are_applied_by_the_service(
     assert len(retriever.search(Query("q", "stone"), 10)) == 10
 
 
+@pytest.mark.slow
 def test_a_query_that_fails_does_not_end_a_run(served: Service, tmp_path: Path) -> None:
     search = searching(_dataset(tmp_path))
     faults = {"word1": Reply(b"busy", status=503), "word2": Reply(b"{"), "word3": Reply(drop=True)}

@@ -328,6 +328,7 @@ def test_one_that_was_whole_when_asked_again_costs_no_quality(
     assert Code.PARTIAL in _codes(summary["warnings"])
 
 
+@pytest.mark.slow
 def test_doctor_says_it(served: Service, tmp_path: Path) -> None:
     _dataset(tmp_path)
     for word in ("fail", "accept"):

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
@@ -100,6 +101,7 @@ def test_names_are_told_apart_and_hold_nothing_that_paths_are_made_of() -> None:
     assert list(indexed(factory).search(QUERY, 3).steps) == ["a_b_c", "a_b_c#2", "find"]
 
 
+@pytest.mark.slow
 def test_steps_without_a_name_of_their_own_are_counted() -> None:
     def factory(documents: list[LangChainDocument], k: int) -> Runnable[Any, Any]:
         plain: Runnable[Any, Any] = RunnableLambda(lambda text: text)
@@ -178,6 +180,7 @@ def test_a_query_without_hits_does_not_keep_the_last_step_from_being_left_out() 
     assert without(run, "rank") == [["a", "b", "c"], []]
 
 
+@pytest.mark.slow
 def test_of_a_chain_as_a_leg_the_last_step_can_be_left_out() -> None:
     leg = LangChainRetriever(ranking_chain)
     leg.name = "chain"  # type: ignore[attr-defined]

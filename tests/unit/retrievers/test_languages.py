@@ -72,6 +72,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", QUESTIONS)
 def test_a_few_questions_are_enough(language: str) -> None:
     assert likely_language(QUESTIONS[language]) == language
@@ -165,6 +166,7 @@ def test_a_retriever_warns_unless_the_dataset_names_a_language() -> None:
     assert list(retriever.health(queries)) == []
 
 
+@pytest.mark.slow
 def test_the_detector_is_loaded_when_it_is_asked_only() -> None:
     code = "import sys, retrieval_bench_retrievers.lexical.bm25; print('py3langid' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

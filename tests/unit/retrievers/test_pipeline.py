@@ -113,6 +113,7 @@ def test_a_pipeline_that_only_retrieves_gives_the_same_to_the_bit(given: Any, de
             assert list(some(found.scores)) == list(some(asked.scores))[:k]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["bm25", HYBRID], ids=["bm25", "hybrid"])
 def test_measured_it_has_the_same_figures(given: Any) -> None:
     alone = bench(given, samples(), k=5, protocol=ONCE).run

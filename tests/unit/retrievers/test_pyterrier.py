@@ -168,6 +168,7 @@ class TestRetriever:
         with pytest.raises(MissingDependencyError, match="pip install pandas"):
             PyTerrierRetriever(Stored(None))
 
+    @pytest.mark.slow
     def test_importing_the_adapter_loads_neither_pandas_nor_pyterrier(self) -> None:
         told = python(
             "import sys, retrieval_bench_retrievers.libraries.pyterrier\n"
@@ -190,6 +191,7 @@ def test_without_pyterrier_the_way_back_says_what_to_install(
 @pytest.mark.filterwarnings("ignore")  # of its own libraries
 @pytest.mark.needs("pyterrier")
 class TestTransformer:
+    @pytest.mark.slow
     def test_a_retriever_is_a_transformer_of_frames(self) -> None:
         topics = pt.new.queries(["fox dog", "nothing"], ["1", "2"], lang=["en", "en"])
         found = as_pyterrier(Overlap(), k=2)(topics)
@@ -211,6 +213,7 @@ class TestTransformer:
         with pytest.raises(ContractError, match="'문서' is not among the documents"):
             as_pyterrier(Overlap(), documents=CORPUS[:2]).search("fox")
 
+    @pytest.mark.slow
     def test_it_takes_part_in_an_experiment_and_with_operators(self) -> None:
         ours = as_pyterrier(Overlap())
         topics = pt.new.queries(["산 fox", "산"], ["1", "2"])

@@ -94,6 +94,7 @@ class TestTokenVectors:
 
 
 class TestMaxSim:
+    @pytest.mark.slow
     def test_scores_are_those_of_the_library(self, models: Path) -> None:
         from sentence_transformers import MultiVectorEncoder
 

@@ -30,6 +30,7 @@ def read_back(text: str) -> object:
     return yaml.safe_load("\n".join(line.lstrip("#") for line in lines))
 
 
+@pytest.mark.slow
 def test_a_header_reads_back_as_what_the_run_and_its_author_know(run: Run) -> None:
     given = {
         "actor": {"name": "김하늘", "team": "검색 #1"},
@@ -50,6 +51,7 @@ def test_a_header_reads_back_as_what_the_run_and_its_author_know(run: Run) -> No
     )
 
 
+@pytest.mark.slow
 def test_a_hybrid_names_its_legs_and_what_combines_them() -> None:
     legs = ["bm25", {"name": "words", "target": "bm25", "params": {"tokenizer": "word"}}]
     hybrid = {"name": "both", "target": "hybrid", "params": {"legs": legs}}

@@ -344,6 +344,7 @@ def numbers(report: LatencyFacts) -> list[float]:
     return [value for value in found if value is not None]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(shapes)
 def test_slower_by_a_factor_is_slower_by_it_everywhere(shape: tuple[int, int, int, int]) -> None:

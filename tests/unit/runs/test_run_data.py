@@ -36,6 +36,7 @@ def measured(data: object, out: Path) -> Run:
     return read_run(some(kept.folder))
 
 
+@pytest.mark.slow
 def test_a_run_finds_its_dataset_again_from_another_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -260,6 +260,7 @@ def hybrids(draw: st.DrawFn) -> tuple[NDArray[np.int64], dict[str, NDArray[np.in
     return covered + fuse + rest, {**stages, "fuse": fuse}, parallel
 
 
+@pytest.mark.slow
 @given(hybrids())
 def test_what_holds_for_every_hybrid(
     case: tuple[NDArray[np.int64], dict[str, NDArray[np.int64]], bool],

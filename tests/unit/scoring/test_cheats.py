@@ -184,6 +184,7 @@ def test_changes_of_the_data_are_found() -> None:
     assert wrong(emptying) == {"the caller's data"}
 
 
+@pytest.mark.slow
 def test_repeated_documents_are_tried_where_lists_are_taken() -> None:
     def of_lists(run: Any, qrels: Any) -> dict[str, float]:
         return {
@@ -222,6 +223,7 @@ def test_a_scorer_that_is_not_there_is_told(here: Path) -> None:
         audit_scorer("own.py:score")
 
 
+@pytest.mark.slow
 def test_the_table_has_a_row_for_each_cheat_and_says_why() -> None:
     audit = try_scorer(_by_dictionary, "mine")
     (table,) = cheat_tables(audit)

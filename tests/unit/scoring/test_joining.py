@@ -26,6 +26,7 @@ def warned(run: Any, qrels: Any) -> str:
     return "\n".join(evaluate(run, qrels, metrics=["AP"]).card.scored.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("pandas")
 @pytest.mark.parametrize(
     "columns",

@@ -70,6 +70,7 @@ def report(tmp_path: Path) -> OutcomeReport:
 # -- statistics ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "n"), [(0, 1), (1, 1), (0, 50), (3, 50), (25, 49), (299, 299)])
 def test_intervals_are_those_of_statsmodels(count: int, n: int) -> None:
     expected = proportion.proportion_confint(count, n, alpha=0.05, method="beta")

@@ -109,6 +109,7 @@ class TestOrder:
         assert card.scored.tie_rule == "order of the list"
         assert card.scored.evaluation.per_query[:, 0].tolist() == [0.5, 1.0, 0.0]
 
+    @pytest.mark.slow
     def test_a_run_folder_is_scored_as_it_was_saved(self, here: Path) -> None:
         result = bench(
             "bm25", dataset(), protocol=Protocol(rounds=1, warm_up_s=0), out="saved", k=3

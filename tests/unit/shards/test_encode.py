@@ -6,11 +6,12 @@ import math
 import os
 import random
 import re
+import shutil
 import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from retrieval_bench import Document
 from retrieval_bench.core.errors import ConfigError, ContractError, Interrupted, RecordError
 from retrieval_bench.core.progress import Phase, Task
 from retrieval_bench.measure import cluster as clusters
+from retrieval_bench.shards import executors
 from retrieval_bench.shards.blocks import BlockFolder, Reader
 from retrieval_bench.shards.encode import EncodedCorpus, Job, encode_corpus
 from retrieval_bench.shards.exact import Search, nearest
@@ -69,13 +71,22 @@ def calls(here: Path) -> int:
     return path.read_text("utf-8").count("\n") if path.exists() else 0
 
 
-@pytest.fixture
-def whole(here: Path) -> dict[str, bytes]:
-    """What one process makes."""
-    made = encoded(here, "one", on="local:1", exact=10)
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which one process made everything."""
+    folder = tmp_path_factory.mktemp("whole")
+    with chdir(folder):
+        made = encoded(folder, "one", on="local:1", exact=10)
     assert (made.blocks, made.made, made.missing, made.merged) == (3, 3, 0, True)
-    (here / "calls").unlink()
-    (here / "kept").rename(here / "kept-one")
+    (folder / "calls").unlink()
+    (folder / "kept").rename(folder / "kept-one")
+    return folder
+
+
+@pytest.fixture
+def whole(made_once: Path, here: Path) -> dict[str, bytes]:
+    """What one process makes; with its data in a folder of the test."""
+    shutil.copytree(made_once, here, dirs_exist_ok=True)
     return files(here / "one")
 
 
@@ -92,6 +103,7 @@ def test_two_processes_make_the_bytes_of_one(here: Path, whole: dict[str, bytes]
     assert (here / "kept").read_bytes() == (here / "kept-one").read_bytes()
 
 
+@pytest.mark.usefixtures("in_here")
 def test_shards_make_the_same_and_a_merge_wants_all_of_them(
     here: Path, whole: dict[str, bytes]
 ) -> None:
@@ -123,11 +135,13 @@ def test_each_text_is_kept_once_with_the_vector_of_its_first_document(
     )
 
 
+@pytest.mark.usefixtures("in_here")
 def test_more_shards_than_blocks_are_empty_ones(here: Path) -> None:
     made = [encoded(here, shard=f"{at}/5").made for at in range(1, 6)]
     assert sorted(made) == [0, 0, 1, 1, 1]
 
 
+@pytest.mark.usefixtures("in_here")
 @pytest.mark.parametrize("at", ["head", "vectors", "facts", "checksum"])
 def test_a_flipped_byte_is_seen_and_only_its_block_made_anew(
     here: Path, whole: dict[str, bytes], at: str
@@ -146,6 +160,7 @@ def test_a_flipped_byte_is_seen_and_only_its_block_made_anew(
     assert files(here / "blocks") == whole
 
 
+@pytest.mark.usefixtures("in_here")
 def test_a_cut_off_file_is_damaged(here: Path, whole: dict[str, bytes]) -> None:
     encoded(here)
     for left in (0, 10, 4000):
@@ -154,6 +169,7 @@ def test_a_cut_off_file_is_damaged(here: Path, whole: dict[str, bytes]) -> None:
     assert files(here / "blocks") == whole
 
 
+@pytest.mark.usefixtures("in_here")
 def test_blocks_of_another_model_and_of_other_texts_are_refused(here: Path) -> None:
     encoded(here)
     with pytest.raises(ConfigError, match=r"000000.npy has other revision: 1; here 2") as caught:
@@ -167,6 +183,7 @@ def test_blocks_of_another_model_and_of_other_texts_are_refused(here: Path) -> N
         encoded(here, merge=True)
 
 
+@pytest.mark.usefixtures("in_here")
 def test_blocks_of_another_processor_or_version_are_refused(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +219,7 @@ def test_a_full_disk_is_said_and_what_was_finished_stays(
     assert files(here / "blocks") == {"000000.npy": whole["000000.npy"]}
 
 
+@pytest.mark.usefixtures("in_here")
 def test_numbers_that_are_none_and_no_encoder_are_refused(here: Path) -> None:
     with pytest.raises(ContractError, match="finite"):
         encoded(here, trouble="wrong")
@@ -225,12 +243,15 @@ def test_words_that_contradict_each_other_are_refused(here: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_each_time_is_given_up(here: Path) -> None:
+def test_a_process_that_dies_each_time_is_given_up(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "_TRIES", 3)
     corpus(here / "data", more='{"_id": "p", "text": "poison"}\n')
     with pytest.raises(ConfigError, match="the workers failed with BrokenProcessPool"):
         encoded(here, trouble="die", on="local:1")
     assert set(files(here / "blocks")) == {"000000.npy", "000001.npy"}
-    assert calls(here) == 2 + 8
+    assert calls(here) == 2 + 3
 
 
 class Meddling(Remembering):
@@ -266,6 +287,7 @@ class Meddling(Remembering):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_processes_that_are_killed_cost_a_block_each_and_no_byte_is_wrong(here: Path) -> None:
     corpus(here / "data", 7 * 1024)
     encoded(here, "one", on="local:2")
@@ -328,6 +350,7 @@ def test_exact_lists_are_those_of_a_naive_search_with_ties_by_id(
     assert ties > 5, "equal texts are among the best"
 
 
+@pytest.mark.usefixtures("in_here")
 def test_lists_of_other_queries_do_not_replace_those_that_are_there(
     here: Path, whole: dict[str, bytes]
 ) -> None:
@@ -340,6 +363,7 @@ def test_lists_of_other_queries_do_not_replace_those_that_are_there(
     assert {name: files(here / "one")[name] for name in whole} == whole
 
 
+@pytest.mark.usefixtures("in_here")
 def test_lists_are_written_whole_or_not_at_all(
     here: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,6 +396,7 @@ def test_only_what_was_left_long_ago_is_taken_away(tmp_path: Path) -> None:
     assert set(tmp_path.iterdir()) == {written, used}
 
 
+@pytest.mark.usefixtures("in_here")
 def test_a_corpus_that_changes_meanwhile_makes_no_block(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -401,6 +426,7 @@ def test_a_walk_that_fails_begins_anew() -> None:
             reader.texts(0)
 
 
+@pytest.mark.usefixtures("in_here")
 @pytest.mark.parametrize("trouble", ["shape", "finite"])
 def test_vectors_of_queries_that_are_none_are_refused(
     here: Path, monkeypatch: pytest.MonkeyPatch, trouble: str

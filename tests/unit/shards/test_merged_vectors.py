@@ -48,6 +48,7 @@ def indexed(params: dict[str, Any]) -> Dense:
     return made
 
 
+@pytest.mark.usefixtures("in_here")
 def test_runs_open_the_vectors_of_the_blocks_in_place_of_those_of_earlier_runs(
     params: dict[str, Any], here: Path
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_hybrid_lends_the_encoder_of_its_one_dense_leg(params: dict[str, Any])
     assert twice.document_encoder() is None
 
 
+@pytest.mark.usefixtures("in_here")
 def test_without_a_cache_there_is_no_place_to_put_them(params: dict[str, Any], here: Path) -> None:
     dense = {"target": "dense", "params": {**params, "cache": False}}
     with pytest.raises(ConfigError, match="cache: false"):

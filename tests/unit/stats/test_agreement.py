@@ -27,6 +27,7 @@ def test_quadratic_weights_forgive_what_is_near() -> None:
 grades = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from("abcd"), grades, min_size=1))
 def test_it_is_at_most_one_and_one_is_full_agreement(
     pairs: dict[str, list[tuple[int, int]]],

@@ -7,12 +7,14 @@ import pytest
 from tests.benchmarks.bracket_coverage import SHAPES, SIZES, cells, missed
 
 
+@pytest.mark.slow
 def test_few_sets_hold_without_a_contradiction() -> None:
     found = list(cells({"normal": SHAPES["normal"]}, (10, 30), 300))
     assert [missed(one, 300) for one in found] == [[], []]
     assert found[0].beside == 1 > found[1].beside
 
 
+@pytest.mark.slow
 def test_where_rare_queries_carry_a_difference_the_bound_has_to_stand_beside() -> None:
     (cell,) = cells({"": SHAPES["hits: 1 % lost"]}, (100,), 300)
     assert cell.beside == 1

@@ -29,6 +29,7 @@ def _shares(tally: Tally) -> list[float]:
     return [float(covered / n) for covered, n in zip(tally.covered, tally.n, strict=True) if n]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "p99_gates"),
     [((166, 7), False), pytest.param((300, 17), True, marks=[pytest.mark.slow, pytest.mark.long])],

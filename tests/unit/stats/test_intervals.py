@@ -57,6 +57,7 @@ def test_the_bound_of_zeros_and_ones_is_the_binomial_one(n: int, alpha: float) -
     assert np.abs(bounds(values, alpha) - exact).max() < 0.003
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3, 10, 50])
 def test_the_bound_is_a_quantile_of_exponentially_weighted_means(n: int) -> None:
     rng = np.random.default_rng(n)

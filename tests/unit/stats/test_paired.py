@@ -301,6 +301,7 @@ def test_queries_needed_are_those_of_each_pair_and_metric() -> None:
     assert expected != queries_needed(columns, levels.ravel(), margin=0.2)
 
 
+@pytest.mark.slow
 def test_two_one_sided_t_tests_are_those_of_statsmodels() -> None:
     rng = np.random.default_rng(5)
     a = rng.random((60, 1))

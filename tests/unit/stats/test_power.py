@@ -105,6 +105,7 @@ class TestForADifference:
         fine = some(only(column((0.999, 15), (1.001, 15), (-1.0, 15), (0.0, 55))).difference)
         assert steps > fine + 10
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("alpha", [0.05, 0.005, pytest.param(0.0005, marks=pytest.mark.slow)])
     @pytest.mark.parametrize(("above", "below"), [(14, 4), (8, 1), (40, 25), (12, 6)])
     def test_of_one_size_it_agrees_with_the_exact_power_of_the_sign_test(

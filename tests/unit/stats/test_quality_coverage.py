@@ -26,6 +26,7 @@ def _missed(shapes: Mapping[str, Shape], sizes: tuple[int, ...], sets: int) -> l
     ]
 
 
+@pytest.mark.slow
 def test_few_queries_are_covered() -> None:
     assert _missed(ALL, (5, 10), 400) == []
 

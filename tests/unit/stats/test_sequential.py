@@ -41,6 +41,7 @@ def ruled_out(values: list[Fraction], mean: Fraction, total: int | None) -> bool
     return total is not None and total * mean < seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total", [None, 24, 60])
 def test_the_capital_is_that_of_the_definition_in_exact_fractions(total: int | None) -> None:
     rng = np.random.default_rng(5)
@@ -60,6 +61,7 @@ def test_the_capital_is_that_of_the_definition_in_exact_fractions(total: int | N
         assert any(expected)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(-1, 1), min_size=2, max_size=30),
     st.sampled_from([None, 30, 45]),

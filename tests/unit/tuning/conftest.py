@@ -8,7 +8,7 @@ from tests.builders.tuning_data import Noted
 
 
 @pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
+def forgotten(hardly_warm: None) -> Iterator[None]:
     Noted.forget()
     yield
     Noted.forget()

@@ -35,6 +35,7 @@ def found() -> Tuning:
 # -- tune -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_cross_validation_is_over_the_queries_of_the_split(found: Tuning) -> None:
     data = dataset()
     assert found.query_ids == tuple(sorted(data.qrels))
@@ -51,12 +52,14 @@ def test_cross_validation_is_over_the_queries_of_the_split(found: Tuning) -> Non
     assert len(found.selection.choices) == 10
 
 
+@pytest.mark.slow
 def test_the_default_has_the_values_that_bench_reports(found: Tuning) -> None:
     run = bench(hybrid(), dataset(), protocol=ONCE).run
     assert found.default == pytest.approx(run.evaluation.mean(METRIC).mean)
     assert found.default_ci95 == pytest.approx(run.evaluation.mean(METRIC).ci95)
 
 
+@pytest.mark.slow
 def test_the_recommended_config_is_the_one_that_bench_takes(tmp_path: Path) -> None:
     out = tmp_path / "조정.yaml"
     grid: dict[str, Any] = {
