@@ -5,14 +5,13 @@ Only the standard library is imported here and below, so that importing :mod:`ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from retrieval_bench.core.filters import Filter, fields_of
-from retrieval_bench.core.selves import KEEP, SelfHits, Selves
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +24,11 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 Qrels = Mapping[str, Mapping[str, int]]
 """Judgements: query id -> document id -> grade. A grade of 1 or more is relevant."""
 
+SelfHits = Literal["keep", "drop"]
+"""What becomes of a hit whose id is that of the query."""
+
+KEEP: SelfHits = "keep"
+DROP: SelfHits = "drop"
 
 KNOWN_ITEM = "known-item"
 """``metadata.origin`` of a query that was made from the document that answers it."""
@@ -221,6 +225,37 @@ class Documents(Protocol):
     def __iter__(self) -> Iterator[Document]: ...
 
     def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Selves:
+    """Queries that are documents themselves, as in ArguAna and Quora, or units where judgements are
+    on these.
+
+    A query that stands in the corpus finds itself first. BEIR leaves such a hit out before it
+    scores (``ignore_identical_ids``), and so count its published figures; trec_eval keeps it.
+
+    Attributes:
+        same: queries with a document of their id that is the query: it has the same text, and is
+            not judged relevant to it.
+        unlike: queries with a document of their id that is not, by accident of equal ids.
+        copies: query -> a document of another id that has its very text, and is not relevant to it.
+    """
+
+    same: frozenset[str] = frozenset()
+    unlike: frozenset[str] = frozenset()
+    copies: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Queries that have a document of their id."""
+        return self.same | self.unlike
+
+    def accidental(self, query_ids: Collection[str]) -> bool:
+        """Return whether equal ids mean nothing for most of ``query_ids`` that have such a
+        document."""
+        same, unlike = (len(some.intersection(query_ids)) for some in (self.same, self.unlike))
+        return unlike > same
 
 
 @dataclass(frozen=True, slots=True, repr=False)

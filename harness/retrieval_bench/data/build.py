@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from retrieval_bench.core.filters import fields_of
 from retrieval_bench.core.metadata import Filtering, MetadataTable
-from retrieval_bench.core.selves import Selves
-from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
+from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query, Selves
 from retrieval_bench.data import fingerprint
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
 from retrieval_bench.data.id_spaces import apart

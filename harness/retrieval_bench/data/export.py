@@ -17,8 +17,7 @@ import yaml
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, check_known, near_names
-from retrieval_bench.core.selves import KEEP
-from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.types import KEEP, Dataset
 from retrieval_bench.data.catalog import load_dataset
 from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.formats import FORMATS

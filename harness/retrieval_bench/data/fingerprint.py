@@ -22,8 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 from retrieval_bench.core.filters import MISSING, value_at
-from retrieval_bench.core.selves import DROP
-from retrieval_bench.core.types import Dataset, Document, Qrels, Query
+from retrieval_bench.core.types import DROP, Dataset, Document, Qrels, Query
 
 _VERSION = b"1"
 _MODULUS = 1 << 256

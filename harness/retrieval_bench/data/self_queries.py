@@ -9,8 +9,7 @@ from typing import get_args
 
 from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.notices import Code, Notice
-from retrieval_bench.core.selves import DROP, KEEP, SelfHits, Selves
-from retrieval_bench.core.types import Dataset, Document, Qrels, Query
+from retrieval_bench.core.types import DROP, KEEP, Dataset, Document, Qrels, Query, SelfHits, Selves
 from retrieval_bench.data.fingerprint import without_self_hits
 
 MOST = 0.5

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import read_yaml, validate
-from retrieval_bench.core.selves import KEEP, SelfHits
+from retrieval_bench.core.types import KEEP, SelfHits
 
 CONFIG_NAME = "dataset.yaml"
 

@@ -9,8 +9,7 @@ from typing import Any
 from retrieval_bench.core.as_json.document import document
 from retrieval_bench.core.ranking import TIE_RULE
 from retrieval_bench.core.retriever import Capabilities
-from retrieval_bench.core.selves import KEEP
-from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.core.types import KEEP, Dataset, Query
 from retrieval_bench.experiment.failing import answered_means, attempts_document
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.metrics import METRICS_VERSION, conventions

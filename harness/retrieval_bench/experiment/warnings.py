@@ -11,8 +11,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK, LEAST_SHOWN_MS
 from retrieval_bench.core.notices import Code, Notice, coded, says
 from retrieval_bench.core.retriever import Capabilities
-from retrieval_bench.core.selves import KEEP
-from retrieval_bench.core.types import EMPTY, Dataset, Query, Ranking
+from retrieval_bench.core.types import EMPTY, KEEP, Dataset, Query, Ranking
 from retrieval_bench.data.build import UNJUDGED
 from retrieval_bench.data.id_spaces import apart, known_ids
 from retrieval_bench.data.self_queries import dropped, self_hit_warnings

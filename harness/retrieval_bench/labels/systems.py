@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted, distinct_names
 from retrieval_bench.core.progress import Reporter
-from retrieval_bench.core.selves import DROP
-from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.types import DROP, Dataset
 from retrieval_bench.data import found_at, load_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.labels.pool import Lists

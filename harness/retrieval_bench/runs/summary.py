@@ -13,8 +13,7 @@ from pydantic import BeforeValidator
 
 from retrieval_bench.core.as_json.document import MISSING, SPREAD
 from retrieval_bench.core.notices import from_document, with_text
-from retrieval_bench.core.selves import KEEP
-from retrieval_bench.core.types import Usage
+from retrieval_bench.core.types import KEEP, Usage
 from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.runs.timing_facts import (
     Facts,

@@ -18,8 +18,7 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.notices import Code, Notice, says
 from retrieval_bench.core.retriever import Capabilities
-from retrieval_bench.core.selves import DROP, KEEP
-from retrieval_bench.core.types import EMPTY, Dataset, Documents, Qrels, Ranking
+from retrieval_bench.core.types import DROP, EMPTY, KEEP, Dataset, Documents, Qrels, Ranking
 from retrieval_bench.data import given_dataset, id_spaces, load_dataset
 from retrieval_bench.data.needs_judgements import judged_by, require_judged
 from retrieval_bench.data.qrels import read_qrels

@@ -8,8 +8,7 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.notices import Code
-from retrieval_bench.core.selves import Selves
-from retrieval_bench.core.types import Document, Query
+from retrieval_bench.core.types import Document, Query, Selves
 from retrieval_bench.data import build_dataset, dataset_fingerprint, given_dataset, load_dataset
 from retrieval_bench.data.self_queries import left_out, self_hit_warnings, with_self_hits
 from tests.builders.debates import IDS, debates, point

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from retrieval_bench.core.errors import distinct_names
-from retrieval_bench.core.selves import DROP
+from retrieval_bench.core.types import DROP
 from retrieval_bench.data.needs_judgements import CHOSEN
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run

@@ -12,8 +12,7 @@ from retrieval_bench.core.as_judged.units import UnitRetriever
 from retrieval_bench.core.as_judged.wrapped import Wrapped
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import RankingLike, Retriever, require_k
-from retrieval_bench.core.selves import DROP
-from retrieval_bench.core.types import Dataset, LegTrace, Query, Ranking, StepTrace
+from retrieval_bench.core.types import DROP, Dataset, LegTrace, Query, Ranking, StepTrace
 
 Trace = TypeVar("Trace", LegTrace, StepTrace)
 

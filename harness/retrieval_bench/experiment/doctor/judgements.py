@@ -15,8 +15,7 @@ import numpy as np
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, coded, with_text
-from retrieval_bench.core.selves import KEEP
-from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.types import KEEP, Dataset
 from retrieval_bench.data.needs_judgements import TO_JUDGE
 from retrieval_bench.data.self_queries import ASK, selves_in
 from retrieval_bench.experiment.doctor.copies import CHARACTERS, NEAR, WORDS, Copies, Twins

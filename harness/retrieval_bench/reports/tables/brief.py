@@ -18,8 +18,7 @@ from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
 from retrieval_bench.core.notices import loudest_first
-from retrieval_bench.core.selves import KEEP
-from retrieval_bench.core.types import Verdict
+from retrieval_bench.core.types import KEEP, Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import MEGABYTES, SHORT_MS, SHORT_QUALITY, Content
 from retrieval_bench.reports.render.table import (
