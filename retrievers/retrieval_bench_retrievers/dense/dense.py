@@ -25,10 +25,9 @@ from retrieval_bench_retrievers.dense.document_encoder import DenseEncoder
 from retrieval_bench_retrievers.dense.faiss_index import IndexSettings
 from retrieval_bench_retrievers.dense.maxsim import checked_precision
 from retrieval_bench_retrievers.encoders import encoded
-from retrieval_bench_retrievers.encoders import fit as encoder_fit
 from retrieval_bench_retrievers.encoders.encoded import Encoded
 from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors, whole_number
-from retrieval_bench_retrievers.encoders.fit import EncoderFit, fit_of
+from retrieval_bench_retrievers.encoders.fit import EncoderFit, fit_of, sample
 from retrieval_bench_retrievers.encoders.model_files import DEFAULT_MODEL
 from retrieval_bench_retrievers.encoders.packaged import ONNXRUNTIME, WHERE
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors
@@ -162,7 +161,7 @@ class Dense(Encoded[Encoder]):
         rows = np.array([row_of.setdefault(text, len(row_of)) for text in contents], dtype=np.intp)
         texts = list(row_of)
         self._groups = _Groups(rows) if len(texts) < len(contents) else None
-        self._sample = encoder_fit.sample(contents)
+        self._sample = sample(contents)
         vectors = self._kept(self._stored.of(texts, self.progress))
         self._facts = {
             "encoded": self._stored.encoded,
@@ -190,7 +189,7 @@ class Dense(Encoded[Encoder]):
             "index": asdict(self._settings),
             "fields": list(self._fields),
             "versions": {"faiss-cpu": version("faiss-cpu")},
-            "code": code_hash(__file__, encoded.__file__, encoder_fit.__file__),
+            "code": code_hash(__file__, encoded.__file__),
         }
 
     def document_encoder(self) -> DenseEncoder:

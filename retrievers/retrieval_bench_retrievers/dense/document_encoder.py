@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench_retrievers.encoders import encoder as encoders
-from retrieval_bench_retrievers.encoders import onnx_model, texts
 from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors, readable
 from retrieval_bench_retrievers.encoders.packaged import SENTENCE_TRANSFORMERS
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors
@@ -43,7 +42,7 @@ class DenseEncoder:
         model = self.encoder.identity()
         if model is None:
             return None
-        code = code_hash(encoders.__file__, onnx_model.__file__, texts.__file__)
+        code = code_hash(encoders.__file__)
         return {**model, "batch": self._size, "code": code, **self.encoder.arithmetic()}
 
     def documents(self, texts: Sequence[str]) -> Vectors:

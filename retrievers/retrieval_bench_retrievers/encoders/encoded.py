@@ -1,22 +1,54 @@
-"""What retrievers share that encode the documents and hold every query against all of them."""
+"""What retrievers share that encode the documents and hold every query against all of them, and the
+texts as encoders take them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from time import perf_counter_ns
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.metadata import MetadataTable
 from retrieval_bench.core.retriever import Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench_retrievers.encoders.encoder import Encoder
-from retrieval_bench_retrievers.encoders.texts import texts_by_id
+from retrieval_bench_retrievers.encoders.encoder import Encoder, readable
 
 E = TypeVar("E", bound=Encoder)
+
+
+class Texts(NamedTuple):
+    """Documents in ascending order of their ids: ids, title and text as one text, metadata."""
+
+    ids: list[str]
+    texts: list[str]
+    metadata: MetadataTable
+
+
+def texts_by_id(documents: Iterable[Document], fields: Sequence[str]) -> Texts:
+    """The texts of ``documents``, with these ``fields`` of their metadata.
+
+    Raises:
+        ContractError: two documents of one id.
+    """
+    metadata, unsorted = MetadataTable(fields), []
+    for document in documents:
+        metadata.add(document.metadata)
+        unsorted.append((document.id, readable(document.contents)))
+    order = sorted(range(len(unsorted)), key=unsorted.__getitem__)
+    ids = [unsorted[at][0] for at in order]
+    for one, other in pairwise(ids):
+        if one == other:
+            raise ContractError(
+                f"document id {one!r} given twice",
+                accepted="distinct ids",
+                fix="correct the corpus; chunks of one document need an id each",
+            )
+    return Texts(ids, [unsorted[at][1] for at in order], metadata.reordered(order))
 
 
 class Encoded(Retriever, Generic[E]):

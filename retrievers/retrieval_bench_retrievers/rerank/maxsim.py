@@ -10,7 +10,7 @@ import numpy as np
 
 from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.dense.maxsim import TokenVectors, checked_precision
-from retrieval_bench_retrievers.encoders.texts import texts_by_id
+from retrieval_bench_retrievers.encoders.encoded import texts_by_id
 from retrieval_bench_retrievers.encoders.token_encoder import TokenEncoder
 from retrieval_bench_retrievers.rerank.reranking import Reranked, Reranker, by_score
 
