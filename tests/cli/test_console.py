@@ -173,7 +173,7 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("asked", "told"),
         [
-            (("bm25", *QUICK), "retrieval-bench compare bm25 dense --dataset data\n"),
+            (("bm25", *QUICK), "retrieval-bench compare bm25 dense-light --dataset data\n"),
             (("own.yaml", *QUICK, "--k", "5"), "compare own.yaml bm25 --dataset data --k 5\n"),
             (("own.py:Overlap", *QUICK), "compare own.py:Overlap bm25 --dataset data\n"),
         ],
