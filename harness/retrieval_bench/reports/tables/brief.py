@@ -52,7 +52,7 @@ from retrieval_bench.reports.tables.understand.comparison import (
     queries_of,
     said,
 )
-from retrieval_bench.reports.tables.understand.ledger import asking, parts_that_should_go, same_of
+from retrieval_bench.reports.tables.understand.ledger import asking, loud, same_of
 from retrieval_bench.reports.tables.understand.likeness import (
     PAIRS_SHOWN,
     SHORT,
@@ -89,7 +89,8 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
     if origin_of(summary.dataset):
         lead.append(result(f"Over {evaluated(summary.dataset)}."))
     lead += [beside_leg(run, leg)] if leg is not None else []
-    lead += parts_that_should_go(ledger, leg)
+    if ledger is not None:  # of a hybrid, the sentence on its best leg says some of it already
+        lead += loud(ledger, but=() if leg is None else ("leg", "fusion", "depth"))
     warnings, worth_knowing = _shown(map(warning, _warnings(run)))
     lead += warnings
     means = list(zip(run.evaluation.metrics, run.evaluation.means, strict=True))
@@ -143,12 +144,9 @@ def _shown(notices: Iterable[AnyNote]) -> tuple[list[AnyNote], list[AnyNote]]:
         kinds[kind_of(note) is not NoteKind.WARNING].append(note)
     warnings, notes = kinds
     left_out = len(warnings) - WARNINGS_SHOWN
-    more = [warning(_more_warnings(left_out))] if left_out > 0 else []
+    them = "it" if left_out == 1 else "them"
+    more = [warning(f"{counted(left_out, 'more warning')}: -v shows {them}.")] * (left_out > 0)
     return [*warnings[:WARNINGS_SHOWN], *more], notes
-
-
-def _more_warnings(n: int) -> str:
-    return f"{counted(n, 'more warning')}: -v shows {'it' if n == 1 else 'them'}."
 
 
 def _title(run: Run) -> str:

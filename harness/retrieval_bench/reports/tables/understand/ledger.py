@@ -8,7 +8,6 @@ from pathlib import Path
 from shlex import quote
 
 from retrieval_bench.comparison.explain.ledger import Ledger, Row, Worth
-from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import LEAST_SHOWN_MS, about, short_ms, signed, three_digits
 from retrieval_bench.core.installed.installation import packaged_configs
@@ -97,13 +96,6 @@ def answer(ledger: Ledger) -> list[AnyNote]:
             result(f"These queries can't tell whether it pays to have {' or '.join(open_)}.")
         )
     return told
-
-
-def parts_that_should_go(ledger: Ledger | None, leg: Delta | None) -> list[AnyNote]:
-    """For the answer of ``bench``: a sentence for each, but for what its best leg says already."""
-    if ledger is None:
-        return []
-    return loud(ledger, but=() if leg is None else ("leg", "fusion", "depth"))
 
 
 def loud(ledger: Ledger, *, but: Sequence[str] = ()) -> list[AnyNote]:
