@@ -186,7 +186,7 @@ class BenchResult(_Shown):
         """
         from retrieval_bench.reports import frames
 
-        return frames.frame(what, frames.kinds_of([(self.run.name, self.run)]))
+        return frames.frame(what, [(self.run.name, self.run)])
 
     def plot(self, what: str = "latency") -> Picture:
         """A picture of the times.
@@ -298,9 +298,7 @@ class ComparisonResult(_Shown):
 
         groups = self.comparison.groups
         named = [pair for group in groups for pair in zip(group.names, group.runs, strict=True)]
-        kinds = frames.kinds_of(named)
-        kinds["pairs"] = lambda: frames.pairs(groups)
-        return frames.frame(what, kinds)
+        return frames.frame(what, named, pairs=lambda: frames.pairs(groups))
 
     def plot(self, what: str = "pareto") -> Picture:
         """A picture of the systems.

@@ -180,19 +180,18 @@ def hits(runs: Named) -> Iterator[Row]:
                     }
 
 
-def kinds_of(runs: Named) -> dict[str, Callable[[], Iterable[Row]]]:
-    """List the kinds of frames on ``runs``."""
-    kinds = {"means": means, "queries": queries, "calls": calls, "hits": hits}
-    return {name: partial(rows, runs) for name, rows in kinds.items()}
+def frame(what: str, runs: Named, **more: Callable[[], Iterable[Row]]) -> DataFrame:
+    """The rows of the kind ``what`` of ``runs`` as a DataFrame.
 
-
-def frame(what: str, kinds: Mapping[str, Callable[[], Iterable[Row]]]) -> DataFrame:
-    """The rows of the kind ``what`` among ``kinds`` as a DataFrame.
+    Args:
+        more: further kinds, and what gives their rows.
 
     Raises:
-        ConfigError: none is called that.
+        ConfigError: no kind is called that.
         MissingDependencyError: pandas is not installed.
     """
+    own = {"means": means, "queries": queries, "calls": calls, "hits": hits}
+    kinds = {**{name: partial(rows, runs) for name, rows in own.items()}, **more}
     fix = f"name one of them, such as to_frame({next(iter(kinds))!r})"
     check_known(what, kinds, f"no frame of {what!r}", fix=fix)
     require("pandas", "notebook", "to_frame()")

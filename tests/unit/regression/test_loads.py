@@ -25,7 +25,7 @@ from retrieval_bench.regression.loads import (
 from retrieval_bench.regression.policy import Policy, load_policy
 from retrieval_bench.regression.regress import Request
 from retrieval_bench.reports.tables.guard.regress import regress_tables
-from retrieval_bench.reports.tables.measure.load_pair import load_pair_tables
+from retrieval_bench.reports.tables.measure.load import load_pair_tables
 from tests.builders.queued import Queued
 
 PLAN = Plan(rates=[100.0, 250.0], clients=[2], seconds=30.0)

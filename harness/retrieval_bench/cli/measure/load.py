@@ -109,7 +109,7 @@ def compare_saved(options: argparse.Namespace, measuring: str) -> int:
         ConfigError: an option that says nothing of loads.
     """
     from retrieval_bench.regression.loads import compare_loads
-    from retrieval_bench.reports.tables.measure.load_pair import load_pair_tables
+    from retrieval_bench.reports.tables.measure.load import load_pair_tables
 
     others = "margin baseline equivalence tests slices fuse until_decided dataset"
     accepted = "compare LOAD LOAD"

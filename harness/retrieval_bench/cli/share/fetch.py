@@ -27,7 +27,7 @@ def run_fetch(options: argparse.Namespace) -> int:
         load_irds,
         size_text,
     )
-    from retrieval_bench.reports.tables.share.fetch import fetch_tables
+    from retrieval_bench.reports.tables.share.export import fetch_tables
 
     if not is_irds(options.dataset):
         raise ConfigError(
