@@ -159,10 +159,10 @@ class _Dialect(base.BatchedStore):
 
         how = {"autocommit": True, "charset": "utf8mb4", "connect_timeout": 10}
         self._connection, self._ef = pymysql.connect(**how, **self._options()), 0
-        told = str(self._ask("SELECT version()")[0][0])
-        match = re.search(r"OceanBase[ -](seekdb-)?v([\d.]+)", told)
+        answer = str(self._ask("SELECT version()")[0][0])
+        match = re.search(r"OceanBase[ -](seekdb-)?v([\d.]+)", answer)
         if not match:
-            raise ValueError(f"the server says that it is {told}")
+            raise ValueError(f"the server says that it is {answer}")
         self.kind, self.version = "seekdb" if match[1] else "OceanBase", match[2]
         self._ask("SET ob_query_timeout = 36000000000")  # 10 hours, in microseconds; it is 10 s
 
