@@ -191,7 +191,10 @@ def frame(what: str, runs: Named, **more: Callable[[], Iterable[Row]]) -> DataFr
         MissingDependencyError: pandas is not installed.
     """
     own = {"means": means, "queries": queries, "calls": calls, "hits": hits}
-    kinds = {**{name: partial(rows, runs) for name, rows in own.items()}, **more}
+    kinds: dict[str, Callable[[], Iterable[Row]]] = {
+        **{name: partial(rows, runs) for name, rows in own.items()},
+        **more,
+    }
     fix = f"name one of them, such as to_frame({next(iter(kinds))!r})"
     check_known(what, kinds, f"no frame of {what!r}", fix=fix)
     require("pandas", "notebook", "to_frame()")

@@ -66,7 +66,7 @@ def test_a_tuned_fusion_answers_each_query_by_what_was_chosen_without_it(
 ) -> None:
     few = data.queries[:40]
     data = replace(data, queries=few, qrels={query.id: data.qrels[query.id] for query in few})
-    saved = [bench(leg, data, k=20, protocol=ONE_ROUND, out=leg["name"]).run for leg in LEGS]
+    saved = [bench(leg, data, k=20, protocol=ONE_ROUND, out=str(leg["name"])).run for leg in LEGS]
     found = fused(saved, data, "tuned-rrf")
     tuning = tune(fusion_config(saved), data, k=20, repeats=1)
     column = found.evaluation.values(tuning.metric)
