@@ -256,7 +256,9 @@ class TestQuality:
         assert run.out.startswith("INCONCLUSIVE: mine on data")
         assert " n05     1.0000 -> 0.6309" in run.out
         assert "Look at the queries that changed, and undo the change, take it" in run.unwrapped
-        assert "until then `undecided` in the policy says what counts." in run.unwrapped
+        assert (
+            "until then the key `undecided` of the policy decides the exit code." in run.unwrapped
+        )
 
     @pytest.mark.slow
     @pytest.mark.parametrize(("undecided", "code"), [("pass", 0), ("fail", 1), ("inconclusive", 3)])

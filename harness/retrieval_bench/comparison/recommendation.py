@@ -209,20 +209,26 @@ class _View:
     def decided_by_ties(self, taken: str) -> list[str]:
         """Systems that another order of equal scores would put on the other side of ``taken``, or
         ``taken`` itself, a sentence each; empty where no such order would turn the answer."""
-        value, metric = self.group.mean(taken, self.metric), label_of(self.metric)
+        value = self.group.mean(taken, self.metric)
         others = [name for name in self.group.names if name != taken]
         lines = []
         for name in others:
             best = self._in_other_orders(name, "best")
             if best is not None and self.group.mean(name, self.metric) < value <= best + ROUNDING:
-                ties = f"tied hits could turn this: in another order of them {name}'s {metric}"
-                lines.append(f"But {ties} would be up to {best:.3f}.")
+                lines.append(self._between_orders(name))
         worst = self._in_other_orders(taken, "worst")
         rival = max((self.group.mean(name, self.metric) for name in others), default=np.nan)
         if worst is not None and worst - ROUNDING <= rival < value:
-            ties = f"tied hits could turn this: in another order of them {taken}'s {metric}"
-            lines.append(f"But {ties} would be as low as {worst:.3f}.")
+            lines.append(self._between_orders(taken))
         return lines
+
+    def _between_orders(self, name: str) -> str:
+        """Say between which means the order of the tied hits of a system decides."""
+        worst, best = (self._in_other_orders(name, end) for end in ("worst", "best"))
+        return (
+            f"But {name} has tied hits, and their order alone decides which mean is higher: its "
+            f"{label_of(self.metric)} is {worst:.3f} to {best:.3f}."
+        )
 
     def _in_other_orders(self, name: str, end: str) -> float | None:
         """The best or worst mean of a system over the orders of its equal scores, where known."""

@@ -383,7 +383,7 @@ def _undecided(quality_result: QualityResult) -> str:
     more = f"about {about(max(needed))} more queries" if needed else "more queries"
     return (
         "Look at the queries that changed, and undo the change, take it with --accept, or judge "
-        f"{more}; until then `undecided` in the policy says what counts."
+        f"{more}; until then the key `undecided` of the policy decides the exit code."
     )
 
 

@@ -25,8 +25,8 @@ _TIMES = {
 }
 
 BOUND = (
-    '"Or wider": few queries carry this difference, so its usual interval may be too narrow; quote '
-    "this one, which assumes nothing but the range of the metric (Gaffke)."
+    '"Or wider" is the careful interval: few queries carry the difference, so that the first one '
+    "may be too narrow. It assumes nothing but the range of the metric (Gaffke's bound)."
 )
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"
