@@ -36,13 +36,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
 """Import names by the layer of the Makefile that installs them."""
 LOOSE = {
     "autorag": "AutoRAG",
+    "bm25_turbo_python": "bm25-turbo",
     "chromadb": "chromadb",
     "langchain_chroma": "langchain-chroma",
     "langchain_milvus": "langchain-milvus",
     "mlperf_loadgen": "mlcommons-loadgen",
+    "pyterrier_pisa": "pyterrier-pisa",
     "ragas": "ragas",
     "rapidfuzz": "rapidfuzz",
     "setuptools": "setuptools",
+    "tantivy": "tantivy",
 }
 """Import names of those that no layer installs, with the names that pip knows."""
 OPTIONAL = {name: layer for layer, names in LAYERS.items() for name in names} | LOOSE
