@@ -34,8 +34,9 @@ def top_k(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:
         k: at least 1; fewer than k positions come back when n < k.
 
     Exact, and much cheaper than a full partition when k is far below n: the k-th largest of the
-    maxima of 256-wide blocks is a lower bound of the k-th largest score (k different blocks reach
-    it), so only scores at or above the bound, ties included, are sorted.
+    maxima of blocks of 256 is a lower bound of the k-th largest score (k different blocks reach
+    it), so only scores at or above the bound, ties included, are sorted. Which positions form a
+    block does not matter: those far from each other, as here, are compared many at a time.
     """
     n = scores.shape[0]
     if n == 0:
@@ -43,11 +44,16 @@ def top_k(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:
     if k < n:
         n_blocks = n // _BLOCK
         if n_blocks > k:
-            maxima = scores[: n_blocks * _BLOCK].reshape(n_blocks, _BLOCK).max(axis=1)
+            columns = scores[: n_blocks * _BLOCK].reshape(_BLOCK, n_blocks)
+            maxima = columns.max(axis=0)
             bound = np.partition(maxima, n_blocks - k)[n_blocks - k]
+            high = np.flatnonzero(maxima >= bound)
+            rows, at = np.nonzero(columns[:, high] >= bound)
+            rest = np.flatnonzero(scores[n_blocks * _BLOCK :] >= bound) + n_blocks * _BLOCK
+            candidates = np.concatenate((rows * n_blocks + high[at], rest))
         else:
             bound = np.partition(scores, n - k)[n - k]
-        candidates = np.flatnonzero(scores >= bound)
+            candidates = np.flatnonzero(scores >= bound)
     else:
         candidates = np.arange(n)
     order = np.argsort(-scores[candidates], kind="stable")[:k]

@@ -72,7 +72,7 @@ def machine(root: Path = Path("/")) -> dict[str, Any]:
         "processor": processor.get("model name") or platform.processor() or platform.machine(),
         "processor_model": _model(processor),
         "cores": _count(cpu_list(read_text(root / "sys/devices/system/cpu/online")), os.cpu_count),
-        "usable_cores": _count(usable_cpus(root), _usable_cores),
+        "usable_cores": _count(usable_cpus(root), usable_cores),
         "cpu_limit": group.cpu_limit(),
         "memory_bytes": memory,
         "memory_gib": None if memory is None else round(memory / 2**30),
@@ -130,7 +130,8 @@ def _count(cpus: frozenset[int] | None, otherwise: Callable[[], int | None]) -> 
     return otherwise() if cpus is None else len(cpus)
 
 
-def _usable_cores() -> int | None:
+def usable_cores() -> int | None:
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count()

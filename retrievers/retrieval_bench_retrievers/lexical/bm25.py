@@ -6,8 +6,7 @@ contribution for each posting, once, instead of being computed from dictionaries
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -22,15 +21,13 @@ from retrieval_bench_retrievers.lexical.corpus import (
     checked_number,
     term_weight_space,
 )
-from retrieval_bench_retrievers.lexical.inverted_index import InvertedIndex, Postings
+from retrieval_bench_retrievers.lexical.inverted_index import CHUNK, InvertedIndex, Postings
 from retrieval_bench_retrievers.text import tokenizers
 from retrieval_bench_retrievers.text.tokenizers import TokenizerSpec
 
 Variant = Literal["okapi", "l", "plus"]
 
 _INFINITY = float("inf")
-# Weights are computed in double precision, this many at a time: temporary arrays stay small.
-_CHUNK = 1 << 20
 
 
 class BM25(LexicalRetriever):
@@ -120,19 +117,20 @@ class BM25(LexicalRetriever):
 
     def _build(self, corpus: TokenizedCorpus) -> None:
         self._index = None
-        self._background = np.zeros(len(corpus.vocabulary))
-        if not corpus.vocabulary:
+        n_terms = len(corpus.vocabulary)
+        self._background = np.zeros(n_terms)
+        if not n_terms:
             return  # the library divides by the number of documents and of terms
-        model = _model(self._variant, corpus, self._params)
-        frequencies = _by_term(model.counts, len(corpus.vocabulary))
-        idf = np.empty(len(corpus.vocabulary))
+        frequencies = _by_term(corpus)
+        model = _model(self._variant, corpus, frequencies.starts, self._params)
+        idf = np.empty(n_terms)
         idf[np.fromiter(model.idf, np.intp)] = np.fromiter(model.idf.values(), np.float64)
-        weights = _contributions(self._variant, model, idf, frequencies)
+        weigh = _weighing(self._variant, model, idf, frequencies)
         if self._variant == "plus":
             # Every query term adds this to every document, also to those without it.
             self._background = idf * model.delta
         self._index = InvertedIndex(
-            Postings(len(corpus.ids), frequencies.starts, frequencies.positions, weights)
+            Postings(len(corpus.ids), frequencies.starts, frequencies.positions, weigh)
         )
 
     def _rank(
@@ -149,41 +147,36 @@ class BM25(LexicalRetriever):
         return self._background.nbytes + (self._index.nbytes if self._index else 0)
 
 
-class _Counts:
-    """Takes the place of the library's list of one dictionary per document, and keeps arrays."""
+class _Frequencies(NamedTuple):
+    """Occurrences by term: postings of term t are those from starts[t] to starts[t + 1]."""
 
-    def __init__(self) -> None:
-        self.terms = array("i")
-        self.frequencies = array("i")
-        self.sizes = array("i")
-
-    def append(self, frequencies: dict[int, int]) -> None:
-        """Count one document; the library calls this for each."""
-        self.terms.extend(frequencies)
-        self.frequencies.extend(frequencies.values())
-        self.sizes.append(len(frequencies))
+    starts: NDArray[np.int64]
+    positions: NDArray[np.int32]
+    frequencies: NDArray[np.unsignedinteger[Any]]
 
 
-class _KeepsArrays:
-    """Mixed into a model of the library, so that the list it starts with is a :class:`_Counts`.
+def _by_term(corpus: TokenizedCorpus) -> _Frequencies:
+    """Count the tokens, which scipy puts into the order of terms instead of documents."""
+    from scipy.sparse import csr_array
 
-    The dictionaries would take several times the memory of the index, and only the library's own
-    search needs them.
-    """
-
-    counts: _Counts
-
-    @property
-    def doc_freqs(self) -> _Counts:
-        return self.counts
-
-    @doc_freqs.setter
-    def doc_freqs(self, _: object) -> None:
-        self.counts = _Counts()
+    shape = (len(corpus.ids), len(corpus.vocabulary))
+    bounds = np.concatenate(([0], np.cumsum(corpus.lengths)))
+    most = np.min_scalar_type(int(corpus.lengths.max()))
+    turned = csr_array((np.ones(bounds[-1], dtype=most), corpus.tokens, bounds), shape).tocsc()
+    turned.sum_duplicates()
+    return _Frequencies(
+        turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False), turned.data
+    )
 
 
-def _model(variant: Variant, corpus: TokenizedCorpus, params: Mapping[str, float]) -> Any:
-    """The library's own model of ``corpus``; its counts are in ``counts``."""
+def _model(
+    variant: Variant,
+    corpus: TokenizedCorpus,
+    starts: NDArray[np.int64],
+    params: Mapping[str, float],
+) -> Any:
+    """The library's own model of ``corpus``, whose weights of terms it computes; the counts, which
+    it makes of dictionaries, are given to it."""
     import rank_bm25
 
     library = {
@@ -191,59 +184,51 @@ def _model(variant: Variant, corpus: TokenizedCorpus, params: Mapping[str, float
         "l": rank_bm25.BM25L,
         "plus": rank_bm25.BM25Plus,
     }[variant]
-    return type(library.__name__, (_KeepsArrays, library), {})(iter(corpus), **params)
+
+    def counted(model: Any, _: object) -> dict[int, int]:
+        model.corpus_size, model.doc_len = len(corpus.ids), corpus.lengths
+        model.avgdl = len(corpus.tokens) / len(corpus.ids)
+        order = _first_order(corpus.tokens, len(corpus.vocabulary))
+        return dict(zip(order.tolist(), np.diff(starts)[order].tolist(), strict=True))
+
+    return type(library.__name__, (library,), {"_initialize": counted})((), **params)
 
 
-class _Frequencies(NamedTuple):
-    """Occurrences by term: postings of term t are those from starts[t] to starts[t + 1]."""
-
-    starts: NDArray[np.int64]
-    positions: NDArray[np.int32]
-    frequencies: NDArray[np.int32]
-
-
-def _by_term(counts: _Counts, n_terms: int) -> _Frequencies:
-    """The counts in order of terms instead of documents."""
-    from scipy.sparse import csr_array
-
-    sizes = np.frombuffer(counts.sizes, dtype=np.int32)
-    terms = np.frombuffer(counts.terms, dtype=np.int32)
-    frequencies = np.frombuffer(counts.frequencies, dtype=np.int32)
-    bounds = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
-    turned = csr_array((frequencies, terms, bounds), shape=(len(sizes), n_terms)).tocsc()
-    return _Frequencies(
-        turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False), turned.data
-    )
+def _first_order(tokens: NDArray[np.int32], n_terms: int) -> NDArray[np.intp]:
+    """Terms in the order in which they come first, which is that of the library's sums."""
+    first = np.empty(n_terms, dtype=np.int64)
+    for start in reversed(range(0, len(tokens), CHUNK)):
+        part = tokens[start : start + CHUNK]
+        first[part[::-1]] = np.arange(start + len(part) - 1, start - 1, -1)
+    return np.argsort(first)
 
 
-def _contributions(
+def _weighing(
     variant: Variant, model: Any, idf: NDArray[np.float64], frequencies: _Frequencies
-) -> NDArray[Any]:
-    """Compute the contribution of each posting to the score of its document.
+) -> Callable[[slice], NDArray[Any]]:
+    """A function that computes the contribution of each posting to the score of its document.
 
     In single precision, unless a term counts negatively: sums of mixed signs may cancel, and then
     an error of 6e-8 in a part can be any error in the sum.
     """
-    lengths = np.asarray(model.doc_len) / model.avgdl
-    terms = np.repeat(np.arange(idf.shape[0], dtype=np.int32), np.diff(frequencies.starts))
+    starts, positions, counts = frequencies
     dtype = np.float64 if (idf < 0).any() else np.float32
-    weights = np.empty(terms.shape[0], dtype=dtype)
     formula = _l_weights if variant == "l" else _okapi_weights
-    for start in range(0, weights.shape[0], _CHUNK):
-        part = slice(start, start + _CHUNK)
-        weights[part] = formula(
-            model,
-            idf[terms[part]],
-            frequencies.frequencies[part],
-            lengths[frequencies.positions[part]],
-        )
-    return weights
+    lengths = model.doc_len / model.avgdl
+
+    def weigh(part: slice) -> NDArray[Any]:
+        first, last = np.searchsorted(starts, (part.start, part.stop - 1), "right") - 1
+        edges: NDArray[np.int64] = np.clip(starts[first : last + 2], part.start, part.stop)
+        idfs = np.repeat(idf[first : last + 1], np.diff(edges))
+        return formula(model, idfs, counts[part], lengths[positions[part]]).astype(dtype)
+
+    return weigh
 
 
 def _okapi_weights(
     model: Any,
     idf: NDArray[np.float64],
-    frequency: NDArray[np.int32],
+    frequency: NDArray[np.unsignedinteger[Any]],
     length: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """The formula of BM25Okapi; that of BM25Plus without the part that every document gets."""
@@ -255,7 +240,7 @@ def _okapi_weights(
 def _l_weights(
     model: Any,
     idf: NDArray[np.float64],
-    frequency: NDArray[np.int32],
+    frequency: NDArray[np.unsignedinteger[Any]],
     length: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """The formula of BM25L as the library has it: the raw frequency is one more factor."""

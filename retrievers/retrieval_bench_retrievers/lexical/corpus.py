@@ -6,8 +6,9 @@ import sys
 import time
 from abc import abstractmethod
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -34,12 +35,15 @@ from retrieval_bench_retrievers.index_files import (
     write_json,
     write_metadata,
 )
+from retrieval_bench_retrievers.lexical.numbering import Numbered, Vocabulary, numbered
 from retrieval_bench_retrievers.text.languages import language_advice
 from retrieval_bench_retrievers.text.tokenizers import TokenizerSpec, make_tokenizer
 
 _CUTS_AT_BLANKS = ("whitespace", "word", "english", "bm25s")
 _KEEPS_WORDS = (*_CUTS_AT_BLANKS, "lucene")  # which cuts Han, as StandardTokenizer does
 _LARGE_SHARE = 0.3
+_BLOCK = 2_000
+"""Documents that are tokenized at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +53,21 @@ class TokenizedCorpus:
     Attributes:
         ids: document ids.
         vocabulary: term -> its number, from 0.
-        tokens: term numbers of all documents, one document after the other as they came in.
-        bounds: for each id, where its tokens start and end in ``tokens``.
+        tokens: int32, term numbers of all documents, one document after the other.
+        lengths: int64 (documents,), how many of them each document has.
     """
 
     ids: list[str]
     vocabulary: dict[str, int]
-    tokens: array[int]
-    bounds: list[tuple[int, int]]
+    tokens: NDArray[np.int32]
+    lengths: NDArray[np.int64]
 
-    def __iter__(self) -> Iterator[array[int]]:
+    def __iter__(self) -> Iterator[NDArray[np.int32]]:
         """The term numbers of each document."""
-        return (self.tokens[start:end] for start, end in self.bounds)
+        end = 0
+        for length in self.lengths.tolist():
+            end += length
+            yield self.tokens[end - length : end]
 
 
 class LexicalRetriever(Retriever):
@@ -195,28 +202,41 @@ class LexicalRetriever(Retriever):
         """Bytes of the index without vocabulary and ids."""
 
     def _read(self, documents: Iterable[Document], sample: ScriptSample) -> TokenizedCorpus:
-        vocabulary = _Numbering()
-        tokens = array("i")
-        entries: list[tuple[str, int, int]] = []
+        ids: list[str] = []
         metadata = MetadataTable(self._fields)
-        for document in documents:
-            metadata.add(document.metadata)
-            text = document.contents
-            sample.add(text)
-            start = len(tokens)
-            tokens.extend(map(vocabulary.__getitem__, self._tokenize(text)))
-            entries.append((document.id, start, len(tokens)))
-        order = sorted(range(len(entries)), key=entries.__getitem__)
-        entries = [entries[at] for at in order]
+        gathered = _Gathered()
+        blocks = self._blocks(documents, ids, metadata, sample)
+        with closing(numbered(blocks, self._tokenize, (self._spec, self._language))) as made:
+            for source, block in made:
+                gathered.add(source, block)
+        order = sorted(range(len(ids)), key=ids.__getitem__)
+        ids = [ids[at] for at in order]
         self._metadata = metadata.reordered(order)
-        ids = [doc_id for doc_id, _, _ in entries]
-        if len(set(ids)) != len(ids):
-            repeated = next(a for a, b in pairwise(ids) if a == b)
+        repeated = next((a for a, b in pairwise(ids) if a == b), None)
+        if repeated is not None:
             raise DataError(
                 f"document id {repeated!r} given twice", fix="give each document an id of its own"
             )
-        bounds = [(start, end) for _, start, end in entries]
-        return TokenizedCorpus(ids, dict(vocabulary), tokens, bounds)
+        return gathered.corpus(ids, np.array(order, dtype=np.int64))
+
+    def _blocks(
+        self,
+        documents: Iterable[Document],
+        ids: list[str],
+        metadata: MetadataTable,
+        sample: ScriptSample,
+    ) -> Iterator[list[str]]:
+        """The texts of the documents, some at a time; the rest of each goes where it is kept."""
+        block: list[str] = []
+        for document in documents:
+            metadata.add(document.metadata)
+            ids.append(document.id)
+            block.append(document.contents)
+            sample.add(block[-1])
+            if len(block) == _BLOCK:
+                yield block
+                block = []
+        yield block
 
     def _known_terms(self, text: str) -> dict[int, int]:
         """Number of each term of the corpus that ``text`` asks for -> how often it does."""
@@ -276,12 +296,58 @@ def checked_number(name: str, value: float, low: float, high: float) -> float:
     return number
 
 
-class _Numbering(dict[str, int]):
-    """Gives each new term the next number."""
+class _Gathered:
+    """Blocks of numbered texts as one corpus: numbers of whoever numbered become those that one
+    process would have given, in the order in which terms come first."""
 
-    def __missing__(self, term: str) -> int:
-        number = self[term] = len(self)
-        return number
+    def __init__(self) -> None:
+        self._vocabulary = Vocabulary()
+        self._numbers: defaultdict[int, array[int]] = defaultdict(lambda: array("i"))
+        self._tokens, self._lengths = array("i"), array("i")
+
+    def add(self, source: int, block: Numbered) -> None:
+        """Add the next block; its numbers are those of ``source``."""
+        numbers = self._numbers[source]
+        numbers.extend(map(self._vocabulary.__getitem__, block.new))
+        terms = _as_array(numbers)[_as_array(block.terms)]
+        self._tokens.frombytes(terms.tobytes())
+        self._lengths.frombytes(np.diff(_as_array(block.ends), prepend=np.int32(0)).tobytes())
+
+    def corpus(self, ids: list[str], order: NDArray[np.int64]) -> TokenizedCorpus:
+        """All of it.
+
+        Args:
+            ids: in ascending order.
+            order: which document each of them is, in the order of the blocks.
+        """
+        lengths = _as_array(self._lengths).astype(np.int64)
+        tokens = _as_array(self._tokens)
+        if (np.diff(order) != 1).any():
+            tokens = _reordered(tokens, np.cumsum(lengths) - lengths, lengths, order)
+        return TokenizedCorpus(ids, dict(self._vocabulary), tokens, lengths[order])
+
+
+def _reordered(
+    tokens: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    order: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    """Tokens of the documents in another order, some at a time: their places take more memory."""
+    moved = np.empty_like(tokens)
+    end = 0
+    for first in range(0, len(order), _BLOCK):
+        chosen = order[first : first + _BLOCK]
+        sizes = lengths[chosen]
+        ends = np.cumsum(sizes)
+        places = np.repeat(starts[chosen] - ends + sizes, sizes) + np.arange(sizes.sum())
+        moved[end : end + len(places)] = tokens[places]
+        end += len(places)
+    return moved
+
+
+def _as_array(numbers: array[int]) -> NDArray[np.int32]:
+    return np.frombuffer(numbers, dtype=np.int32)
 
 
 def _bytes_of(vocabulary: dict[str, int], ids: list[str]) -> int:

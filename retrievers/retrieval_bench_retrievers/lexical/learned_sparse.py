@@ -83,7 +83,7 @@ class LearnedSparse(Encoded[TermEncoder]):
         starts = weights.indptr.astype(np.int64)
         self._known = np.diff(starts) > 0
         self._index = InvertedIndex(
-            Postings(len(texts), starts, weights.indices.astype(np.int32), weights.data)
+            Postings(len(texts), starts, weights.indices.astype(np.int32), weights.data.__getitem__)
         )
         per_text = weights.nnz / len(texts) if texts else None
         self._facts = {"documents": len(texts), "terms_per_document": per_text}

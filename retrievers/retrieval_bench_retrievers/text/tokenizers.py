@@ -16,7 +16,6 @@ import threading
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import chain
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, MissingDependencyError, check_known, near_names
@@ -24,8 +23,8 @@ from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.core.scripts import BLANKLESS_CHARACTERS, combining_marks
 from retrieval_bench_retrievers.text.terms import (
     EMOJI,
-    Terms,
     Tokenizer,
+    WordwiseTokenizer,
     stop_words,
 )
 from retrieval_bench_retrievers.text.tool_tokenizers import BM25STokenizer, LuceneTokenizer
@@ -113,26 +112,25 @@ class WordTokenizer(Tokenizer):
         return {"name": "word"}
 
 
-class NgramTokenizer(Tokenizer):
+class NgramTokenizer(WordwiseTokenizer):
     """Character n-grams within words; a shorter word gives itself."""
 
     def __init__(self, *, n: int = 3) -> None:
         whole = isinstance(n, int) and not isinstance(n, bool)
         _require(whole and 1 <= n <= 20, f"n: {n!r}", "a whole number from 1 to 20")
         self._n = n
-        self._terms = Terms(lambda word: _ngrams(word, n))
+        super().__init__(lambda word: _ngrams(word, n))
 
-    def __call__(self, text: str) -> list[str]:
+    def words(self, text: str) -> list[str]:
         """See :class:`Tokenizer`."""
-        words = _cut(_fold(text), bigrams=False)
-        return list(chain.from_iterable(map(self._terms.__getitem__, words)))
+        return _cut(_fold(text), bigrams=False)
 
     def describe(self) -> dict[str, Any]:
         """See :class:`Tokenizer`."""
         return {"name": "ngram", "n": self._n}
 
 
-class StemmingTokenizer(Tokenizer):
+class StemmingTokenizer(WordwiseTokenizer):
     """Unicode words with Snowball stems and without stop words, both of one language.
 
     Args:
@@ -156,15 +154,14 @@ class StemmingTokenizer(Tokenizer):
         if stemmer:
             # Words are remembered here, so that the stemmer's own memory is of no use.
             self._stem = Stemmer.Stemmer(stemmer, maxCacheSize=0).stemWord
-        self._terms = Terms(self._expand)
+        super().__init__(self._expand)
 
-    def __call__(self, text: str) -> list[str]:
+    def words(self, text: str) -> list[str]:
         """See :class:`Tokenizer`."""
         text = _fold(text, dotless_i=self._stemmer == "turkish")
         if self._stemmer == "english":
             text = _ENGLISH_TAIL.sub(" ", text.replace("\u2019", "'"))
-        words = _cut(text, bigrams=self._bigrams)
-        return list(chain.from_iterable(map(self._terms.__getitem__, words)))
+        return _cut(text, bigrams=self._bigrams)
 
     def describe(self) -> dict[str, Any]:
         """See :class:`Tokenizer`."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from itertools import chain
 from typing import Any
 
 from retrieval_bench.core.scripts import combining_marks
 from retrieval_bench_retrievers.text.porter import porter_stem
 from retrieval_bench_retrievers.text.terms import (
     EMOJI,
-    Terms,
-    Tokenizer,
+    WordwiseTokenizer,
     stop_words,
 )
 
@@ -35,7 +33,7 @@ _INSIDE_WORDS = "\u00ad\u200d\u2060"
 _APOSTROPHES = "'\u2019\uff07"
 
 
-class LuceneTokenizer(Tokenizer):
+class LuceneTokenizer(WordwiseTokenizer):
     """English analysis of Lucene, as Anserini and Pyserini index with by default.
 
     StandardTokenizer (words of Unicode's annex 29, in which "p.m" and "1,000" are one word and
@@ -46,12 +44,11 @@ class LuceneTokenizer(Tokenizer):
 
     def __init__(self) -> None:
         self._stop_words = stop_words("english")
-        self._terms = Terms(self._expand)
+        super().__init__(self._expand)
 
-    def __call__(self, text: str) -> list[str]:
+    def words(self, text: str) -> list[str]:
         """See :class:`Tokenizer`."""
-        words = _standard_words(ascii_only=text.isascii()).findall(text)
-        return list(chain.from_iterable(map(self._terms.__getitem__, words)))
+        return _standard_words(ascii_only=text.isascii()).findall(text)
 
     def describe(self) -> dict[str, Any]:
         """See :class:`Tokenizer`."""
@@ -64,7 +61,7 @@ class LuceneTokenizer(Tokenizer):
         return () if word in self._stop_words else (porter_stem(word),)
 
 
-class BM25STokenizer(Tokenizer):
+class BM25STokenizer(WordwiseTokenizer):
     """Terms as ``bm25s.tokenize`` makes them with its English stop words and Snowball's English
     stemmer: lower case, words of two characters or more."""
 
@@ -75,12 +72,11 @@ class BM25STokenizer(Tokenizer):
         self._stem = Stemmer.Stemmer("english", maxCacheSize=0).stemWord
         self._version = Stemmer.version()
         self._words = re.compile(r"\b\w\w+\b")
-        self._terms = Terms(lambda word: () if word in self._stop_words else (self._stem(word),))
+        super().__init__(lambda word: () if word in self._stop_words else (self._stem(word),))
 
-    def __call__(self, text: str) -> list[str]:
+    def words(self, text: str) -> list[str]:
         """See :class:`Tokenizer`."""
-        words = self._words.findall(text.lower())
-        return list(chain.from_iterable(map(self._terms.__getitem__, words)))
+        return self._words.findall(text.lower())
 
     def describe(self) -> dict[str, Any]:
         """See :class:`Tokenizer`."""
