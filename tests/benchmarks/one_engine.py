@@ -176,7 +176,7 @@ def main(spec: dict[str, Any]) -> None:
     ready: Ready = globals()[spec["engine"]](spec)
     wall = time.perf_counter() - began
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    cpu = sum(one.ru_utime + one.ru_stime for one in used)
+    cpu = sum(usage.ru_utime + usage.ru_stime for usage in used)
     print(json.dumps({"build_s": wall, "cpu_s": cpu, "bytes": ready.nbytes}), flush=True)
     asked = spec["queries"]
     for text in asked[:WARM_UP]:

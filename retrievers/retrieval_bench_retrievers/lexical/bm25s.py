@@ -85,7 +85,7 @@ class BM25S(LexicalRetriever):
 
         # One int object for each term: a list of new ones for each document takes four times more.
         numbers = list(range(len(corpus.vocabulary)))
-        documents = [list(map(numbers.__getitem__, one.tolist())) for one in corpus]
+        documents = [list(map(numbers.__getitem__, terms.tolist())) for terms in corpus]
         model = bm25s.BM25(method=self._variant, backend="numba", **self._params)
         model.index((documents, corpus.vocabulary), create_empty_token=False, show_progress=False)
         # In the numba backend only retrieve() is compiled from the start. The compiled scorer is

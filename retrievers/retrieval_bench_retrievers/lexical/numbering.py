@@ -145,7 +145,7 @@ class OtherProcess:
 
     @property
     def free(self) -> bool:
-        """Whether it should be given something, so that it never waits."""
+        """Say whether it should be given something, so that it never waits."""
         self._waiting = [future for future in self._waiting if not future.done()]
         return len(self._waiting) < _WAITING
 
