@@ -79,7 +79,7 @@ class TokenFit:
         return [script for script in self._scripts() if self._is_unfit(script)]
 
     def is_coarse(self) -> bool:
-        """Whether Latin text is read, but in pieces shorter than those of the encoder's own
+        """Return whether Latin text is read, but in pieces shorter than those of the encoder's own
         language; by the letter and by the word, because some languages have long words and some
         have short ones."""
         script = "Latin"

@@ -289,7 +289,7 @@ class _Card:
 
 
 def _quotes(line: str, prompt: str) -> bool:
-    """Whether ``prompt`` begins what stands between quotation marks of ``line``."""
+    """Return whether ``prompt`` begins what stands between quotation marks of ``line``."""
     return any(f"{mark}{prompt.rstrip()}" in line for mark in "\"'`“‘")
 
 

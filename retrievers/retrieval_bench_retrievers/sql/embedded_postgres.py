@@ -169,7 +169,7 @@ def _refuse_homes(temporary: str, where: str) -> None:
 
 
 def _answers(uri: str) -> bool:
-    """Whether a server that was started is still there."""
+    """Return whether a server that was started is still there."""
     import psycopg
 
     try:

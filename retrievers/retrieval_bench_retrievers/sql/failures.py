@@ -85,7 +85,7 @@ def failed(problem: BaseException, where: str = WHERE) -> HarnessError | CallErr
 
 
 def may_pass(problem: BaseException) -> bool:
-    """Whether the same may work later: the server went away, is too busy, or starts again."""
+    """Return whether the same may work later: the server went away, is busy, or starts again."""
     code = code_of(problem)
     kinds = {kind.__name__ for kind in type(problem).__mro__}
     return code.startswith(_PASSING) or (not code and bool(kinds & set(_DRIVER_ERRORS)))

@@ -127,7 +127,7 @@ class Table:
         return {} if self._vectors is None else {"cache": self._vectors.state}
 
     def _begun(self, content: str, total: int) -> bool:
-        """Whether the load was finished before; what it needs is there afterwards."""
+        """Return whether the load was finished before; what it needs is there afterwards."""
         name = self._name
         self._lock()
         known = load_of(self._connection, name)

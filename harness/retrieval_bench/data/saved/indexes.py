@@ -65,7 +65,7 @@ class SavedIndex:
 
     @property
     def there(self) -> bool:
-        """Whether it was built."""
+        """Return whether it was built."""
         try:
             return (self.folder / CONTENT).is_file()
         except OSError:  # somebody else's
@@ -185,7 +185,7 @@ def index_folder() -> Path | None:
 
 
 def _any_saved() -> bool:
-    """Whether there is any: who saves none pays for no hash."""
+    """Return whether there is any: who saves none pays for no hash."""
     root = index_folder()
     return root is not None and root.is_dir() and any(root.iterdir())
 
