@@ -60,8 +60,8 @@ MODELS: dict[str, Any] = {}
 
 
 def made(name: str, mode: str = "dense", **params: Any) -> Engine:
-    if mode in ("dense", "hybrid"):
-        params.setdefault("encoder", MODELS["tiny"])
+    if mode in ("dense", "hybrid") and "encoder" not in params:
+        params["encoder"] = MODELS["tiny"]
     engine = plugins.construct(name, {"mode": mode, **params})
     assert isinstance(engine, Engine)
     return engine
