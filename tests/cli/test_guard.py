@@ -340,13 +340,13 @@ def test_a_description_that_is_none_costs_no_run(bad: Path) -> None:
     "words",
     [
         ("bench", "--retriever", "bm25", "--dataset", "bad:data", "--out", "kept", *QUICK[2:]),
-        ("compare", "--retrievers", "bm25", "own.yaml", "--dataset", "bad:data", "science-ko-mini",
-         *QUICK[2:]),
+        *also((("compare", "--retrievers", "bm25", "own.yaml", "--dataset", "bad:data",
+                "science-ko-mini", *QUICK[2:]),)),
         ("lab", "submit", "--retriever", "bm25", "--messages", "bad.py:rule", "--dataset", "./data",
          "--out", "kept"),
         ("tune", "--retriever", "./bad.py:Bad", "--set", "how=chdir", "where=index", "--folds", "2",
          "--grid", "where=[index,search]", "--dataset", "./data", "--out", "kept.yaml"),
-        ("bench", "--retriever", "bm25", "--dataset", "data", "--cold", "1", *QUICK[2:]),
+        *also((("bench", "--retriever", "bm25", "--dataset", "data", "--cold", "1", *QUICK[2:]),)),
     ],
     ids=lambda words: words[0],
 )  # fmt: skip

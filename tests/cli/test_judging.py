@@ -17,6 +17,7 @@ import pytest
 from retrieval_bench.cli.judge import start as judging
 from retrieval_bench.labels.store import Store
 from tests.builders.labels import make_pool, make_store, said
+from tests.builders.marks import also
 from tests.cli.project import Command
 
 FILE = Path("results") / "labels" / "sample.sqlite"
@@ -134,7 +135,7 @@ def ended(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.slow
 class TestThePage:
-    @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("end", [signal.SIGINT, *also(signal.SIGTERM)])
     def test_it_ends_and_says_how_far_it_is(self, store: Store, end: signal.Signals) -> None:
         with started("--no-browser") as (process, (first,)):
             assert first.startswith("Judge here: http://127.0.0.1:")

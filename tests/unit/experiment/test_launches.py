@@ -26,6 +26,7 @@ from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.run import Run, pack_rankings
 from retrieval_bench.runs.summary import Summary
 from tests.builders.launched import SCRIPTED, bad, resummarize
+from tests.builders.marks import also
 from tests.builders.processes import alive, within
 from tests.builders.reporters import Remembering
 from tests.cli.project import make_project
@@ -236,7 +237,7 @@ run_launches(spec, resummarize=lambda summary, timings: summary)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGKILL, *also(signal.SIGTERM)])
 def test_a_launch_does_not_outlive_its_parent(project: Path, number: signal.Signals) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", DRIVER],
