@@ -28,6 +28,12 @@ from retrieval_bench_retrievers.encoders.encoder import no_progress_bar, whole_n
 from retrieval_bench_retrievers.encoders.model_files import content_hash, in_short, opened
 
 _WHERE = "reader huggingface"
+_PARTS = {
+    "where": _WHERE,
+    "accepted": "a folder or name of a model that AutoModelForQuestionAnswering loads",
+    "fix": "correct the name, or download a model that was trained for questions",
+}
+"""Of errors about the model."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _UNBOUNDED = 1_000_000
 """What tokenizers say who know no limit is far above this."""
@@ -256,7 +262,7 @@ def _load(name: str) -> tuple[Any, Any, Path | None]:
     folder = Path(name).expanduser()
     if folder.is_dir():
         return *_open(str(folder), local=True), folder
-    return *opened(lambda local: _open(name, local=local), name), None
+    return *opened(lambda local: _open(name, local=local), name, **_PARTS), None
 
 
 def _open(name: str, *, local: bool) -> tuple[Any, Any]:
@@ -303,9 +309,4 @@ def _place(model: Any, device: str) -> Any:
 
 
 def _refused(name: str, why: str) -> ModelError:
-    return ModelError(
-        f"model {name!r} cannot be used for questions: {why}",
-        where=_WHERE,
-        accepted="a folder or name of a model that AutoModelForQuestionAnswering loads",
-        fix="correct the name, or download a model that was trained for questions",
-    )
+    return ModelError(f"model {name!r} cannot be used for questions: {why}", **_PARTS)

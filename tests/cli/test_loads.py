@@ -46,6 +46,7 @@ def test_a_kept_load_fails_what_is_slower(run: Command, monkeypatch: pytest.Monk
     ("words", "message"),
     [
         (("compare", "first", "@load", "--margin", "0.1"), "--margin for saved loads"),
+        (("compare", "first", "@load", "--margin", "0.01"), "--margin for saved loads"),
         (("compare", "first", "bm25@latest"), "no load.json in the folder"),
         (("compare", "@load"), "1 loads"),
         (("compare", "nowhere@load", "@load"), "no saved load of 'nowhere'"),

@@ -78,8 +78,19 @@ def content_hash(folder: Path) -> str:
     return hash_of(files.items())
 
 
-def require_hub(name: str) -> None:
-    """Raise :class:`ModelError` when no hub answers within ten seconds."""
+def require_hub(
+    name: str,
+    *,
+    where: str = WHERE,
+    accepted: str = ACCEPTED,
+    fix: str = f"use the packaged {DEFAULT_MODEL}, or download the model elsewhere and give its "
+    "folder",
+) -> None:
+    """Raise :class:`ModelError` when no hub answers within ten seconds.
+
+    Args:
+        where, accepted, fix: of the error; those of encoders by default.
+    """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -91,18 +102,18 @@ def require_hub(name: str) -> None:
         raise ModelError(
             f"model {name!r} is not on this machine, and the hub cannot be asked: "
             f"{in_short(problem)}",
-            where=WHERE,
-            accepted=ACCEPTED,
-            fix=f"use the packaged {DEFAULT_MODEL}, or download the model elsewhere and give its "
-            "folder",
+            where=where,
+            accepted=accepted,
+            fix=fix,
         ) from None
 
 
-def opened(open_: Callable[[bool], Model], name: str) -> Model:
+def opened(open_: Callable[[bool], Model], name: str, **parts: str) -> Model:
     """A model by its name, of the files that are here; without them of the hub.
 
     Args:
         open_: loads it; True = of local files only.
+        **parts: see :func:`require_hub`.
 
     Raises:
         ModelError: it cannot be had.
@@ -111,7 +122,7 @@ def opened(open_: Callable[[bool], Model], name: str) -> Model:
         return open_(True)
     except ModelError:
         # Asked once with a time limit: loading by name retries a dead line for over a minute.
-        require_hub(name)
+        require_hub(name, **parts)
         return open_(False)
 
 

@@ -85,7 +85,13 @@ class CrossEncoderReranker(Reranker):
         if self._folder is not None:
             model = self._open(str(self._folder), local_files_only=True)
         else:
-            model = opened(lambda local: self._open(self._name, local_files_only=local), self._name)
+            model = opened(
+                lambda local: self._open(self._name, local_files_only=local),
+                self._name,
+                where="reranker",
+                accepted=_ACCEPTED,
+                fix="download the model elsewhere, and give its folder",
+            )
             self._folder = downloaded_folder(self._name)
         kinds = getattr(getattr(model, "config", None), "architectures", None) or ()
         if kinds and not any(str(kind).endswith(_HEADS) for kind in kinds):

@@ -16,7 +16,9 @@ from retrieval_bench.core.errors import ConfigError, ModelError
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.scoring.answers.answers import Answer
 from retrieval_bench.scoring.answers.contract import Reader, read_all, reader_from
+from retrieval_bench_retrievers import qa_reader
 from retrieval_bench_retrievers.dense.dense import Dense
+from retrieval_bench_retrievers.encoders import model_files
 from retrieval_bench_retrievers.qa_reader import HuggingFaceReader, _spans, _Window
 from tests.builders.tiny_encoder import one_thread
 from tests.builders.tiny_reader import build_tiny_reader
@@ -263,3 +265,20 @@ class TestLoading:
     ) -> None:
         with pytest.raises(ConfigError, match=says):
             HuggingFaceReader(str(model), **params)
+
+
+def test_where_no_hub_can_be_asked_the_error_is_that_of_the_reader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(name: str, **parts: str) -> None:
+        raise ModelError(f"model {name!r} is not on this machine", **parts)
+
+    def not_here(name: str, *, local: bool) -> None:
+        refused(name)
+
+    monkeypatch.setattr(model_files, "require_hub", refused)
+    monkeypatch.setattr(qa_reader, "_open", not_here)
+    with pytest.raises(ModelError, match="not on this machine") as caught:
+        qa_reader._load("some/reader")
+    assert caught.value.where == "reader huggingface"
+    assert "trained for questions" in caught.value.fix

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 DECIDING = """
---margin D [0.01]  largest difference that does not matter to you (default: 0.01)
+--margin D  largest difference that does not matter to you (default: 0.01)
 --baseline NAME  compare all others with this system only (default: every pair)
 """
 _MEASURED = f"""
---dataset NAME_OR_PATH +  names or folders; of saved runs, with --slices or --fuse, where they
-    are now (default: science-mini)
+--dataset NAME_OR_PATH +  names or folders; of saved runs, where they are now, which compare needs
+    for --slices and --fuse (default: science-mini)
 {DEPTH.format(k=10)}
 {MEASURING}
 """
@@ -78,8 +78,10 @@ def decided(options: argparse.Namespace, runs: Sequence[Run]) -> Comparison:
 
 
 def _rules(options: argparse.Namespace) -> dict[str, Any]:
+    from retrieval_bench.stats.defaults import MARGIN
+
     return {
-        "margin": options.margin,
+        "margin": MARGIN if options.margin is None else options.margin,
         "baseline": options.baseline,
         "tests": tuple(getattr(options, "tests", ())),
         "equivalence": getattr(options, "equivalence", "bound"),

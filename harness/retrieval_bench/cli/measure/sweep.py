@@ -12,8 +12,8 @@ SWEEP = """
 approximate against exact:
 --sweep KEY=N,N,...  how much of an exhaustive search's first k is found, and the p50, at each
     value of a parameter, such as ef_search=16,32,64; says the cheapest that finds enough
---recall R [0.95]  with --sweep: the share that is enough, by the lower end of its interval
-    (default: 0.95)
+--recall R  with --sweep: the share that is enough, by the lower end of its interval (default:
+    0.95)
 --filters PERCENT + []  with --sweep: also under filters that so many percent of the documents fit,
     such as 100 50 10 1, or `tenants`: 50 of Zipf sizes
 """
@@ -21,7 +21,7 @@ approximate against exact:
 
 def run_sweep(options: argparse.Namespace) -> int:
     """Measure one retriever at each value."""
-    from retrieval_bench.approximate.sweep import parse_sweep, sweep
+    from retrieval_bench.approximate.sweep import RECALL, parse_sweep, sweep
     from retrieval_bench.reports.pictures.sweep import keep_sweep
     from retrieval_bench.reports.tables.measure.sweep import sweep_tables
 
@@ -39,7 +39,8 @@ def run_sweep(options: argparse.Namespace) -> int:
             options.dataset,
             parameter,
             numbers,
-            **values(options, "recall filters split language self_hits k out"),
+            recall=RECALL if options.recall is None else options.recall,
+            **values(options, "filters split language self_hits k out"),
             overrides=options.set,
             protocol=protocol_of(options),
             reporter=bars,

@@ -21,8 +21,7 @@ MEASURING = "split k set rounds max_cost"
 
 LEDGER = """
 --by stage, --by loss:
---margin M [0.01]  a part whose gain, or a step whose loss, is below this does nothing
-    (default: 0.01)
+--margin M  a part whose gain, or a step whose loss, is below this does nothing (default: 0.01)
 --split SPLIT [test]  of a retriever: split of the judgements
 --k K [10]  of a retriever: hits per query
 --set KEY=VALUE ...  of a retriever: parameters by dotted path
@@ -58,6 +57,7 @@ def by_stage(options: argparse.Namespace) -> int:
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.find import find_run, is_run
     from retrieval_bench.runs.records import read_run
+    from retrieval_bench.stats.defaults import MARGIN
 
     if len(options.runs) != 1:
         raise ConfigError(
@@ -81,7 +81,8 @@ def by_stage(options: argparse.Namespace) -> int:
         require_judged(data, "explain --by stage")
     else:
         run, data = _measured(options, str(given), metric)
-    parts_ledger = ledger(run, data, metric, margin=options.margin)
+    margin = MARGIN if options.margin is None else options.margin
+    parts_ledger = ledger(run, data, metric, margin=margin)
     if parts_ledger is None:
         raise ConfigError(
             f"{run.name} does not say what it is made of",

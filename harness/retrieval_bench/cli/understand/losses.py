@@ -18,6 +18,7 @@ def by_loss(options: argparse.Namespace) -> int:
     from retrieval_bench.metrics import parse_metric
     from retrieval_bench.reports.tables.understand.losses import losses_table
     from retrieval_bench.runs.find import is_run
+    from retrieval_bench.stats.defaults import MARGIN
 
     if len(options.runs) != 1 or is_run(options.runs[0]):
         what = "a saved run" if len(options.runs) == 1 else f"{len(options.runs)} names"
@@ -35,6 +36,7 @@ def by_loss(options: argparse.Namespace) -> int:
             ladder, rungs = between(experiment)
             runs = ladder.run(bars, save=False)
         name = experiment.names[0]
-    loss_steps = losses(name, rungs, runs, margin=options.margin)
+    margin = MARGIN if options.margin is None else options.margin
+    loss_steps = losses(name, rungs, runs, margin=margin)
     show(options, loss_steps, lambda: [losses_table(loss_steps)])
     return OK

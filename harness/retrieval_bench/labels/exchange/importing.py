@@ -20,8 +20,8 @@ from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.data.passages import folded, holders
 from retrieval_bench.data.qrels import read_qrels
-from retrieval_bench.data.ratings import is_quepid
-from retrieval_bench.data.settings import Columns
+from retrieval_bench.data.ratings import is_quepid, quepid
+from retrieval_bench.data.settings import Columns, JudgementColumns
 from retrieval_bench.data.source import Files, Judgement
 from retrieval_bench.labels.judge.judging import checked_name
 from retrieval_bench.labels.judge.offline import is_offline, read_offline
@@ -297,6 +297,12 @@ def _qrels(path: Path) -> Read:
     )
 
 
+def _quepid(path: Path) -> Read:
+    with reporting("the file of judgements", path) as faults:
+        rows = list(quepid(path, JudgementColumns(), faults))
+    return Read(tuple(row.judgement for row in rows if row.judgement is not None), {}, {})
+
+
 def _rows(name: str) -> Callable[[Path], Read]:
     """Read rows of questions, without a corpus: their passages are the documents."""
 
@@ -320,7 +326,7 @@ OWN = "offline"
 
 READERS: Mapping[str, Callable[[Path], Read]] = {
     "qrels": _qrels,
-    "quepid": _qrels,
+    "quepid": _quepid,
     "quotes": _rows("quotes"),
     "ragas": _rows("ragas"),
     "langsmith": _rows("langsmith"),
