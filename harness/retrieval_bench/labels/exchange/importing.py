@@ -220,7 +220,7 @@ def _own(labels: Sequence[Label], dataset: Dataset, pool: Pool) -> tuple[list[La
 
 
 def _new(store: Store, labels: Sequence[Label], who: str, kind: Kind) -> list[Label]:
-    """Those that the same judge has not given yet, and nothing newer.
+    """Select the labels that the same judge has not given yet, and nothing newer.
 
     Raises:
         ConfigError: under this name are labels of another kind of judge.

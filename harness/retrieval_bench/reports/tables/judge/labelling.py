@@ -216,7 +216,7 @@ def _meanings(status: Status) -> list[str]:
 
 
 def _of_labels(status: Status) -> Iterator[Note]:
-    """What the labels are, and what changes how the figures must be read."""
+    """Say how far the labels go, and what changes how the figures must be read."""
     decided, completeness = status.decision, status.completeness
     yield result(
         f"{completeness.judged:,} of {counted(completeness.pairs, 'document')} judged, "
