@@ -37,8 +37,10 @@ class _Dialect(base.BatchedStore):
 
     kind, extra, schemes = "seekdb", "seekdb", ("seekdb", "mysql")
     modes, usual_ef = ("dense", "bm25", "hybrid"), 64
-    _connection: Any = None
-    _ef = 0
+
+    def __init__(self, address: Address, table: str) -> None:
+        super().__init__(address, table)
+        self._connections: dict[int, Any] = {}
 
     @classmethod
     def packages(cls, address: Address | None) -> tuple[str, ...]:
@@ -49,7 +51,7 @@ class _Dialect(base.BatchedStore):
         return f"`{self.table}`".replace(".", "`.`")
 
     def known(self) -> dict[str, Any] | None:
-        if self._connection is None or not self._there(self.table):
+        if not self._connections or not self._there(self.table):
             return None
         if not self._there(_NOTES):
             return {}
@@ -81,7 +83,7 @@ class _Dialect(base.BatchedStore):
             metadata, ends = map(json.dumps, (row.metadata, words.ends(row.metadata)))
             vector = () if row.vector is None else (_written(row.vector),)
             values.append((row.id.encode(), row.contents, metadata, ends, *vector))
-        with self._connection.cursor() as cursor:
+        with self._connections[0].cursor() as cursor:
             cursor.executemany(f"INSERT INTO {self._table} VALUES ({marks})", values)
 
     def finish(self) -> None:
@@ -95,17 +97,15 @@ class _Dialect(base.BatchedStore):
             self._ask(f"CREATE VECTOR INDEX vectors ON {self._table} (embedding) WITH ({how})")
 
     def search(self, asked: base.Asked) -> base.Hits:
-        if not self._connection.open:
-            self._connect()
+        ef = 0 if asked.vector is None or asked.exact else asked.ef
+        if ef not in self._connections or not self._connections[ef].open:
+            self._connect(ef)
         values: dict[str, Any] = {"text": plain_text(asked.text)}
         if asked.vector is not None:
             values["vector"] = _written(asked.vector)
-            if self._ef != asked.ef:
-                self._ask(f"SET ob_hnsw_ef_search = {asked.ef}")
-                self._ef = asked.ef
         chosen = words.where(asked.filter, values)
         statement = words.statement(asked, self._table, chosen)
-        return [(doc_id.decode(), score) for doc_id, score in self._ask(statement, values)]
+        return [(doc_id.decode(), score) for doc_id, score in self._ask(statement, values, ef)]
 
     def split(self, text: str) -> list[str]:
         rows = self._ask("SELECT tokenize(%s, 'space', %s)", (plain_text(text), words.TERMS))
@@ -128,9 +128,10 @@ class _Dialect(base.BatchedStore):
         return CallError(text) if kind is None else TransientError(text, kind)
 
     def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None and connection.open:
-            connection.close()
+        connections, self._connections = self._connections, {}
+        for connection in connections.values():
+            if connection.open:
+                connection.close()
 
     def open(self) -> None:
         try:
@@ -147,32 +148,32 @@ class _Dialect(base.BatchedStore):
     def _options(self) -> dict[str, Any]:
         """Where it answers; what stands behind ``?`` is of pymysql: ``ssl_ca``, ``unix_socket``."""
         parts = self.address.parts
-        how: dict[str, Any] = {
-            "database": parts.path.strip("/"),
-            "host": parts.hostname or "localhost",
-        }
-        how |= {"user": unquote(parts.username or "root"), "port": parts.port or 2881}
+        how: dict[str, Any] = {"database": parts.path.strip("/"), "port": parts.port or 2881}
+        how |= {"user": unquote(parts.username or "root"), "host": parts.hostname or "localhost"}
         return {**how, "password": self.address.password or "", **dict(parse_qsl(parts.query))}
 
-    def _connect(self) -> None:
+    def _connect(self, ef: int = 0) -> None:
+        """One for each ``ef``: ways that take turns would set it within the time of some."""
         import pymysql
 
         how = {"autocommit": True, "charset": "utf8mb4", "connect_timeout": 10}
-        self._connection, self._ef = pymysql.connect(**how, **self._options()), 0
-        answer = str(self._ask("SELECT version()")[0][0])
+        self._connections[ef] = pymysql.connect(**how, **self._options())
+        answer = str(self._ask("SELECT version()", None, ef)[0][0])
         match = re.search(r"OceanBase[ -](seekdb-)?v([\d.]+)", answer)
         if not match:
             raise ValueError(f"the server says that it is {answer}")
         self.kind, self.version = "seekdb" if match[1] else "OceanBase", match[2]
-        self._ask("SET ob_query_timeout = 36000000000")  # 10 hours, in microseconds; it is 10 s
+        self._ask("SET ob_query_timeout = 36000000000", None, ef)  # 10 hours in µs; it is 10 s
+        if ef:
+            self._ask(f"SET ob_hnsw_ef_search = {ef}", None, ef)
 
     def _there(self, table: str) -> bool:
         schema, _, name = table.rpartition(".")
         asked = "SELECT 1 FROM information_schema.tables WHERE table_name = %s AND table_schema = "
         return bool(self._ask(asked + "IF(%s = '', DATABASE(), %s)", (name, schema, schema)))
 
-    def _ask(self, statement: str, values: Any = None) -> Sequence[tuple[Any, ...]]:
-        with self._connection.cursor() as cursor:
+    def _ask(self, statement: str, values: Any = None, ef: int = 0) -> Sequence[tuple[Any, ...]]:
+        with self._connections[ef].cursor() as cursor:
             cursor.execute(statement, values)
             return list(cursor.fetchall())
 
