@@ -81,7 +81,7 @@ def _codes(changes: NDArray[np.float64]) -> list[int]:
 
 def row(cell: Cell) -> str:
     """The row of the guide."""
-    what = "as good" if cell.drop == 0 else f"{cell.drop:.2f} lower".replace("0.", ".")
+    what = "none" if cell.drop == 0 else f"{cell.drop:.2f} lower".replace("0.", ".")
     shares = [f"{100 * share:.0f} %" for share in cell.passed.values()]
     return f"| {cell.n} | {what} | {' | '.join(shares)} |"
 

@@ -224,7 +224,7 @@ class Encoder:
 
     @property
     def reads_all(self) -> bool:
-        """Return whether it is known to read texts of any length in nearly any language."""
+        """True where it is known to read texts of any length in nearly any language."""
         model = self._packaged
         return model is not None and model.tokens is None and not model.languages
 

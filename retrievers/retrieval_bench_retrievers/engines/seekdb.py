@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,12 +19,14 @@ from retrieval_bench_retrievers.engines import engine_store as base
 from retrieval_bench_retrievers.engines import seekdb_words as words
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.folder_store import FolderStore
-from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
+from retrieval_bench_retrievers.functions.uri import Address
 from retrieval_bench_retrievers.sql.embedded_postgres import watch
 from retrieval_bench_retrievers.sql.failures import text_of
 from retrieval_bench_retrievers.sql.statement import plain_text
 
 _NOTES = "retrieval_bench_loads"
+_END_S = 30.0
+"""Within which an ended server is gone."""
 _PASSING: Mapping[Any, Kind] = {
     **dict.fromkeys((0, 2002, 2003, 2006, 2013), Kind.CONNECTION),
     **{1040: Kind.THROTTLED, 1205: Kind.SERVER, 1213: Kind.SERVER, 4012: Kind.TIMEOUT},
@@ -150,14 +153,15 @@ class _Dialect(base.BatchedStore):
         parts = self.address.parts
         how: dict[str, Any] = {"database": parts.path.strip("/"), "port": parts.port or 2881}
         how |= {"user": unquote(parts.username or "root"), "host": parts.hostname or "localhost"}
-        return {**how, "password": self.address.password or "", **dict(parse_qsl(parts.query))}
+        given = {name: _read(value) for name, value in parse_qsl(parts.query)}
+        return {**how, "password": self.address.password or "", **given}
 
     def _connect(self, ef: int = 0) -> None:
         """One for each ``ef``: ways that take turns would set it within the time of some."""
         import pymysql
 
-        how = {"autocommit": True, "charset": "utf8mb4", "connect_timeout": 10}
-        self._connections[ef] = pymysql.connect(**how, **self._options())
+        how = {"charset": "utf8mb4", "connect_timeout": 10, **self._options(), "autocommit": True}
+        self._connections[ef] = pymysql.connect(**how)
         answer = str(self._ask("SELECT version()", None, ef)[0][0])
         match = re.search(r"OceanBase[ -](seekdb-)?v([\d.]+)", answer)
         if not match:
@@ -176,6 +180,13 @@ class _Dialect(base.BatchedStore):
         with self._connections[ef].cursor() as cursor:
             cursor.execute(statement, values)
             return list(cursor.fetchall())
+
+
+def _read(value: str) -> Any:
+    """A parameter of the address as pymysql takes it: a number, a truth value, or the text."""
+    if value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    return int(value) if value.isdecimal() else value
 
 
 class _Embedded(_Dialect, FolderStore):
@@ -202,15 +213,26 @@ class _Embedded(_Dialect, FolderStore):
     def close(self) -> None:
         super().close()
         instance, self._instance = self._instance, None
-        if instance is not None:
+        try:
+            if instance is not None:
+                self._end(instance)
+        finally:
+            self.leave()
+
+    def _end(self, instance: Any) -> None:
+        """End the server, and wait until it is gone: another one would wait for its locks."""
+        server = None
+        with suppress(OSError, ValueError):
             server = self.server_pid()
-            instance.close()
+        instance.close()
+        if self._alias is not None:
             self._alias.kill()
             self._alias.communicate()
-            if self.address.uri == EMBEDDED:
-                with suppress(ChildProcessError):
-                    os.waitpid(server or 0, 0)
-        self.leave()
+        if server:
+            until = time.monotonic() + _END_S
+            with suppress(ChildProcessError):
+                while os.waitpid(server, os.WNOHANG) == (0, 0) and time.monotonic() < until:
+                    time.sleep(0.01)
 
     def _options(self) -> dict[str, Any]:
         import pylibseekdb

@@ -255,7 +255,8 @@ def _parts(starts: NDArray[np.int64], left_out: NDArray[np.intp]) -> Iterator[sl
 
 def _dense_terms(postings: Postings) -> NDArray[np.intp]:
     """Frequent terms whose weights are all positive, so that a row also says who has the term."""
-    frequent = np.flatnonzero(np.diff(postings.starts) >= _DENSE_FROM * postings.n_documents)
+    held_by = np.diff(postings.starts)
+    frequent = np.flatnonzero(held_by >= max(1, _DENSE_FROM * postings.n_documents))
     lowest = [
         postings.weigh(slice(postings.starts[term], postings.starts[term + 1])).min()
         for term in frequent

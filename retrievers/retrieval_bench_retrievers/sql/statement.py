@@ -59,12 +59,12 @@ class Statement:
 
     @property
     def embeds(self) -> bool:
-        """Return whether it takes the vector of the query."""
+        """True where it takes the vector of the query."""
         return "embedding" in self.names
 
     @property
     def speaks(self) -> bool:
-        """Return whether it takes the name of a text search configuration."""
+        """True where it takes the name of a text search configuration."""
         return "language" in self.names
 
     def bound(self, query: Query, k: int, vector: Any, language: str) -> dict[str, Any]:

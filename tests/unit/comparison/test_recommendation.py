@@ -66,7 +66,7 @@ def test_the_highest_mean_alone_is_no_proof_and_the_rivals_are_named() -> None:
     )
     (line,) = [line for line in found.reasons if f"{rival} against {best}" in line]
     assert re.search(r"can't tell\. .*bout [\d,]+ queries in all would show .*\(80 % power\)", line)
-    assert line.endswith("; you have 500.")
+    assert line.endswith("; you have 500, of which 500 tell the two apart.")
 
 
 @pytest.mark.slow

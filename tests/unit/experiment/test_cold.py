@@ -329,8 +329,8 @@ def test_an_error_of_the_config_comes_back_as_it_is(scripts: Path) -> None:
 def test_a_process_that_hangs_is_ended_and_shows_where_it_was(
     scripts: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(ContractError, match="did not finish within 2 s"):
-        cold_start(config(act="hang", at="index"), timeout_s=2.0)
+    with pytest.raises(ContractError, match="did not finish within 6 s"):
+        cold_start(config(act="hang", at="index"), timeout_s=6.0)
     assert "retriever_of_test_cold.py" in capfd.readouterr().err
 
 

@@ -65,7 +65,7 @@ class SavedIndex:
 
     @property
     def there(self) -> bool:
-        """Return whether it was built."""
+        """True where it was built."""
         try:
             return (self.folder / CONTENT).is_file()
         except OSError:  # somebody else's
