@@ -72,12 +72,12 @@ class Engine(LoadedByURI, Retriever):
         self._ef, self._ef_told = 0 if ef is None else self._checked(ef), 0
         settings = {"index": "exact" if exact else "hnsw", **(load or {})}
         self._load = validate(params.LoadSettings, settings, where=where, fix=_FIX)
+        self._given, self._language = params.check_language(language, where), ""
         self._vectors = mode in ("dense", "hybrid")
         self._encoder: Encoder | None = None
         if self._vectors and (encoder is not None or self._address is None):
             given = validate(params.EncoderSettings, encoder or {}, where=where, fix=_FIX)
             self._encoder = Encoder(**given.model_dump(exclude_unset=True))
-        self._given, self._language = params.check_language(language, where), ""
         self._fields: tuple[str, ...] = ()
         self._store: base.EngineStore | None = None
         self._loaded: dict[str, Any] = {}
