@@ -57,6 +57,11 @@ class Condition:
     operator: str
     value: Value | tuple[Value, ...]
 
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """Those that it names, of which one is enough."""
+        return self.value if isinstance(self.value, tuple) else (self.value,)
+
     def fits(self, value: object) -> bool:
         """Return whether a value of the field meets the condition."""
         if isinstance(value, list | tuple | set | frozenset):

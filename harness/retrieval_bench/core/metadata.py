@@ -165,9 +165,8 @@ class _Column:
         mask = np.zeros(len(self), dtype=np.bool_)
         for at in self._rest:
             mask[at] = condition.fits(self._values[at])
-        wanted = condition.value if isinstance(condition.value, tuple) else (condition.value,)
         compare: Callable[[Any, Any], Any] = RANGES.get(condition.operator, operator.eq)
-        for value in wanted:
+        for value in condition.values:
             if isinstance(value, bool):
                 continue  # what is true or false is among the rest
             places, array = self._arrays[isinstance(value, str)]

@@ -58,6 +58,13 @@ def column_of(one: Condition, fields: Sequence[str], kind: str) -> str:
     return f"f{fields.index(one.field)}"
 
 
+def sql_group(operator: str, parts: Sequence[str]) -> str:
+    """Conditions of SQL joined by "and" or "or", or one turned round by "not"; NULL is false."""
+    if operator == "not":
+        return f"NOT COALESCE({parts[0]}, false)"
+    return "(" + f" {operator.upper()} ".join(parts) + ")"
+
+
 def unfit(kind: str, one: Condition, accepted: str) -> ContractError:
     """For a condition that an engine has no words for: nothing is left out of a filter."""
     return ContractError(
@@ -70,8 +77,7 @@ def unfit(kind: str, one: Condition, accepted: str) -> ContractError:
 def require_exact(kind: str, condition: Condition) -> None:
     """Refuse equality of numbers so large that an engine, which holds doubles, finds their
     neighbours, too."""
-    values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-    numbers = [value for value in values if isinstance(value, int | float)]
+    numbers = [value for value in condition.values if isinstance(value, int | float)]
     if condition.operator in ("eq", "in") and any(abs(value) >= _LARGEST for value in numbers):
         raise unfit(kind, condition, "numbers below 2^53; ids that are larger as texts")
 
@@ -80,7 +86,7 @@ def by_kind(condition: Condition, kind_of_engine: str) -> dict[str, list[Any]]:
     """The values of a condition that is no range, by kind."""
     require_exact(kind_of_engine, condition)
     values: dict[str, list[Any]] = {}
-    for value in condition.value if isinstance(condition.value, tuple) else (condition.value,):
+    for value in condition.values:
         kind, plain = literal(value)
         values.setdefault(kind, []).append(plain)
     return values

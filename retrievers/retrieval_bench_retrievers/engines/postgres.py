@@ -12,6 +12,7 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import Condition, Filter
 from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.engines import engine_store as base
+from retrieval_bench_retrievers.engines.columns import sql_group
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
 from retrieval_bench_retrievers.sql import connection as sql_connection
@@ -166,9 +167,8 @@ def _where(wanted: Filter | None, values: dict[str, Any]) -> str:
     """A condition of SQL on the JSON of the metadata, whose paths are put into ``values``."""
 
     def condition(one: Condition) -> str:
-        given = one.value if isinstance(one.value, tuple) else (one.value,)
         sign = _COMPARISONS[one.operator]
-        tests = " || ".join(f"@ {sign} {json.dumps(value)}" for value in given)
+        tests = " || ".join(f"@ {sign} {json.dumps(value)}" for value in one.values)
         name = f"filter{len(values)}"
         plain = f"$.{json.dumps(one.field)} ? ({tests})"
         values[name] = plain
@@ -178,12 +178,7 @@ def _where(wanted: Filter | None, values: dict[str, Any]) -> str:
         path = f"CASE WHEN metadata ? %({name}k)s THEN %({name})s ELSE %({name}n)s END"
         return f"metadata @? CAST({path} AS jsonpath)"
 
-    def group(operator: str, parts: list[str]) -> str:
-        if operator == "not":
-            return f"NOT coalesce({parts[0]}, false)"
-        return "(" + f" {operator.upper()} ".join(parts) + ")"
-
-    return "true" if wanted is None else wanted.translated(condition, group)
+    return "true" if wanted is None else wanted.translated(condition, sql_group)
 
 
 def _nested(field: str) -> str:

@@ -104,7 +104,7 @@ class QdrantWords(base.EngineStore):
         if '"' in one.field:
             raise unfit(self.kind, one, "fields without a quotation mark")
         fits = []
-        for value in one.value if isinstance(one.value, tuple) else (one.value,):
+        for value in one.values:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 require_exact(self.kind, one)
                 bounds = ("gte", "lte") if equal else (one.operator,)

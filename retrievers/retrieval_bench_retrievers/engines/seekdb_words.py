@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from retrieval_bench.core.filters import Condition, Filter
+from retrieval_bench_retrievers.engines.columns import sql_group
 from retrieval_bench_retrievers.engines.engine_store import RRF_K, Asked
 
 _SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -66,8 +67,7 @@ def where(wanted: Filter | None, values: dict[str, Any]) -> str:
         return f"IF({at('metadata', [test.field], '')} IS NULL, {at(column, parts, end)}, {whole})"
 
     def condition(test: Condition) -> str:
-        given = test.value if isinstance(test.value, tuple) else (test.value,)
-        written = [put(json.dumps(value)) for value in given]
+        written = [put(json.dumps(value)) for value in test.values]
         if test.operator not in _SIGNS:
             value = value_of(test, "metadata")
             return "(" + " OR ".join(f"JSON_CONTAINS({value}, {part})" for part in written) + ")"
@@ -75,12 +75,7 @@ def where(wanted: Filter | None, values: dict[str, Any]) -> str:
         value = value_of(test, "ends", f".{kind}[{int(test.operator.startswith('g'))}]")
         return f"{value} {_SIGNS[test.operator]} CAST({written[0]} AS JSON)"
 
-    def group(operator: str, parts: list[str]) -> str:
-        if operator == "not":
-            return f"NOT COALESCE({parts[0]}, false)"
-        return "(" + f" {operator.upper()} ".join(parts) + ")"
-
-    return "true" if wanted is None else wanted.translated(condition, group)
+    return "true" if wanted is None else wanted.translated(condition, sql_group)
 
 
 def ends(value: Any) -> dict[str, Any]:
