@@ -79,12 +79,14 @@ class HuggingFaceReader(Reader):
         threads: int = 1,
     ) -> None:
         self._name = model
-        self._batch_size = whole_number(batch_size, "batch_size", 1, _WHERE)
-        self._max_question = whole_number(max_question_tokens, "max_question_tokens", 1, _WHERE)
-        self._max_answer = whole_number(max_answer_tokens, "max_answer_tokens", 1, _WHERE)
-        self._stride = whole_number(stride, "stride", 0, _WHERE)
-        self._max_length = whole_number(max_length, "max_length", 8, _WHERE)
-        self._threads = whole_number(threads, "threads", 1, _WHERE)
+        self._batch_size = whole_number(batch_size, "batch_size", 1, where=_WHERE)
+        self._max_question = whole_number(
+            max_question_tokens, "max_question_tokens", 1, where=_WHERE
+        )
+        self._max_answer = whole_number(max_answer_tokens, "max_answer_tokens", 1, where=_WHERE)
+        self._stride = whole_number(stride, "stride", 0, where=_WHERE)
+        self._max_length = whole_number(max_length, "max_length", 8, where=_WHERE)
+        self._threads = whole_number(threads, "threads", 1, where=_WHERE)
         self._no_answer = no_answer
         self._boost = float(no_answer_boost)
         for package in ("torch", "transformers"):

@@ -444,7 +444,7 @@ def versions_of(libraries: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def whole_number(given: Any, name: str, at_least: int = 1, where: str = WHERE) -> int:
+def whole_number(given: Any, name: str, at_least: int = 1, *, where: str = WHERE) -> int:
     """``given``, if it is a whole number, ``at_least`` or more.
 
     Raises:

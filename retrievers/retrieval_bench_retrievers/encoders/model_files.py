@@ -38,12 +38,18 @@ def locate(name: str) -> Path | None:
         return _packaged_folder()
     if (model := packaged_encoder(name)) is not None:
         return model.paths()["weights"].parent
-    return given_folder(name, Path(name).expanduser(), ("modules.json", "config.json"), ACCEPTED)
+    files = ("modules.json", "config.json")
+    return given_folder(name, Path(name).expanduser(), files, ACCEPTED, "the working directory")
 
 
-def given_folder(name: str, folder: Path, files: Sequence[str], accepted: str) -> Path | None:
+def given_folder(
+    name: str, folder: Path, files: Sequence[str], accepted: str, begins: str
+) -> Path | None:
     """``folder``, which ``name`` means, if a model is in it, which has one of ``files``; None for a
     name that is no path.
+
+    Args:
+        begins: where a relative path begins, in words.
 
     Raises:
         ModelError: a path without a folder, or a folder without a model.
@@ -62,7 +68,7 @@ def given_folder(name: str, folder: Path, files: Sequence[str], accepted: str) -
             f"no folder {name!r}",
             where=str(folder.absolute()),
             accepted=accepted,
-            fix="correct the path; a relative one starts at the working directory, or the config",
+            fix=f"correct the path; a relative one begins in {begins}",
         )
     return None
 

@@ -68,7 +68,7 @@ class Engine(LoadedByURI, Retriever):
                 fix="remove them: a collection keeps what it was filled with",
             )
         self.require_packages(self._address, where)
-        self._table, self._mode, self._exact = params.check_table(table), mode, exact
+        self._table, self._mode, self._exact = params.check_table(table, where), mode, exact
         self._ef, self._ef_told = 0 if ef is None else self._checked(ef), 0
         settings = {"index": "exact" if exact else "hnsw", **(load or {})}
         self._load = validate(params.LoadSettings, settings, where=where, fix=_FIX)
@@ -182,7 +182,7 @@ class Engine(LoadedByURI, Retriever):
         return None if given or graph else other
 
     def _checked(self, ef: Any) -> int:
-        value, most = whole_number(ef, "ef"), self.store.most_ef
+        value, most = whole_number(ef, "ef", where=self._where), self.store.most_ef
         if value > most:
             raise ConfigError(
                 f"ef = {ef}", where=self._where, accepted=f"at most {most:,}", fix=_FIX

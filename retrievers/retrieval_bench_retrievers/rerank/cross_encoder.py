@@ -65,11 +65,14 @@ class CrossEncoderReranker(Reranker):
     ) -> None:
         self._name = model
         self._device = None if device == "auto" else device
-        self._batch_size = whole_number(batch_size, "batch_size")
-        self._max_length = None if max_length is None else whole_number(max_length, "max_length")
+        self._batch_size = whole_number(batch_size, "batch_size", where="reranker")
+        self._max_length = (
+            None if max_length is None else whole_number(max_length, "max_length", where="reranker")
+        )
         for package in ("torch", "sentence-transformers"):
             require(package, "dense", "reranker")
-        self._folder = given_folder(model, beside_config(model), ("config.json",), _ACCEPTED)
+        beside, files = beside_config(model), ("config.json",)
+        self._folder = given_folder(model, beside, files, _ACCEPTED, "the folder of the config")
         self._model: Any = None
         self._facts: dict[str, Any] = {}
 

@@ -28,7 +28,7 @@ class MiniLMReranker(Reranker):
     pointwise = True
 
     def __init__(self, *, max_length: int = 512) -> None:
-        self._length = whole_number(max_length, "max_length")
+        self._length = whole_number(max_length, "max_length", where="reranker")
         MINILM_L12_RERANKER.check_there()
         self._graph: OnnxGraph | None = None
 

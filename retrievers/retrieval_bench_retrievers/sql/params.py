@@ -31,7 +31,7 @@ class _Given(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def check_table(name: str) -> str:
+def check_table(name: str, where: str = "") -> str:
     """``name``, if it can be that of a table: it stands in statements as it is.
 
     Raises:
@@ -40,6 +40,7 @@ def check_table(name: str) -> str:
     if not re.fullmatch(TABLE, name):
         raise ConfigError(
             f"table {name!r}",
+            where=where,
             accepted="letters, digits and _, perhaps with a schema: public.documents",
             fix="give another --table",
         )

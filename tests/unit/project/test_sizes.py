@@ -47,8 +47,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 670,
     "retrieval_bench_retrievers/sql": 1_680,
     "retrieval_bench_retrievers/text": 760,
-    "product": 99_390,
-    "tests": 84_430,
+    "product": 99_400,
+    "tests": 84_440,
     "frozen data": 11_480,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,

@@ -176,8 +176,9 @@ def test_a_bad_address_is_told_without_being_shown(uri: str) -> None:
     ],
 )
 def test_a_bad_parameter_is_told(params: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=message) as raised:
         _NothingByURI(**params)
+    assert str(raised.value.where).startswith("retriever nothing")
 
 
 @pytest.mark.parametrize(
