@@ -62,7 +62,7 @@ def test_every_block_of_text_says_where_it_comes_from(page: Path) -> None:
 def test_what_is_steady_has_no_times_and_keeps_all_else() -> None:
     text = (
         "bm25 on science-mini: nDCG@10 0.466\n"
-        "  !  Times had not settled after 90 calls: large ratios hold, a few per cent do not.\n"
+        "  !  Times had not settled after 90 calls: trust large ratios alone.\n"
         "     Repeat before you quote them.\n"
         "  MAP@10   0.424 [0.354, 0.496]\n"
         "  latency  p50 0.166 [0.161, 0.172] ms over 1,162 calls\n"

@@ -56,8 +56,8 @@ def unsteady(candidate: Candidate, measurement: Measurement) -> list[str]:
         )
         return [Notice(text, Code.UNSTEADY)]
     text = (
-        f"Times had not settled after {n}: large ratios hold, a few per cent do not. Repeat before "
-        "you quote them."
+        f"Times had not settled after {n}: trust large ratios, but no difference of a few per "
+        "cent. Repeat before you quote them."
     )
     return [Notice(text, Code.UNSTEADY)]
 

@@ -45,7 +45,7 @@ def test_a_winner_whose_hits_are_judged_far_more_may_be_the_judges() -> None:
     (warning,) = warnings_of(*runs)
     assert warning == (
         "Judged@10 is 0.20 for a and 0.40 for b: hits without a judgement count as not relevant, "
-        "so the difference may be the judges'"
+        "so b may look better because more of its hits were judged."
     )
     assert warnings_of(*reversed(runs)) == (warning,)
     assert compare_runs(runs).as_dict()["warnings"] == [warning]

@@ -47,8 +47,8 @@ def judged_gap(
                 of = " of the queries with hits" if more.empty or less.empty else ""
                 warnings.append(
                     f"{judged}{of} is {less.judged:.2f} for {names[behind]} and {more.judged:.2f} "
-                    f"for {names[ahead]}: hits without a judgement count as not relevant, so the "
-                    "difference may be the judges'"
+                    f"for {names[ahead]}: hits without a judgement count as not relevant, so "
+                    f"{names[ahead]} may look better because more of its hits were judged."
                 )
                 break
     return tuple(warnings)
