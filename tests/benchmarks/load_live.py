@@ -1,9 +1,11 @@
 """``load`` against servers of this machine whose own stamps are known: ``python -m
 tests.benchmarks.load_live STUDY [N]``, of ``stall``, ``loadgen``, ``starved``, ``pinned``,
-``processes``, ``cluster``, ``slo``, ``killed``, ``soak``. Nothing else may run meanwhile."""
+``crowded_out``, ``processes``, ``cluster``, ``slo``, ``duets`` (equal; ``duets 5 1.1``: b is 10 %
+slower), ``killed``, ``soak``. Nothing else may run meanwhile."""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -15,16 +17,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.duets.controller import DuetProtocol
+from retrieval_bench.duets.decision import GATES
+from retrieval_bench.duets.duet import Request
 from retrieval_bench.load.capacity import Limit
 from retrieval_bench.load.levels import LevelResult, State
 from retrieval_bench.load.load import LoadResult, Plan, load
 from retrieval_bench.load.stamps import ANSWERED, Calls
+from retrieval_bench.regression.load_duet import BLOCK_S, duet_under_load
 from tests.builders.cluster import local_cluster
 from tests.builders.queue_server import Running, connect, running
 
@@ -170,8 +177,14 @@ def starved(n: int = 20) -> None:
 
 
 def pinned(n: int = 20) -> None:
-    """A generator whose core four busy processes share."""
+    """A generator whose core four busy processes share: a kernel that lets whoever slept go first
+    hardly disturbs it."""
     _troubled(n, _busy)
+
+
+def crowded_out(n: int = 20) -> None:
+    """The same, with a real-time priority of the four (which takes the right to give it)."""
+    _troubled(n, partial(_busy, first="os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))"))
 
 
 def _troubled(n: int, trouble: Callable[[int, threading.Event], None]) -> None:
@@ -215,8 +228,8 @@ def _stop_and_go(process: int, over: threading.Event) -> None:
             return
 
 
-def _busy(process: int, over: threading.Event) -> None:
-    code = "import os\nos.sched_setaffinity(0, {0})\nwhile True: pass"
+def _busy(process: int, over: threading.Event, first: str = "") -> None:
+    code = f"import os\nos.sched_setaffinity(0, {{0}})\n{first}\nwhile True: pass"
     for thread in Path(f"/proc/{process}/task").iterdir():
         os.sched_setaffinity(int(thread.name), {0})
     os.sched_setaffinity(process, {0})
@@ -255,6 +268,37 @@ def slo(n: int = 5) -> None:
             # M/M/1: the share above t is exp(-(mu - rate) t).
             theory = 500 - np.log(100) / 0.020
         print(capacity, f"theory {theory:.0f} a second", flush=True)
+
+
+def duets(n: int = 10, slower: float = 1.0, minutes: float = 5.0) -> None:
+    """Two servers at half of what they can take, the second slower by that factor."""
+    protocol = DuetProtocol(BLOCK_S, limits={"p50": GATES["p50"].limit}, most_s=60 * minutes)
+    for seed in range(n):
+        with (
+            running(seed=2 * seed, mean_s=0.002) as a,
+            running(seed=2 * seed + 1, mean_s=0.002 * slower) as b,
+            tempfile.TemporaryDirectory() as name,
+        ):
+            paths = [Path(name) / f"{side}.yaml" for side in "ab"]
+            for path, server in zip(paths, (a, b), strict=True):
+                path.write_text(json.dumps(server.config | {"name": path.stem}), encoding="utf-8")
+            request = Request(a=str(paths[0]), b=str(paths[1]))
+            result = duet_under_load(
+                request,
+                DATASET,
+                250.0,
+                protocol=replace(protocol, seed=seed),
+                out=Path(name) / "duet",
+            )
+        (gate,) = result.gates
+        print(
+            result.word,
+            gate.ratio,
+            gate.interval,
+            f"{result.launches} pairs",
+            *result.lost,
+            flush=True,
+        )
 
 
 def soak(seconds: int = 600) -> None:
@@ -298,12 +342,14 @@ STUDIES: dict[str, Callable[..., None]] = {
     "loadgen": loadgen,
     "starved": starved,
     "pinned": pinned,
+    "crowded_out": crowded_out,
     "processes": processes,
     "cluster": cluster,
     "slo": slo,
+    "duets": duets,
     "soak": soak,
     "killed": killed,
 }
 
 if __name__ == "__main__":
-    STUDIES[sys.argv[1]](*map(int, sys.argv[2:]))
+    STUDIES[sys.argv[1]](*(float(one) if "." in one else int(one) for one in sys.argv[2:]))

@@ -150,6 +150,7 @@ def _level(
         "most": flight.most,
         "cpu_s": cpu,
         "took_s": (clock() - start) / NANOSECONDS,
+        "waited_s": slots.waited_s(threads),
         "peak_rss_bytes": peak_rss_bytes(),
         "memory": memory,
     }

@@ -121,6 +121,7 @@ class Slots:
         self.stopped = threading.Event()
         self.faults: list[BaseException] = []
         """What is nobody's answer: a broken contract, a full disk."""
+        self._waited_ns: list[int] = []  # of each thread that has ended
 
     def call(self, i: int, slot: int, begin: int | None = None) -> None:
         """Make the ``i``-th call; ``begin`` is its start where it is known already."""
@@ -156,6 +157,11 @@ class Slots:
                 if self.stopped.wait(self.retry.wait_s(failures, retry_after(problem))):
                     return None, kind
 
+    def waited_s(self, threads: Sequence[threading.Thread]) -> float:
+        """How long the threads together could have run, and got no core."""
+        here = (f"self/task/{thread.native_id}" for thread in threads if thread.is_alive())
+        return (sum(map(waited_for_a_core, here)) + sum(self._waited_ns)) / NANOSECONDS
+
     def run(self, work: Callable[[int], None], n: int) -> list[threading.Thread]:
         """Start ``n`` threads on ``work``, each told its slot."""
 
@@ -165,11 +171,22 @@ class Slots:
             except BaseException as problem:
                 self.faults.append(problem)
                 self.stopped.set()
+            finally:
+                self._waited_ns.append(waited_for_a_core())
 
         threads = [threading.Thread(target=guarded, args=(at,), daemon=True) for at in range(n)]
         for thread in threads:
             thread.start()
         return threads
+
+
+def waited_for_a_core(thread: str = "thread-self", proc: Path = Path("/proc")) -> int:
+    """Nanoseconds that a thread (of this process: ``self/task/ID``) could have run, and got no
+    core; 0 where the system doesn't say: the second number of the kernel's ``sched-stats``."""
+    try:
+        return int((proc / thread / "schedstat").read_text("ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def wait_until(at: int, slots: Slots, sleep: Callable[[float], None] = time.sleep) -> bool:

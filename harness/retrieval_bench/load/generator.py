@@ -68,6 +68,7 @@ class Process:
         most: calls under way at once.
         cpu_s: processor time of the whole process.
         took_s: from the start to the end.
+        waited_s: for a core, of all threads that made calls together.
         peak_rss_bytes: of memory so far.
         memory: where it is watched, see :func:`.soak.watch`.
     """
@@ -78,6 +79,7 @@ class Process:
     cpu_s: float
     took_s: float
     peak_rss_bytes: int
+    waited_s: float = 0.0
     memory: Sequence[Sequence[float | None]] = ()
 
 

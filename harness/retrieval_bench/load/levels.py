@@ -16,7 +16,7 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import three_digits
 from retrieval_bench.load.clients import KINDS
-from retrieval_bench.load.generator import Made
+from retrieval_bench.load.generator import Made, Process
 from retrieval_bench.load.stamps import ANSWERED, FAILED, NEVER, OPEN, Calls
 from retrieval_bench.load.tails import (
     BLOCKS,
@@ -38,6 +38,9 @@ they wait for each other between a call and its answer, where no lag shows it.""
 
 LAG_MS, LAG_SHARE = 0.25, 0.05
 """How far the generator's own lag may move a percentile: the larger of the two."""
+
+MOST_WAITED = 0.1
+"""Share of the time of all calls that the generator's threads may wait for a core between them."""
 
 LITTLE = 0.03
 """Difference by which calls under way, counted and from the stamps, may differ."""
@@ -271,6 +274,8 @@ def _our_fault(
             f"a process of the generator took {busy:.0%} of a core, so that its own work is in the "
             "times (--processes)"
         )
+    if service and (waited := _waited_for_a_core(made, here)):
+        found.append(waited)
     if made.level.pace is not None:
         late = (calls.sent[inside] == NEVER) | (calls.sent[inside] >= made.end)
         late &= ~times.waited & (calls.due[inside] < made.end - 1_000_000)
@@ -286,6 +291,21 @@ def _our_fault(
             f"{stamped / seconds / 1e9:,.2f} by the stamps, so stamps are lost"
         )
     return found
+
+
+def _waited_for_a_core(made: Made, processes: Sequence[Process]) -> str | None:
+    """A service looks slow, or overloaded, where whoever calls it gets no core to hear the answer:
+    no stamp shows that, but the system counts it."""
+    calls = int(np.count_nonzero(made.calls.sent != NEVER))
+    over = max(made.end, int(made.calls.done.max()))
+    took_ms = _under_way(made.calls, 0, over) / calls / _NS_PER_MS
+    waited_ms = 1e3 * sum(process.waited_s for process in processes) / calls
+    if waited_ms <= max(LAG_MS, MOST_WAITED * took_ms):
+        return None
+    return (
+        f"the generator waited for a core for {waited_ms:,.2f} ms of the {took_ms:,.2f} ms that a "
+        "call took"
+    )
 
 
 def _all_wait(made: Made) -> bool:

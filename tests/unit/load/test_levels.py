@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from retrieval_bench.load.clients import waited_for_a_core
 from retrieval_bench.load.levels import State, Times, judged
 from retrieval_bench.load.stamps import FAILED, NEVER, OPEN
 from retrieval_bench.load.tails import effective_calls, tail
@@ -138,3 +140,24 @@ def test_a_generator_without_processor_time_says_nothing_of_a_service() -> None:
     level = judged(busy)
     assert level.state is State.NOT_MEASURED
     assert "80% of a core" in level.reasons[0]
+
+
+@pytest.mark.parametrize("load", [0.3, 2.0])
+def test_a_generator_that_waits_for_a_core_says_nothing_of_a_service(load: float) -> None:
+    made = queue(load, 30.0, 9)
+    whole = made.processes[0]
+    assert whole is not None
+    calls = made.calls
+    took_s = float(np.sum(calls.done - calls.sent)) / 1e9
+    for share, ours in ((0.05, False), (0.2, True)):
+        waiting = replace(made, processes=[replace(whole, waited_s=share * took_s)])
+        assert (judged(waiting).state is State.NOT_MEASURED) is ours
+    assert "waited for a core for 0.4" in judged(waiting).reasons[0]
+    assert judged(waiting, in_process=True).state is not State.NOT_MEASURED
+
+
+def test_how_long_a_thread_waited_is_the_systems_own_count(tmp_path: Path) -> None:
+    assert waited_for_a_core("7", tmp_path) == 0, "a system that does not say"
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "schedstat").write_text("813569 54561 3\n", "ascii")
+    assert waited_for_a_core("7", tmp_path) == 54_561
