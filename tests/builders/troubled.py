@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,8 @@ class Troubled(Retriever):
 
     Args:
         trouble: of each tenth call from the 200th on: ``fail``, ``empty`` or ``die``; of each tenth
-            that is made beside another one: ``hang``; of every call: ``never``.
+            that is made beside another one: ``hang``; of every call: ``never``; once calls were
+            made beside each other, of the disk: ``full``.
         external: it holds the corpus already.
     """
 
@@ -39,6 +41,8 @@ class Troubled(Retriever):
         self.beside += self.under_way > 1
         hangs = self.trouble == "hang" and self.under_way > 1 and self.beside % 10 == 0
         time.sleep(60 if hangs else self.takes_s)
+        if self.trouble == "full" and self.beside > 100:
+            os.posix_fallocate = _full
         self.under_way -= 1
         if self.trouble == "never":
             raise ConnectionError("the service is not there")
@@ -50,3 +54,7 @@ class Troubled(Retriever):
             if self.trouble == "empty":
                 return []
         return [(one, 1.0) for one in self.ids[:k]]
+
+
+def _full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -129,6 +129,16 @@ def test_a_process_that_dies_makes_the_level_worthless_and_what_was_before_is_ke
 
 
 @pytest.mark.slow
+def test_a_full_disk_ends_it_and_keeps_the_levels_before(tmp_path: Path) -> None:
+    plan = replace(SHORT, clients=[4, 2], seconds=1.0)
+    found = _load("full", tmp_path / "load", plan)
+    assert [level.result.clients for level in found.levels] == [4]
+    assert found.status == "partial"
+    assert "No space left on device" in str(load_tables(found))
+    assert len(np.load(tmp_path / "load" / "calls-1.npy")) > 100
+
+
+@pytest.mark.slow
 def test_bad_input_is_told_before_anything_is_made(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--rate -1"):
         load("bm25", "science-mini", Plan(rates=[-1.0]), out=tmp_path / "load")
