@@ -122,7 +122,7 @@ class BM25(LexicalRetriever):
         if not n_terms:
             return  # the library divides by the number of documents and of terms
         frequencies = _by_term(corpus)
-        model = _model(self._variant, corpus, frequencies.starts, self._params)
+        model = _model(self._variant, corpus, frequencies, self._params)
         idf = np.empty(n_terms)
         idf[np.fromiter(model.idf, np.intp)] = np.fromiter(model.idf.values(), np.float64)
         weigh = _weighing(self._variant, model, idf, frequencies)
@@ -148,54 +148,56 @@ class BM25(LexicalRetriever):
 
 
 class _Frequencies(NamedTuple):
-    """Occurrences by term: postings of term t are those from starts[t] to starts[t + 1]."""
+    """Occurrences by term: postings of term t are those from starts[t] to starts[t + 1]; ``order``
+    is that in which terms come first, which is the order of the library's sums."""
 
     starts: NDArray[np.int64]
     positions: NDArray[np.int32]
     frequencies: NDArray[np.unsignedinteger[Any]]
+    order: NDArray[np.intp]
 
 
 def _by_term(corpus: TokenizedCorpus) -> _Frequencies:
-    """Count the tokens, which scipy puts into the order of terms instead of documents."""
+    """Count the tokens, which scipy puts into the order of terms instead of documents; the corpus
+    then holds them no more."""
     from scipy.sparse import csr_array
 
+    tokens, corpus.tokens = corpus.tokens, np.empty(0, dtype=np.int32)
     shape = (len(corpus.ids), len(corpus.vocabulary))
+    order = _first_order(tokens, shape[1])
     bounds = np.concatenate(([0], np.cumsum(corpus.lengths)))
     most = np.min_scalar_type(int(corpus.lengths.max()))
-    turned = csr_array((np.ones(bounds[-1], dtype=most), corpus.tokens, bounds), shape).tocsc()
+    turned = csr_array((np.ones(len(tokens), dtype=most), tokens, bounds), shape).tocsc()
+    del tokens
     turned.sum_duplicates()
-    return _Frequencies(
-        turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False), turned.data
-    )
+    # Copies, since those of scipy have room for every token.
+    positions, frequencies = turned.indices.astype(np.int32), turned.data.copy()
+    return _Frequencies(turned.indptr.astype(np.int64), positions, frequencies, order)
 
 
 def _model(
     variant: Variant,
     corpus: TokenizedCorpus,
-    starts: NDArray[np.int64],
+    frequencies: _Frequencies,
     params: Mapping[str, float],
 ) -> Any:
     """The library's own model of ``corpus``, whose weights of terms it computes; the counts, which
     it makes of dictionaries, are given to it."""
     import rank_bm25
 
-    library = {
-        "okapi": rank_bm25.BM25Okapi,
-        "l": rank_bm25.BM25L,
-        "plus": rank_bm25.BM25Plus,
-    }[variant]
+    library = getattr(rank_bm25, f"BM25{variant.capitalize()}")
 
     def counted(model: Any, _: object) -> dict[int, int]:
         model.corpus_size, model.doc_len = len(corpus.ids), corpus.lengths
-        model.avgdl = len(corpus.tokens) / len(corpus.ids)
-        order = _first_order(corpus.tokens, len(corpus.vocabulary))
-        return dict(zip(order.tolist(), np.diff(starts)[order].tolist(), strict=True))
+        model.avgdl = int(corpus.lengths.sum()) / len(corpus.ids)
+        documents = np.diff(frequencies.starts)[frequencies.order]
+        return dict(zip(frequencies.order.tolist(), documents.tolist(), strict=True))
 
     return type(library.__name__, (library,), {"_initialize": counted})((), **params)
 
 
 def _first_order(tokens: NDArray[np.int32], n_terms: int) -> NDArray[np.intp]:
-    """Terms in the order in which they come first, which is that of the library's sums."""
+    """Terms in the order in which they come first."""
     first = np.empty(n_terms, dtype=np.int64)
     for start in reversed(range(0, len(tokens), CHUNK)):
         part = tokens[start : start + CHUNK]
@@ -211,7 +213,7 @@ def _weighing(
     In single precision, unless a term counts negatively: sums of mixed signs may cancel, and then
     an error of 6e-8 in a part can be any error in the sum.
     """
-    starts, positions, counts = frequencies
+    starts, positions, counts, _ = frequencies
     dtype = np.float64 if (idf < 0).any() else np.float32
     formula = _l_weights if variant == "l" else _okapi_weights
     lengths = model.doc_len / model.avgdl

@@ -46,14 +46,15 @@ _BLOCK = 2_000
 """Documents that are tokenized at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TokenizedCorpus:
     """A corpus as numbers, documents in ascending order of their ids.
 
     Attributes:
         ids: document ids.
         vocabulary: term -> its number, from 0.
-        tokens: int32, term numbers of all documents, one document after the other.
+        tokens: int32, term numbers of all documents, one document after the other; whoever needs
+            them no more may take them away, since they are as large as an index.
         lengths: int64 (documents,), how many of them each document has.
     """
 
@@ -111,7 +112,7 @@ class LexicalRetriever(Retriever):
         self._build(corpus)
         self._ids = corpus.ids
         self._vocabulary = corpus.vocabulary
-        self._n_tokens = len(corpus.tokens)
+        self._n_tokens = int(corpus.lengths.sum())
         self._scripts = sample.profile()
 
     def search(self, query: Query, k: int) -> Ranking:

@@ -99,7 +99,7 @@ def test_weights_of_terms_are_those_of_rank_bm25_to_the_bit(variant: Any) -> Non
     documents = [Document(str(at), text) for at, text in enumerate(_zipf_texts(11, 500))]
     retriever = BM25(variant=variant, tokenizer="whitespace")
     corpus = retriever._read(documents, ScriptSample())
-    model = bm25._model(variant, corpus, bm25._by_term(corpus).starts, {"k1": 0.9, "b": 0.4})
+    model = bm25._model(variant, corpus, bm25._by_term(corpus), {"k1": 0.9, "b": 0.4})
     by_id = sorted(documents, key=lambda document: document.id)
     library = LIBRARY[variant]([document.text.split() for document in by_id], k1=0.9, b=0.4)
     assert {term: model.idf[at] for term, at in corpus.vocabulary.items()} == library.idf
