@@ -166,6 +166,8 @@ def _by_term(corpus: TokenizedCorpus) -> _Frequencies:
     shape = (len(corpus.ids), len(corpus.vocabulary))
     order = _first_order(tokens, shape[1])
     bounds = np.concatenate(([0], np.cumsum(corpus.lengths)))
+    if len(tokens) <= np.iinfo(np.int32).max:
+        bounds = bounds.astype(np.int32)  # numbers of 64 bits here make scipy take them everywhere
     most = np.min_scalar_type(int(corpus.lengths.max()))
     turned = csr_array((np.ones(len(tokens), dtype=most), tokens, bounds), shape).tocsc()
     del tokens
