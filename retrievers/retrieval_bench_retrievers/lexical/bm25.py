@@ -6,7 +6,9 @@ contribution for each posting, once, instead of being computed from dictionaries
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -28,6 +30,8 @@ from retrieval_bench_retrievers.text.tokenizers import TokenizerSpec
 Variant = Literal["okapi", "l", "plus"]
 
 _INFINITY = float("inf")
+_RUN = 1 << 23
+"""Tokens that are counted at a time."""
 
 
 class BM25(LexicalRetriever):
@@ -158,23 +162,41 @@ class _Frequencies(NamedTuple):
 
 
 def _by_term(corpus: TokenizedCorpus) -> _Frequencies:
-    """Count the tokens, which scipy puts into the order of terms instead of documents; the corpus
-    then holds them no more."""
+    """Count the tokens by term instead of by document, in runs that are merged when the tokens are
+    gone; the corpus then holds them no more."""
+    tokens, corpus.tokens = corpus.tokens, np.empty(0, dtype=np.int32)
+    order = _first_order(tokens, len(corpus.vocabulary))
+    runs = deque(_runs(tokens, corpus.lengths, len(corpus.vocabulary)))
+    del tokens
+    starts = np.append(0, np.cumsum(sum(np.diff(run.indptr) for run in runs), dtype=np.int64))
+    positions = np.empty(starts[-1], np.int32)
+    frequencies = np.empty(starts[-1], runs[0].dtype)
+    first, free = 0, starts[:-1]
+    while runs:
+        run = runs.popleft()
+        held = np.diff(run.indptr)
+        places = np.repeat(free - run.indptr[:-1], held) + np.arange(run.nnz)
+        positions[places], frequencies[places] = run.indices + first, run.data
+        first, free = first + run.shape[0], free + held
+    return _Frequencies(starts, positions, frequencies, order)
+
+
+def _runs(tokens: NDArray[np.int32], lengths: NDArray[np.int64], n_terms: int) -> Iterator[Any]:
+    """Arrays of scipy by term, each of the next documents: of all at once, its temporary arrays
+    would take more memory than the index."""
     from scipy.sparse import csr_array
 
-    tokens, corpus.tokens = corpus.tokens, np.empty(0, dtype=np.int32)
-    shape = (len(corpus.ids), len(corpus.vocabulary))
-    order = _first_order(tokens, shape[1])
-    bounds = np.concatenate(([0], np.cumsum(corpus.lengths)))
-    if len(tokens) <= np.iinfo(np.int32).max:
-        bounds = bounds.astype(np.int32)  # numbers of 64 bits here make scipy take them everywhere
-    most = np.min_scalar_type(int(corpus.lengths.max()))
-    turned = csr_array((np.ones(len(tokens), dtype=most), tokens, bounds), shape).tocsc()
-    del tokens
-    turned.sum_duplicates()
-    # Copies, since those of scipy have room for every token.
-    positions, frequencies = turned.indices.astype(np.int32), turned.data.copy()
-    return _Frequencies(turned.indptr.astype(np.int64), positions, frequencies, order)
+    most = np.min_scalar_type(int(lengths.max()))
+    bounds = np.append(0, np.cumsum(lengths))
+    cuts = np.searchsorted(bounds, range(0, len(tokens), _RUN)).tolist()
+    for first, last in pairwise(dict.fromkeys([*cuts, len(lengths)])):
+        own = bounds[first : last + 1]
+        # Bounds of 64 bits would make scipy take them everywhere.
+        part, ends = tokens[own[0] : own[-1]], (own - own[0]).astype(np.int32)
+        ones = np.ones(len(part), dtype=most)
+        run = csr_array((ones, part, ends), (last - first, n_terms)).tocsc()
+        run.sum_duplicates()
+        yield run
 
 
 def _model(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import bm25s
@@ -105,6 +106,21 @@ def test_weights_of_terms_are_those_of_rank_bm25_to_the_bit(variant: Any) -> Non
     assert {term: model.idf[at] for term, at in corpus.vocabulary.items()} == library.idf
     assert [*model.doc_len] == library.doc_len
     assert model.avgdl == library.avgdl
+
+
+@pytest.mark.parametrize("tokens", [1, 7, 400])
+def test_tokens_counted_in_runs_are_those_counted_at_once(
+    monkeypatch: pytest.MonkeyPatch, tokens: int
+) -> None:
+    corpus = BM25(tokenizer="whitespace")._read(
+        _documents(["", "", *_zipf_texts(12, 60), ""]), ScriptSample()
+    )
+    at_once = bm25._by_term(replace(corpus))
+    monkeypatch.setattr(bm25, "_RUN", tokens)
+    for whole, merged in zip(at_once, bm25._by_term(corpus), strict=True):
+        assert merged.dtype == whole.dtype
+        assert merged.tolist() == whole.tolist()
+    assert len(corpus.tokens) == 0
 
 
 def test_parts_of_mixed_sign_that_nearly_cancel_keep_their_precision() -> None:
