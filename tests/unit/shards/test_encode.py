@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -217,6 +218,36 @@ def test_a_full_disk_is_said_and_what_was_finished_stays(
         encoded(here, on="local:1", trouble="full")
     assert "--out" in caught.value.fix
     assert files(here / "blocks") == {"000000.npy": whole["000000.npy"]}
+
+
+@pytest.fixture
+def small_disk(here: Path) -> Iterator[Path]:
+    """A file system of 20 MB, in memory, with room for one block and the head of another."""
+    disk = here / "disk"
+    disk.mkdir()
+    try:
+        mount = ["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(disk)]
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("nobody but root can mount one")
+    try:
+        (disk / "filler").write_bytes(bytes((20 << 20) - (64 << 10)))
+        yield disk
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_keeps_whole_blocks_and_the_same_command_goes_on(
+    here: Path, small_disk: Path, whole: dict[str, bytes]
+) -> None:
+    with pytest.raises(RecordError, match="cannot write the vectors: No space left"):
+        encoded(here, "disk/blocks", on="local:1")
+    assert files(small_disk / "blocks") == {"000000.npy": whole["000000.npy"]}
+    (small_disk / "filler").unlink()
+    made = encoded(here, "disk/blocks", on="local:2", exact=10)
+    assert made.made == 2
+    assert files(small_disk / "blocks") == whole
 
 
 @pytest.mark.usefixtures("in_here")
