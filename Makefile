@@ -44,7 +44,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check test test-all tools bench compare report tune duet baseline regress selftest history reproduce perf list docs format clean needed
+.PHONY: help setup lint check test test-all tools bench compare report tune duet baseline regress selftest history reproduce perf list docs format clean needed
 
 help: ## show this help
 	@echo "Targets:"
@@ -89,10 +89,12 @@ history: $(call ready,plots) ## its saved runs over time and revisions, results/
 list: $(LIGHT) ## retrievers, readers, datasets and metrics that can be named
 	@$(BENCH) data list
 
-check: $(call ready,dev bm25s) ## the fast gate: format, lint, types, fast tests
+lint: $(call ready,dev bm25s) ## format, lint and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+
+check: lint ## the fast gate: format, lint, types, fast tests
 	@$(BIN)/python -m pytest -q $(PARALLEL) --hypothesis-profile gate -m "not slow and not dense and not install and not realdata"
 
 test: setup ## the tests; real data too where BENCH_DATA names its folder
@@ -138,7 +140,7 @@ $(LIGHT): pyproject.toml constraints.txt
 
 # Layers that a target needs are added by one call of pip: each call builds the package anew, which takes seconds.
 setup: TOGETHER = $(filter $(EXTRAS),$(LAYERS))
-check: TOGETHER = dev bm25s
+lint check: TOGETHER = dev bm25s
 $(call ready,$(EXTRAS)): $(VENV)/.ready-%: $(LIGHT) pyproject.toml constraints.txt
 	@lacking=; \
 	for layer in $* $(filter-out $*,$(if $(filter $*,$(TOGETHER)),$(TOGETHER))); do \
