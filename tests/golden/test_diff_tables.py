@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from retrieval_bench.comparison.explain.diff import Explanation, explain
+from retrieval_bench.comparison.explain.differences import Differences
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench.reports.render.table import Table
@@ -63,21 +64,13 @@ def plain(name: str, lists: dict[str, str], failed: dict[str, str] | None = None
 
 def explained(*runs: Run) -> tuple[Explanation, list[Table]]:
     found = explain(runs, DATA)
-    ceilings = found.ceilings([found.metric])
-    details = found.details(found.order())
-    return found, diff_tables(found, ceilings, details, warnings=found.warnings)
+    return found, diff_tables(Differences(found, found.details(found.order()), texts=True))
 
 
 def shown(*runs: Run, texts: bool = True) -> str:
     found = explain(runs, DATA)
-    tables = diff_tables(
-        found,
-        found.ceilings([found.metric]),
-        found.details(found.order(), texts=texts),
-        texts=texts,
-        warnings=found.warnings,
-    )
-    return printed(tables)
+    details = found.details(found.order(), texts=texts)
+    return printed(diff_tables(Differences(found, details, texts)))
 
 
 def printed(tables: list[Table]) -> str:

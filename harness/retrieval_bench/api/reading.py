@@ -162,7 +162,6 @@ def diff(
     from retrieval_bench.comparison.explain.differences import differences
     from retrieval_bench.metrics import parse_metric
     from retrieval_bench.reports.tables.understand.diff import diff_tables
-    from retrieval_bench.reports.tables.understand.diff_document import diff_document
     from retrieval_bench.runs.dataset import dataset_of
 
     chosen = None if metric is None else parse_metric(metric)
@@ -177,14 +176,7 @@ def diff(
         order=order,
         texts=texts,
     )
-    explanation, details = value.explanation, value.details
-    ceilings, first = explanation.ceilings, [explanation.metric]
-    notes: dict[str, Any] = {"texts": texts, "warnings": explanation.warnings}
-    return Result(
-        value,
-        lambda: diff_document(explanation, ceilings(), details, **notes).as_dict(),
-        lambda: diff_tables(explanation, ceilings(first), details, **notes),
-    )
+    return Result(value, value.as_dict, lambda: diff_tables(value))
 
 
 def history(

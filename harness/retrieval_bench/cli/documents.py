@@ -70,7 +70,7 @@ DOCUMENTS: Mapping[str, Entry] = {
     "compare": Entry("compare", "comparison.analysis:Compared"),
     "load": Entry("load", "load.load:LoadResult"),
     "loads": Entry("compare LOAD LOAD", "regression.loads:ComparedLoads"),
-    "diff": Entry("explain", "reports.tables.understand.diff_document:DiffDocument"),
+    "diff": Entry("explain", "comparison.explain.differences:Differences"),
     "parts": Entry("explain --by stage", "comparison.explain.ledger:Ledger"),
     "losses": Entry("explain --by loss", "comparison.explain.losses:Losses"),
     "tune": Entry("tune", "tuning.tuned:Tuning"),

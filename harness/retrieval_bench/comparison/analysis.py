@@ -14,7 +14,7 @@ from retrieval_bench.comparison.explain.diff import Explanation, explain
 from retrieval_bench.comparison.explain.ledger import Ledger, ledger_of
 from retrieval_bench.comparison.explain.slices import Slicing, all_slicings
 from retrieval_bench.comparison.explain.steps import Reached, reached, time_level
-from retrieval_bench.comparison.explain.winners import Ceiling, Partition
+from retrieval_bench.comparison.explain.winners import Partition
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.comparability import not_comparable
@@ -34,7 +34,6 @@ class QueryValues:
         pair: places of the two that are looked at first, a and b; a difference is b minus a.
         values: float64 (queries, systems) of ``metric``.
         explained: each hybrid among the systems that kept the lists of its legs, against these.
-        ceilings: for each of ``explained`` its oracle ceilings by ``metric``, by name.
         partitions: groups of queries by legs and fusion, of all of ``explained``.
     """
 
@@ -46,7 +45,6 @@ class QueryValues:
     query_ids: tuple[str, ...]
     values: NDArray[np.float64]
     explained: tuple[Explanation, ...]
-    ceilings: tuple[dict[str, tuple[Ceiling, ...]], ...]
     partitions: tuple[Partition, ...]
 
     def order(self) -> list[int]:
@@ -165,7 +163,6 @@ def query_values(
         query_ids,
         values,
         tuple(explained),
-        tuple(explanation.ceilings((metric,)) for explanation in explained),
         tuple(part for explanation in explained for part in _partitions(explanation, query_ids)),
     )
 

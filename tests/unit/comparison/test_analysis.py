@@ -119,9 +119,9 @@ class TestHybrids:
         old = make_run("old", DATA, SECOND, {"dense": FIRST}, told=False)
         result = some(values_of([hybrid(), old, plain("bm25", THIRD)], "mixed"))
         assert [one.runs[0].name for one in result.explained] == ["mixed"]
-        (ceilings,) = result.ceilings
-        (ceiling,) = ceilings["mixed"]
-        assert ceiling.metric == parse_metric("RR@3")
+        (explanation,) = result.explained
+        assert explanation.metric == parse_metric("RR@3")
+        ((ceiling,),) = explanation.ceilings([explanation.metric]).values()
         assert ceiling.best_leg == "dense"
         assert (some(ceiling.fused).mean, ceiling.choice.mean) == (0.5, 1.0)
 
@@ -149,4 +149,4 @@ class TestHybrids:
             for name, lists in (("x", FIRST), ("y", SECOND))
         ]
         result = some(values_of(deep, "x"))
-        assert (result.explained, result.ceilings, result.partitions) == ((), (), ())
+        assert (result.explained, result.partitions) == ((), ())

@@ -8,6 +8,7 @@ import pytest
 from retrieval_bench.comparison.explain.winners import Gap, Partition, best_leg, by_fusion, outcome
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.stats.paired import paired_tests
+from tests.builders import some
 
 METRIC = parse_metric("nDCG@10")
 FLOOR = np.zeros(6)
@@ -66,10 +67,11 @@ def test_three_legs_of_which_two_are_best_tie() -> None:
 def test_the_counts_add_up_and_the_means_are_those_of_all(partition: Partition) -> None:
     groups, whole = partition.groups(METRIC), partition.whole(METRIC)
     assert sum(group.n for group in groups) == whole.n == 6
-    for column, mean in enumerate(whole.means):
-        total = sum(group.n * group.means[column] for group in groups if group.n)
+    filled = [group for group in groups if group.n]
+    for column, mean in whole.means.items():
+        total = sum(group.n * some(group.means[column]) for group in filled)
         assert total / 6 == pytest.approx(mean)
-    assert sum(group.n * group.gain for group in groups if group.n) / 6 == pytest.approx(whole.gain)
+    assert sum(group.n * some(group.gain) for group in filled) / 6 == pytest.approx(whole.gain)
 
 
 def test_an_empty_group_stays_and_has_no_mean() -> None:
@@ -77,8 +79,8 @@ def test_an_empty_group_stays_and_has_no_mean() -> None:
     assert [(group.label, group.n) for group in found] == [
         ("won by a", 1), ("won by b", 0), ("tie", 0), ("both miss", 0),
     ]  # fmt: skip
-    assert math.isnan(found[1].means[0])
-    assert math.isnan(found[1].gain)
+    assert found[1].means == {"a": None, "b": None}
+    assert found[1].gain is None
 
 
 def test_a_miss_is_the_value_of_an_empty_ranking_whatever_that_is() -> None:
@@ -86,7 +88,7 @@ def test_a_miss_is_the_value_of_an_empty_ranking_whatever_that_is() -> None:
     values = np.array([[1e-5, 1e-5], [1e-5, 0.5]])
     found = outcome(["a", "b"], values, floor)
     assert labels(found) == ["both miss", "won by b"]
-    assert found.whole(parse_metric("GMAP")).means[1] == pytest.approx(math.sqrt(1e-5 * 0.5))
+    assert found.whole(parse_metric("GMAP")).means["b"] == pytest.approx(math.sqrt(1e-5 * 0.5))
 
 
 def test_hybrids_of_the_same_legs_share_one_partition() -> None:

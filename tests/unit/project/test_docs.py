@@ -26,6 +26,7 @@ from retrieval_bench import bench, cli, compare, evaluate
 from retrieval_bench.cli import console
 from retrieval_bench.cli.commands import GROUPS
 from retrieval_bench.comparison.explain.diff import FATES, explain
+from retrieval_bench.comparison.explain.differences import Differences
 from retrieval_bench.core import plugins
 from retrieval_bench.core.config import RetrieverConfig, validate
 from retrieval_bench.core.retriever import Capabilities, Retriever
@@ -46,7 +47,6 @@ from retrieval_bench.regression.policy import Policy, load_policy
 from retrieval_bench.regression.quality_gates import judge_quality
 from retrieval_bench.regression.storing import Change, Stored
 from retrieval_bench.reports.tables.guard.github_benchmark import benchmark_entries
-from retrieval_bench.reports.tables.understand.diff_document import diff_document
 from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
 from retrieval_bench.scoring.answers.reader import score_reader
@@ -370,7 +370,7 @@ def test_every_metric_and_field_of_a_reader_is_in_the_guide() -> None:
 def test_every_field_and_word_of_diff_is_in_the_guide() -> None:
     data = make_dataset({"q": {"a": 1}})
     found = explain([make_run("mixed", data, {"q": "a"}, {"x": {"q": "a"}})], data)
-    document = diff_document(found, found.ceilings(), found.details([0])).as_dict()
+    document = Differences(found, found.details([0]), texts=True).as_dict()
     by_name = frozenset({"metrics", "legs", "means", "values", "status", "ranks", "fusion"})
     fields = _fields(document, names=by_name) - {"q"}
     explained = _quoted(guide_page("explaining.md") + guide_page("json.md"))

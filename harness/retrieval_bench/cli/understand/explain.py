@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
 from retrieval_bench.cli.options import HOW_MANY, command, refuse, values
@@ -44,7 +43,6 @@ def _diff(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.explain.differences import differences
     from retrieval_bench.metrics import parse_metric
     from retrieval_bench.reports.tables.understand.diff import diff_tables
-    from retrieval_bench.reports.tables.understand.diff_document import diff_document
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.records import read_run
 
@@ -65,16 +63,8 @@ def _diff(options: argparse.Namespace) -> int:
         query_ids=options.query,
         order=options.sort,
     )
-    explanation, full = result.explanation, options.format == "json"
-    ceilings = explanation.ceilings(None if full else [explanation.metric])
-    parts = (explanation, ceilings, result.details)
-    notes: dict[str, Any] = {"texts": result.texts, "warnings": explanation.warnings}
-    show(
-        options,
-        diff_document(*parts, **notes) if full else None,
-        lambda: diff_tables(*parts, **notes),
-    )
-    if not explanation.query_ids:
+    show(options, result, lambda: diff_tables(result))
+    if not result.explanation.query_ids:
         say("retrieval-bench: nothing could be judged: no query was evaluated")
         return NOT_MEASURED
     return OK

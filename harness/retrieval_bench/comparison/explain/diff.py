@@ -36,6 +36,7 @@ from retrieval_bench.comparison.explain.winners import (
 )
 from retrieval_bench.comparison.pairs.comparability import common_metrics, not_comparable
 from retrieval_bench.comparison.pairs.judged_gap import judged_gap
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted, distinct_names
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.measure.calls import OK
@@ -54,23 +55,23 @@ had it; nothing, for no leg returned it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """One document of one query.
+class Placed(Documented):
+    """A document of a query.
 
     Attributes:
-        doc_id: the document.
-        title: its title, or the beginning of its text; empty where there is no corpus, where it is
-            not in it, or where texts were not asked for.
-        grade: None when it is not judged.
-        ranks: in each of ``Explanation.systems``, from 1; 0 = not returned. A leg's whole list
-            counts, so its ranks may be above k.
-        fates: run -> one of ``FATES``; for relevant documents and runs whose legs are known.
+        doc_id: of it.
+        title: or the beginning of its text; None where there is none, or texts were left out.
+        grade: None where it is not judged.
+        ranks: by system; None where it is not in the list. Of a leg also behind k.
+        fates: what fusion did to a relevant document, by run.
     """
 
+    KEYS = "id=doc_id title? grade ranks fusion=fates"
+
     doc_id: str
-    title: str
+    title: str | None
     grade: int | None
-    ranks: tuple[int, ...]
+    ranks: Mapping[str, int | None]
     fates: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -80,32 +81,38 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryDetail:
-    """All that is known of one query.
+class ExplainedQuery(Documented):
+    """A query in short.
 
     Attributes:
-        at: its place in ``Explanation.query_ids``.
-        query: with its text and tags.
-        values: of each of ``Explanation.systems``.
-        difference: second run minus first; of a single run, fusion minus its best leg.
-        groups: its label in each of ``Explanation.partitions``.
-        status: of each run: "ok", or why the query failed.
-        documents: those in the first k of any system, and all relevant ones; in the order of the
-            last run, then of the first, then of the legs; those that nothing returned come last.
+        values: by system.
+        difference: of the two.
+        groups: its label in each partition.
     """
 
-    at: int
-    query: Query
-    values: tuple[float, ...]
+    values: Mapping[str, float]
     difference: float
     groups: tuple[str, ...]
-    status: tuple[str, ...]
-    documents: tuple[Placed, ...]
 
-    def ranking(self, system: int, k: int) -> list[Placed]:
-        """The first ``k`` of one system (its place in ``systems``), best first."""
-        found = [one for one in self.documents if 0 < one.ranks[system] <= k]
-        return sorted(found, key=lambda one: one.ranks[system])
+
+@dataclass(frozen=True, slots=True)
+class QueryDetail(ExplainedQuery):
+    """A query in full.
+
+    Attributes:
+        query: with its tags.
+        text: None where texts were left out.
+        status: by run: "ok", or why it failed.
+        documents: in the first k of any system, and all relevant ones; in the order of the last
+            run, then of the first, then of the legs; those that nothing returned come last.
+    """
+
+    KEYS = "id=query.id text? tags=query.tags values difference groups status documents"
+
+    query: Query
+    text: str | None
+    status: Mapping[str, str]
+    documents: tuple[Placed, ...]
 
 
 def fate(fused: int, legs: Sequence[int], k: int) -> str:
@@ -280,12 +287,23 @@ class Explanation:
         return [
             replace(
                 each,
+                text=each.query.text,
                 documents=tuple(
-                    replace(one, title=titles.get(one.doc_id, "")) for one in each.documents
+                    replace(one, title=titles.get(one.doc_id)) for one in each.documents
                 ),
             )
             for each in found
         ]
+
+    def explained(self, at: int) -> ExplainedQuery:
+        """The query at a place: its values and groups."""
+        values = dict(zip(self._names, self.values[at].tolist(), strict=True))
+        groups = tuple(p.labels[p.member[at]] for p in self.partitions)
+        return ExplainedQuery(values, float(self.difference[at]), groups)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [system.name for system in self.systems]
 
     @cached_property
     def _query_of(self) -> dict[str, Query]:
@@ -312,26 +330,24 @@ class Explanation:
         shown = dict.fromkeys(doc_id for row in rows for doc_id in row[: self.k])
         shown |= dict.fromkeys(doc_id for doc_id, grade in grades.items() if grade >= 1)
         documents = []
+        names = self._names
         for doc_id in shown:
-            placed = tuple(of.get(doc_id, 0) for of in ranks)
-            one = Placed(doc_id, "", grades.get(doc_id), placed)
+            placed = dict(zip(names, (of.get(doc_id) for of in ranks), strict=True))
+            one = Placed(doc_id, None, grades.get(doc_id), placed)
             documents.append(replace(one, fates=self._fates(placed)) if one.relevant else one)
         n_runs = len(self.runs)
-        first_looked_at = [*reversed(range(n_runs)), *range(n_runs, len(self.systems))]
+        first_looked_at = [*names[:n_runs][::-1], *names[n_runs:]]
         documents.sort(
-            key=lambda one: (*(one.ranks[i] or np.inf for i in first_looked_at), one.doc_id)
+            key=lambda one: (*(one.ranks[name] or np.inf for name in first_looked_at), one.doc_id)
         )
-        return QueryDetail(
-            at,
-            self._query_of[query_id],
-            tuple(self.values[at].tolist()),
-            float(self.difference[at]),
-            tuple(p.labels[p.member[at]] for p in self.partitions),
-            tuple(status.get(query_id, OK) for status in self._status_of),
-            tuple(documents),
-        )
+        known, query = self.explained(at), self._query_of[query_id]
+        by_run = zip(names, self._status_of, strict=False)
+        status = {run: of.get(query_id, OK) for run, of in by_run}
+        short = (known.values, known.difference, known.groups)
+        return QueryDetail(*short, query, None, status, tuple(documents))
 
-    def _fates(self, ranks: Sequence[int]) -> dict[str, str]:
+    def _fates(self, placed: Mapping[str, int | None]) -> dict[str, str]:
+        ranks = [rank or 0 for rank in placed.values()]
         return {
             # A run that is a leg of the other one has the longer list of the leg here.
             self.systems[run].name: fate(

@@ -1,35 +1,145 @@
-"""``diff``: where runs differ, and the queries of it that are looked at one by one."""
+"""``explain``: where runs differ, and the queries of it that are looked at one by one."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
-from retrieval_bench.comparison.explain.diff import Explanation, Order, QueryDetail, explain
+from retrieval_bench.comparison.explain.diff import (
+    ExplainedQuery,
+    Explanation,
+    Order,
+    QueryDetail,
+    explain,
+)
+from retrieval_bench.comparison.explain.winners import Ceiling, QueryGroup
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.needs_judgements import require_judged
 from retrieval_bench.metrics import Metric
+from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.runs.run import Run
 
 QUERIES = 5
 """So many are looked at."""
 
 
+class DiffDataset(TypedDict):
+    """A dataset."""
+
+    name: str
+    split: str
+    fingerprint: str
+
+
 @dataclass(frozen=True, slots=True)
-class Differences:
+class DiffSystem(Documented):
+    """A run, or a leg of one, with its mean.
+
+    Attributes:
+        name: as shown.
+        leg: its name as a leg; None where it is none.
+        leg_of: runs that it is a leg of.
+        mean: of the metric, over all evaluated queries.
+    """
+
+    KEYS = "name leg leg_of *mean"
+
+    name: str
+    leg: str | None
+    leg_of: list[str]
+    mean: Mean
+
+
+@dataclass(frozen=True, slots=True)
+class DiffCeilings(Documented):
+    """Ceilings of fusion.
+
+    Attributes:
+        of: the hybrid; "both" for two runs without legs.
+        metrics: by name, all that the runs have in common.
+    """
+
+    of: str
+    metrics: dict[str, Ceiling]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffPartition(Documented):
+    """Queries in groups.
+
+    Attributes:
+        kind: ``outcome``, ``best leg`` or ``fusion``.
+        of: the run.
+        groups: each with its means.
+    """
+
+    kind: str
+    of: str
+    groups: list[QueryGroup]
+
+
+@dataclass(frozen=True, slots=True)
+class Differences(Documented):
     """Where two runs differ, or a hybrid and its legs.
 
     Attributes:
         explanation: of all queries: systems, means, groups; ceilings on demand.
-        details: of the queries that were chosen.
+        details: the queries that were chosen, in full.
         texts: whether these have the texts of queries and documents.
     """
+
+    KEYS = (
+        "metric=explanation.metric k=explanation.k dataset difference systems ceilings partitions "
+        "values queries=details warnings=explanation.warnings"
+    )
 
     explanation: Explanation
     details: Sequence[QueryDetail]
     texts: bool
+
+    @property
+    def dataset(self) -> DiffDataset:
+        """The dataset of the runs."""
+        data = self.explanation.runs[0].summary.dataset
+        return {"name": data.name, "split": data.split, "fingerprint": data.fingerprint}
+
+    @property
+    def difference(self) -> str:
+        """What is subtracted from what, in words."""
+        return " - ".join(self.explanation.subtracted)
+
+    @property
+    def systems(self) -> list[DiffSystem]:
+        """Runs and legs."""
+        systems = self.explanation.systems
+        return [
+            DiffSystem(one.name, one.leg or None, [systems[run].name for run in one.of], mean)
+            for one, mean in zip(systems, self.explanation.means, strict=True)
+        ]
+
+    @property
+    def ceilings(self) -> list[DiffCeilings]:
+        """Ceilings of each hybrid."""
+        return [
+            DiffCeilings(of, {str(each.metric): each for each in ceilings})
+            for of, ceilings in self.explanation.ceilings().items()
+        ]
+
+    @property
+    def partitions(self) -> list[DiffPartition]:
+        """Groups of queries."""
+        metric = self.explanation.metric
+        return [DiffPartition(p.kind, p.of, p.groups(metric)) for p in self.explanation.partitions]
+
+    @property
+    def values(self) -> dict[str, ExplainedQuery]:
+        """Of every evaluated query."""
+        ids = self.explanation.query_ids
+        return {query_id: self.explanation.explained(at) for at, query_id in enumerate(ids)}
 
 
 def differences(

@@ -58,18 +58,22 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryGroup:
-    """One group of a partition.
+class QueryGroup(Documented):
+    """Queries with the same label.
 
     Attributes:
-        means: one for each of ``Partition.columns``, NaN where the group is empty.
-        gain: mean of ``Partition.gain``, NaN likewise.
+        label: of the group.
+        n: queries.
+        means: by system; None of none.
+        gain: mean of the difference; None of none.
     """
+
+    KEYS = "group=label n means difference=gain"
 
     label: str
     n: int
-    means: tuple[float, ...]
-    gain: float
+    means: Mapping[str, float | None]
+    gain: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,11 +112,12 @@ class Partition:
     def _group(self, label: str, inside: NDArray[np.bool_], metric: Metric) -> QueryGroup:
         n = int(inside.sum())
         if not n:
-            nan = float("nan")
-            return QueryGroup(label, 0, (nan,) * len(self.columns), nan)
-        columns = self.values[inside].T
-        means = (metric.from_additive(metric.additive(column).mean()) for column in columns)
-        return QueryGroup(label, n, tuple(map(float, means)), float(self.gain[inside].mean()))
+            return QueryGroup(label, 0, dict.fromkeys(self.columns), None)
+        means = {
+            name: float(metric.from_additive(metric.additive(column).mean()))
+            for name, column in zip(self.columns, self.values[inside].T, strict=True)
+        }
+        return QueryGroup(label, n, means, float(self.gain[inside].mean()))
 
 
 def outcome(names: Sequence[str], values: Values, floor: Values) -> Partition:
@@ -185,6 +190,7 @@ class Ceiling(Documented):
     """One metric of the legs, of their fusion and of the two oracles.
 
     Attributes:
+        metric: by which.
         legs: the mean of each leg, cut like the fused ranking.
         fused: the mean of the fused ranking; None where there is none.
         choice: the mean of the best leg of each query.

@@ -31,7 +31,7 @@ from retrieval_bench.reports.tables.understand.comparison import (
     kinds_tables,
     quality_table,
 )
-from retrieval_bench.reports.tables.understand.diff import diff_tables
+from retrieval_bench.reports.tables.understand.diff import explanation_tables
 from retrieval_bench.reports.tables.understand.ledger import ledger_table
 from retrieval_bench.reports.tables.understand.likeness import likeness_tables
 from retrieval_bench.reports.tables.understand.slice import tables_of
@@ -216,8 +216,8 @@ class GroupPage:
         """Show the gain of each hybrid over its legs, and how far a perfect one would get."""
         queries, blocks = self._analysis.queries, []
         if queries is not None:
-            for explanation, ceilings in zip(queries.explained, queries.ceilings, strict=True):
-                answer, means, *groups = diff_tables(explanation, ceilings, [])
+            for explanation in queries.explained:
+                answer, means, *groups = explanation_tables(explanation)
                 summary = el(
                     "summary", f"Queries by leg and fusion of {explanation.systems[0].name}"
                 )

@@ -17,6 +17,7 @@ from retrieval_bench.comparison.explain.diff import (
     QueryDetail,
     System,
 )
+from retrieval_bench.comparison.explain.differences import Differences
 from retrieval_bench.comparison.explain.kept_lists import RERANKING, texts_of
 from retrieval_bench.comparison.explain.winners import Ceiling, Partition, QueryGroup
 from retrieval_bench.core.errors import counted
@@ -42,28 +43,20 @@ _TITLES = {
 }
 
 
-def diff_tables(
-    explanation: Explanation,
-    ceilings: Mapping[str, Sequence[Ceiling]],
-    details: Sequence[QueryDetail],
-    *,
-    texts: bool = True,
-    warnings: Sequence[str] = (),
-) -> list[Table]:
-    """The answer in short, then the queries of ``details`` one by one.
-
-    Args:
-        ceilings: of each hybrid, the first entry being that of the explanation's metric.
-        texts: False = ids only.
-        warnings: shown below the first table.
-    """
-    tables = [Table(answer(explanation), (), ()), _means(explanation, ceilings, warnings)]
-    tables += [_groups(explanation, partition) for partition in explanation.partitions]
-    blocks = [_block(explanation, detail, texts=texts) for detail in details]
+def diff_tables(found: Differences) -> list[Table]:
+    """The answer in short, then the chosen queries one by one."""
+    explanation = found.explanation
+    blocks = [_block(explanation, detail, texts=found.texts) for detail in found.details]
     if blocks:
         legend = "Rank in each list; -: not in it. A grade stands only where there is a judgement."
         blocks[-1] = blocks[-1].with_notes([legend])
-    return [*tables, *blocks]
+    return [*explanation_tables(explanation, explanation.warnings), *blocks]
+
+
+def explanation_tables(explanation: Explanation, warnings: Sequence[str] = ()) -> list[Table]:
+    """The answer, the means with ``warnings`` below, and the groups of queries."""
+    groups = [_groups(explanation, partition) for partition in explanation.partitions]
+    return [Table(answer(explanation), (), ()), _means(explanation, warnings), *groups]
 
 
 def answer(explanation: Explanation) -> str:
@@ -91,9 +84,9 @@ def answer(explanation: Explanation) -> str:
     )
 
 
-def _means(
-    explanation: Explanation, ceilings: Mapping[str, Sequence[Ceiling]], warnings: Sequence[str]
-) -> Table:
+def _means(explanation: Explanation, warnings: Sequence[str]) -> Table:
+    oracles = explanation.ceilings([explanation.metric])
+    ceilings = {of: ceiling for of, (ceiling,) in oracles.items()}
     systems, n_runs, k = explanation.systems, len(explanation.runs), explanation.k
     legs_first = [*range(n_runs, len(systems)), *range(n_runs)]
     order = legs_first if n_runs == 1 else range(len(systems))
@@ -101,8 +94,8 @@ def _means(
         [*_mean_row(systems[at].name, explanation.means[at]), ""] for at in order
     ]
     rules = [len(rows)]
-    rows += _oracle_rows({of: each[0] for of, each in ceilings.items()}, explanation.made_by)
-    hybrid = any(each[0].fused is not None for each in ceilings.values())
+    rows += _oracle_rows(ceilings, explanation.made_by)
+    hybrid = any(ceiling.fused is not None for ceiling in ceilings.values())
     by, lists = explanation.made_by, [] if explanation.made_by == RERANKING else ["legs"]
     kind = ("leg" if lists else "list") if hybrid else "system"
     every = f"all that the {'legs returned' if lists else 'lists hold'}"
@@ -162,7 +155,7 @@ def _groups(explanation: Explanation, partition: Partition) -> Table:
     def row(label: str, group: QueryGroup) -> list[Content]:
         share = f"{100 * group.n / n:.0f} %" if n else ""
         gain = [] if legs_only else [DIFFERENCE(group.gain)]
-        return [label, COUNT(group.n), share, *map(QUALITY, group.means), *gain]
+        return [label, COUNT(group.n), share, *map(QUALITY, group.means.values()), *gain]
 
     groups = partition.groups(metric)
     labels = [label.removesuffix(f" in {partition.of}") for label in partition.labels]
@@ -201,14 +194,14 @@ def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Tab
     # With two of them the ranks have to say it: there is no room for two columns of words.
     fused = explanation.systems[hybrids[0]].name if len(hybrids) == 1 else None
     shown = _shown(detail, n_runs)
-    values = [SHORT_QUALITY(value) for value in detail.values]
+    values = [SHORT_QUALITY(value) for value in detail.values.values()]
     rows: list[list[Content]] = [[metric_label(explanation.metric), "", "", *values]]
     for placed in shown:
         fate = "" if fused is None else placed.fates.get(fused, "")
         if fate == NO_LEG and explanation.made_by == RERANKING:
             fate = "not found"
         grade = "" if placed.grade is None else str(placed.grade)
-        ranks = [COUNT(rank or None) for rank in placed.ranks]
+        ranks = map(COUNT, placed.ranks.values())
         rows.append([_document(placed), _FATES.get(fate, fate), grade, *ranks])
     heads = ["document", explanation.made_by, "grade", *_heads(explanation.systems)]
     kept = [at for at in range(len(heads)) if fused is not None or at != 1]
@@ -218,7 +211,7 @@ def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Tab
         [heads[at] for at in kept],
         [[row[at] for at in kept] for row in rows],
         [1],
-        _block_notes(explanation, detail, shown),
+        _block_notes(detail, shown),
         words=(0, 1) if fused is not None else (0,),
         lead=[
             result(f"difference {signed(detail.difference)}: {', '.join(detail.groups)}"),
@@ -261,7 +254,7 @@ def _shown(detail: QueryDetail, n_runs: int) -> list[Placed]:
     top = [
         document
         for document in detail.documents
-        if any(0 < r <= DOCUMENTS_SHOWN for r in document.ranks[:n_runs])
+        if any(r and r <= DOCUMENTS_SHOWN for r in [*document.ranks.values()][:n_runs])
     ]
     relevant = [
         document for document in detail.documents if document.relevant and document not in top
@@ -279,12 +272,10 @@ def _heads(systems: Sequence[System]) -> list[str]:
     ]
 
 
-def _block_notes(
-    explanation: Explanation, detail: QueryDetail, shown: Sequence[Placed]
-) -> list[AnyNote]:
+def _block_notes(detail: QueryDetail, shown: Sequence[Placed]) -> list[AnyNote]:
     notes: list[AnyNote] = [
-        warning(cut(f"{system.name} failed: {status}", _QUERY))
-        for system, status in zip(explanation.systems, detail.status, strict=False)
+        warning(cut(f"{name} failed: {status}", _QUERY))
+        for name, status in detail.status.items()
         if status != OK
     ]
     left_out = sum(placed.relevant for placed in detail.documents) - sum(
