@@ -13,7 +13,7 @@ from retrieval_bench.core.errors import ContractError, DataError
 from retrieval_bench.core.types import Document
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.stores import Load, load_documents
-from retrieval_bench_retrievers.sql import table as sql_table
+from retrieval_bench_retrievers.sql import filling
 from tests.builders.memory_store import add_memory_store
 from tests.cli.project import Command, make_project
 from tests.lazily import Lazily
@@ -92,7 +92,7 @@ def test_a_load_fills_a_table_once_and_refuses_another_content(run: Command, dsn
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE mine (id text)")
     assert run("data load data --into '${DSN}' --table mine") == 2
-    assert "there is a table mine that this command did not make" in run.err
+    assert "mine is there, and this command did not make it" in run.err
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("DROP TABLE documents")
     assert run(words) == 0
@@ -107,7 +107,7 @@ def test_a_load_fills_a_table_once_and_refuses_another_content(run: Command, dsn
 def test_an_interrupted_load_goes_on_where_it_stopped(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sql_table, "BATCH", 50)
+    monkeypatch.setattr(filling, "BATCH", 50)
     data = load_dataset("science-mini")
     seen: list[tuple[int, int]] = []
 
@@ -132,7 +132,7 @@ def test_a_load_of_a_part_is_told_by_who_searches_it(
 ) -> None:
     from retrieval_bench_retrievers.sql.sql import SQL
 
-    monkeypatch.setattr(sql_table, "BATCH", 50)
+    monkeypatch.setattr(filling, "BATCH", 50)
 
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt

@@ -8,7 +8,7 @@ from typing import Any
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.filters import MISSING, Condition, value_at
-from retrieval_bench_retrievers.engines.engine_store import Row
+from retrieval_bench_retrievers.sql.filling import Row
 
 KINDS = ("t", "n", "b")
 """Columns of texts, numbers, and truth values as texts; the first two have a ``low`` and a

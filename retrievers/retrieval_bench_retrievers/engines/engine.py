@@ -19,8 +19,8 @@ from retrieval_bench_retrievers.engines import engine_store as base
 from retrieval_bench_retrievers.engines.loading import LoadedByURI
 from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
 from retrieval_bench_retrievers.sql import params
+from retrieval_bench_retrievers.sql.filling import Plan, identity_of
 from retrieval_bench_retrievers.sql.health import unfinished
-from retrieval_bench_retrievers.sql.table import identity_of
 
 _FIX = "correct the parameters of the retriever"
 
@@ -118,7 +118,7 @@ class Engine(LoadedByURI, Retriever):
         language = self._language or params.configuration(self._given, None)
         self._store = store = self.store.at(None, self._table)
         store.open()
-        store.plan = base.Plan(self._encoder, language, self._fields, self._load)
+        store.plan = Plan(self._encoder, language, self._fields, self._load)
         filled = store.fill(documents, self.progress)
         self._loaded = {**(store.known() or {}), "documents": filled.sent}
 
@@ -265,5 +265,5 @@ class Engine(LoadedByURI, Retriever):
             )
         fields = tuple(loaded.get("fields", ()))
         index = self._load.model_copy(update={"index": loaded["index"]})
-        store.plan = base.Plan(self._encoder, loaded["language"], fields, index)
+        store.plan = Plan(self._encoder, loaded["language"], fields, index)
         self._loaded = loaded

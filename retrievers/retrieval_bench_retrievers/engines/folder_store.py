@@ -14,13 +14,13 @@ from typing import Any
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.installed.cache import write_whole
 from retrieval_bench.core.types import Document
-from retrieval_bench_retrievers.engines.engine_store import BatchedStore, EngineStore, Progress
+from retrieval_bench_retrievers.engines.engine_store import EngineStore
 from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
 from retrieval_bench_retrievers.sql.embedded_postgres import watch
-from retrieval_bench_retrievers.sql.table import Filled
+from retrieval_bench_retrievers.sql.filling import Filled, Progress
 
 
-class FolderStore(BatchedStore):
+class FolderStore(EngineStore):
     """One of an engine in this process: a folder, with a file that says what was loaded."""
 
     _watch: Any = None

@@ -15,6 +15,7 @@ from retrieval_bench_retrievers.engines import engine_store as base
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.folder_store import FolderStore
 from retrieval_bench_retrievers.functions.uri import Address
+from retrieval_bench_retrievers.sql.filling import Row
 
 _STEMMERS = (
     *("arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek"),
@@ -75,7 +76,7 @@ class _Lance(FolderStore):
         found = self._table.search().where(chosen).select(["id"]).limit(len(ids)).to_arrow()
         return set(ids) - set(found["id"].to_pylist())
 
-    def send(self, rows: Sequence[base.Row]) -> None:
+    def send(self, rows: Sequence[Row]) -> None:
         import pyarrow as pa
 
         records = []

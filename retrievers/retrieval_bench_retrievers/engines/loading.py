@@ -7,9 +7,10 @@ from typing import ClassVar
 from retrieval_bench.core.installed.installation import require
 from retrieval_bench.data.stores import Load, Loaded
 from retrieval_bench_retrievers.encoders.encoder import Encoder
-from retrieval_bench_retrievers.engines.engine_store import EngineStore, Plan
+from retrieval_bench_retrievers.engines.engine_store import EngineStore
 from retrieval_bench_retrievers.functions.uri import Address
 from retrieval_bench_retrievers.sql import params
+from retrieval_bench_retrievers.sql.filling import Plan
 
 
 class LoadedByURI:

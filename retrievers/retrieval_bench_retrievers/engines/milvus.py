@@ -20,6 +20,7 @@ from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.folder_store import FolderStore
 from retrieval_bench_retrievers.functions.uri import Address
 from retrieval_bench_retrievers.sql.failures import text_of
+from retrieval_bench_retrievers.sql.filling import Row
 
 _literal = partial(json.dumps, ensure_ascii=False)
 _NOTE = "retrieval_bench"
@@ -123,7 +124,7 @@ class _Milvus(FolderStore):
         rows = self._client.query(self.table, f"id in {_literal(list(ids))}", ["id"])
         return set(ids) - {row["id"] for row in rows}
 
-    def send(self, rows: Sequence[base.Row]) -> None:
+    def send(self, rows: Sequence[Row]) -> None:
         records = []
         for row in rows:
             if (n := len(row.contents.encode())) > _LONGEST:

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.core.calls.failures import Kind, TransientError
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import Condition, Filter
-from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.engines import engine_store as base
 from retrieval_bench_retrievers.engines.columns import sql_group
 from retrieval_bench_retrievers.engines.engine import Engine
@@ -18,7 +16,7 @@ from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
 from retrieval_bench_retrievers.sql import connection as sql_connection
 from retrieval_bench_retrievers.sql import failures
 from retrieval_bench_retrievers.sql.statement import plain_text
-from retrieval_bench_retrievers.sql.table import Filled, Table, load_of
+from retrieval_bench_retrievers.sql.table import Table
 
 if TYPE_CHECKING:
     from retrieval_bench_retrievers.sql.embedded_postgres import Rooms
@@ -42,7 +40,7 @@ SELECT id, (coalesce(1.0 / ({rrf} + a.rank), 0) + coalesce(1.0 / ({rrf} + b.rank
   AS score FROM a FULL JOIN b USING (id) ORDER BY score DESC, id LIMIT {k}"""
 
 
-class _Postgres(base.EngineStore):
+class _Postgres(base.EngineStore, Table):
     """A table. What is exact is an expression that no index fits: nothing has to be switched off,
     and a plan that the server keeps stays right."""
 
@@ -67,17 +65,6 @@ class _Postgres(base.EngineStore):
         facts = sql_connection.server_facts(self._connection)
         vector = facts["extensions"].get("vector", "none")
         self.version = f"{facts['server'].removeprefix('PostgreSQL ')}, pgvector {vector}"
-
-    def known(self) -> dict[str, Any] | None:
-        row = self._connection.execute("SELECT to_regclass(%s)", (self.table,)).fetchone()
-        return load_of(self._connection, self.table) if row[0] is not None else None
-
-    def fill(self, documents: Iterable[Document], progress: base.Progress | None) -> Filled:
-        """See :class:`.sql.table.Table`, which does all of it."""
-        plan = self.plan
-        how = (plan.index, plan.language, plan.encoder)
-        table = Table(self._connection, self.table, *how, fields=plan.fields)
-        return table.fill(documents, progress)
 
     def search(self, asked: base.Asked) -> base.Hits:
         try:

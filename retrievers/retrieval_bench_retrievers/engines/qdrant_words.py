@@ -12,6 +12,7 @@ from retrieval_bench.core.filters import MISSING, Condition, Filter, value_at
 from retrieval_bench_retrievers.engines import engine_store as base
 from retrieval_bench_retrievers.engines.columns import require_exact, unfit
 from retrieval_bench_retrievers.functions.uri import Address
+from retrieval_bench_retrievers.sql.filling import Row
 
 
 class QdrantWords(base.EngineStore):
@@ -45,7 +46,7 @@ class QdrantWords(base.EngineStore):
         ]
         return self._query(asked.k, **self._fusion(legs))
 
-    def send(self, rows: Sequence[base.Row]) -> None:
+    def send(self, rows: Sequence[Row]) -> None:
         """Points named by a hash of the id, since Qdrant takes numbers and UUIDs only."""
         words = self.words
         for name in set(self.plan.fields) - self._indexed:

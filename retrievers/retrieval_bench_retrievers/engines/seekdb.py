@@ -22,6 +22,7 @@ from retrieval_bench_retrievers.engines.folder_store import FolderStore
 from retrieval_bench_retrievers.functions.uri import Address
 from retrieval_bench_retrievers.sql.embedded_postgres import watch
 from retrieval_bench_retrievers.sql.failures import text_of
+from retrieval_bench_retrievers.sql.filling import Row
 from retrieval_bench_retrievers.sql.statement import plain_text
 
 _NOTES = "retrieval_bench_loads"
@@ -34,7 +35,7 @@ _PASSING: Mapping[Any, Kind] = {
 """Codes of what may work later: of the connection, too many of them, locks, the time limit."""
 
 
-class _Dialect(base.BatchedStore):
+class _Dialect(base.EngineStore):
     """A table. Without the word APPROXIMATE a search reads all vectors, whatever indexes and plans
     there are; indexes are made once all documents are there."""
 
@@ -79,7 +80,7 @@ class _Dialect(base.BatchedStore):
         rows = self._ask(asked, ([doc_id.encode() for doc_id in ids],))
         return set(ids) - {row[0].decode() for row in rows}
 
-    def send(self, rows: Sequence[base.Row]) -> None:
+    def send(self, rows: Sequence[Row]) -> None:
         marks = "%s, %s, %s, %s" + ", %s" * (self.plan.dimension is not None)
         values = []
         for row in rows:

@@ -162,6 +162,7 @@ class SQL(Retriever):
         """
         from retrieval_bench_retrievers.sql.connection import Address, connect
         from retrieval_bench_retrievers.sql.embedded_postgres import Rooms
+        from retrieval_bench_retrievers.sql.filling import Plan
         from retrieval_bench_retrievers.sql.table import Table
 
         self._close_pool()
@@ -176,9 +177,11 @@ class SQL(Retriever):
         self._address = Address.parse(self._rooms.dsn)
         language = configuration(self._given.language, self._language)
         with connect(self._address) as connection:
-            table = Table(connection, self._given.table, self._given.load, language, self._encoder)
+            plan = Plan(self._encoder, language, (), self._given.load)
+            table = Table(connection, self._given.table, plan)
             filled = table.fill(documents, self.progress)
-        self._facts = {"documents": filled.sent, **table.facts()}
+        cache = {} if table.vectors is None else {"cache": table.vectors.state}
+        self._facts = {"documents": filled.sent, **cache}
         self._open()
         self._indexed = True
 
@@ -276,7 +279,8 @@ class SQL(Retriever):
             HarnessError: no server, no extension, or a statement that cannot work.
         """
         from retrieval_bench_retrievers.sql import connection as sql_connection
-        from retrieval_bench_retrievers.sql.table import identity_of, load_of
+        from retrieval_bench_retrievers.sql.filling import identity_of
+        from retrieval_bench_retrievers.sql.table import load_of
 
         assert self._address is not None
         if self._encoder is not None:
@@ -285,7 +289,7 @@ class SQL(Retriever):
         timeout = self._given.pool.timeout_s
         with sql_connection.connect(self._address, timeout) as connection:
             sql_connection.configure(connection, self._given.setup, vectors)
-            loaded = load_of(connection, self._given.table)
+            loaded = load_of(connection, self._given.table) or None
             if loaded and vectors and loaded["encoder"] != identity_of(self._encoder):
                 raise ConfigError(
                     f"table {self._given.table} was filled by the encoder {loaded['encoder']}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,13 @@ from retrieval_bench.core.filters import Condition, parse_filter
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench_retrievers.engines import columns
 from retrieval_bench_retrievers.engines.engine import Engine
-from retrieval_bench_retrievers.engines.engine_store import (
-    Asked,
-    EngineStore,
-    Hits,
-    Plan,
-    Progress,
-)
+from retrieval_bench_retrievers.engines.engine_store import Asked, EngineStore, Hits
 from retrieval_bench_retrievers.engines.folder_store import FolderStore
 from retrieval_bench_retrievers.engines.qdrant import Qdrant
 from retrieval_bench_retrievers.engines.qdrant_words import _unambiguous
 from retrieval_bench_retrievers.functions.uri import Address
+from retrieval_bench_retrievers.sql.filling import Plan, Row
 from retrieval_bench_retrievers.sql.params import LoadSettings
-from retrieval_bench_retrievers.sql.table import Filled
 
 LOADED = {"encoder": None, "documents": 1, "language": "simple", "index": "exact"}
 """A collection that was filled without an encoder."""
@@ -56,7 +50,19 @@ class _Nothing(EngineStore):
     def close(self) -> None:
         pass
 
-    def fill(self, documents: Iterable[Document], progress: Progress | None) -> Filled:
+    def remember(self, loaded: Mapping[str, Any]) -> None:
+        raise NotImplementedError
+
+    def create(self) -> None:
+        raise NotImplementedError
+
+    def missing(self, ids: Sequence[str]) -> set[str]:
+        raise NotImplementedError
+
+    def send(self, rows: Sequence[Row]) -> None:
+        raise NotImplementedError
+
+    def finish(self) -> None:
         raise NotImplementedError
 
 

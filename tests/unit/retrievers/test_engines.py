@@ -32,10 +32,11 @@ from retrieval_bench.data.stores import STORES, Load, Loaded
 from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench.testing.samples import sample_documents
 from retrieval_bench_retrievers.dense.dense import Dense
-from retrieval_bench_retrievers.engines import engine_store, qdrant, seekdb
+from retrieval_bench_retrievers.engines import qdrant, seekdb
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.qdrant_words import QdrantWords, _path
 from retrieval_bench_retrievers.functions.uri import Address
+from retrieval_bench_retrievers.sql import filling
 from tests.builders.engine_corpus import CORPUS, ENGINES, FIELDS, LISTED, MANY, MODELS, made
 from tests.builders.service import free_port
 from tests.builders.tiny_encoder import build_tiny_model, one_thread
@@ -233,9 +234,8 @@ def test_a_filter_finds_the_odd_as_the_harness_does(name: str) -> None:
     engine = made(name, ENGINES[name].words, language="simple")
     engine.use_filters(("a.b", "x y", "p/q", "big"))
     engine.index(corpus)
-    if name != "postgres":
-        assert isinstance(engine._store, engine_store.BatchedStore)
-        assert engine._store.missing(["it's 1", "it's not"]) == {"it's not"}
+    assert engine._store is not None
+    assert engine._store.missing(["it's 1", "it's not"]) == {"it's not"}
     for filter in ({"a.b": 1}, {"a.b": 2}, {"x y": "한"}, {"p/q": 1}, {"not": {"a.b": 1}}):
         fit = {one.id for one in corpus if parse_filter(filter).matches(one.metadata)}
         assert set(ids(engine, "cell", 9, **filter)) == fit, filter
@@ -392,9 +392,9 @@ import os, signal, sys
 from retrieval_bench.core import plugins
 from retrieval_bench.core.types import Document
 from retrieval_bench.data.stores import STORES, Load
-from retrieval_bench_retrievers.engines import engine_store, qdrant
-from retrieval_bench_retrievers.sql import table
-engine_store.BATCH = table.BATCH = 50
+from retrieval_bench_retrievers.engines import qdrant
+from retrieval_bench_retrievers.sql import filling
+filling.BATCH = 50
 def stop(done, total):
     if done >= 100:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -508,7 +508,7 @@ def test_a_disk_that_is_full_is_told_and_the_load_goes_on(
         sent.append(len(rows))
         send(self, rows)
 
-    monkeypatch.setattr(engine_store, "BATCH", 80)
+    monkeypatch.setattr(filling, "BATCH", 80)
     with monkeypatch.context() as patch:
         patch.setattr(chosen, "send", one_batch)
         with pytest.raises(ConfigError, match="No space left on device") as raised:
@@ -558,7 +558,7 @@ def test_a_field_is_indexed_once_also_where_the_first_documents_lack_it(
         made_for.append(name)
         index(self, name, schema)
 
-    monkeypatch.setattr(engine_store, "BATCH", 80)
+    monkeypatch.setattr(filling, "BATCH", 80)
     monkeypatch.setattr(qdrant._Edge, "_index_field", indexed)
     without = [Document(f"w{at}", "cell") for at in range(80)]
     load_of(name, place, documents=[*without, *CORPUS])

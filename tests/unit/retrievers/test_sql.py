@@ -17,10 +17,10 @@ from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench_retrievers.sql import failures as sql_failures
+from retrieval_bench_retrievers.sql.filling import content_of
 from retrieval_bench_retrievers.sql.params import configuration
 from retrieval_bench_retrievers.sql.sql import SQL
 from retrieval_bench_retrievers.sql.statement import Statement, ranking_of
-from retrieval_bench_retrievers.sql.table import content_of
 
 SELECT = "SELECT id, 1 FROM d"
 TENANT = f"{SELECT} WHERE tenant = %(filter.tenant)s LIMIT %(k)s"
