@@ -186,11 +186,8 @@ def _scan_documents(
     scanned = _Scanned(metadata=MetadataTable(fields), selves=SelfFinder(queries))
     places = scanned.places
     for place, document in stream.read(faults):
-        if document.id in places:
-            first = report.at(places[document.id])
-            report.error(place, f"document id {shown(document.id)} again, first at {first}")
+        if report.repeats("document id", document.id, place, places):
             continue
-        places[document.id] = place
         scanned.metadata.add(document.metadata)
         if not document.text.strip():
             report.warn("documents with an empty text", place, shown(document.id))
@@ -212,9 +209,7 @@ def _scan_queries(stream: Stream[Query], faults: Faults) -> dict[str, Query]:
     queries: dict[str, Query] = {}
     places: dict[str, Place] = {}
     for place, query in stream.read(faults):
-        if query.id in queries:
-            first = report.at(places[query.id])
-            report.error(place, f"query id {shown(query.id)} again, first at {first}")
+        if report.repeats("query id", query.id, place, places):
             continue
         if not query.text.strip():
             report.error(place, f"query {shown(query.id)} has an empty text", "a text to search")
@@ -222,7 +217,7 @@ def _scan_queries(stream: Stream[Query], faults: Faults) -> dict[str, Query]:
             if not isinstance(query.metadata.get(flag, True), bool):
                 fault = f"{flag} is {shown(query.metadata[flag])}"
                 report.error(place, fault, "true or false")
-        queries[query.id], places[query.id] = query, place
+        queries[query.id] = query
     if not queries and not report.count:
         report.error(None, "no queries", "at least one")
     return queries

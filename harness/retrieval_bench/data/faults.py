@@ -75,6 +75,17 @@ class FileFaults:
         """Count what does not prevent a run, under ``kind``, a plural such as "empty texts"."""
         self._owner.count_warning(kind, self.at(place) + (f" {detail}" if detail else ""))
 
+    def repeats(
+        self, what: str, key: str, place: Place, seen: dict[str, Any], once: str = ""
+    ) -> bool:
+        """Whether ``key`` is among those ``seen``, which is an error; else it is from now on, at
+        this place."""
+        if key in seen:
+            self.error(place, f"{what} {shown(key)} again, first at {self.at(seen[key])}", once)
+            return True
+        seen[key] = place
+        return False
+
     def at(self, place: Place) -> str:
         """``place`` with the name of the file."""
         if place is None:

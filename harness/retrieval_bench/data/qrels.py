@@ -142,14 +142,8 @@ def by_query(
     pairs = _object(path, faults, name) if one_object else _lines(path, faults, name, list_keys)
     for place, given, value in pairs:
         query_id = take_id({name: given}, name, place, report)
-        if query_id is None:
-            continue
-        if query_id in first:
-            fault = f"{name} {shown(query_id)} again, first at {report.at(first[query_id])}"
-            report.error(place, fault, "each once")
-            continue
-        first[query_id] = place
-        yield place, query_id, value
+        if query_id is not None and not report.repeats(name, query_id, place, first, "each once"):
+            yield place, query_id, value
 
 
 def is_one_object(path: Path) -> bool:

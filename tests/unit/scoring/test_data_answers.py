@@ -142,7 +142,7 @@ def test_all_faults_of_both_files_come_at_once(tmp_path: Path) -> None:
     told = "\n".join(faults_in(gold, lines))
     for expected in (
         "predictions.jsonl:1: answers[1].text is 'Seoul', its passage has ' Seou' there",
-        f"predictions.jsonl:2: id 'q1' stands already at {lines}:1",
+        f"predictions.jsonl:2: id 'q1' again, first at {lines}:1",
         f"predictions.jsonl:3: answers[0] has start {SEOUL} and end {SEOUL - 1}",
         f"predictions.jsonl:4: answers[0] has end {len(CONTEXT) + 1}, its passage",
         "predictions.jsonl:4: answers[1].text is 5",
@@ -156,7 +156,7 @@ def test_all_faults_of_both_files_come_at_once(tmp_path: Path) -> None:
         "predictions.jsonl:9: no JSON: NaN is no JSON value",
         "predictions.jsonl:10: answers[0].score is inf",
         "predictions.jsonl:11: []",
-        f"qas[2]: id 'q1' stands already at {gold}: data[0].paragraphs[0].qas[0]",
+        f"qas[2]: id 'q1' again, first at {gold}: data[0].paragraphs[0].qas[0]",
         "qas[3].answers[0]: 'Busan' does not stand at answer_start -1",
     ):
         assert expected in told

@@ -59,6 +59,7 @@ _OFFSETS = "positions in the passage, 0 <= start <= end <= its length, text == p
 OWN = ""
 """Stands for the document of the question until the gold file is read."""
 
+_ONCE = "each question once"
 _COUNTED = "counted in Unicode characters"
 
 
@@ -188,15 +189,8 @@ def _json_lines(path: Path, faults: Faults) -> dict[str, Given]:
     for number, record in json_lines(path, faults):
         question = take_id(record, "id", number, report)
         answers = _answers(record.get("answers"), number, report)
-        if question is None:
+        if question is None or report.repeats("id", question, number, places, _ONCE):
             continue
-        if question in places:
-            first = report.at(places[question])
-            report.error(
-                number, f"id {shown(question)} stands already at {first}", "each question once"
-            )
-            continue
-        places[question] = number
         if answers is not None:
             predictions[question] = Given(number, answers)
     return predictions
@@ -325,14 +319,8 @@ def _gold(
         passages[document] = context
         for place, record in objects(qas, f"{at}.qas", report):
             question = take_id(record, "id", place, report)
-            if question is None:
+            if question is None or report.repeats("id", question, place, places, _ONCE):
                 continue
-            if question in places:
-                first = report.at(places[question])
-                message = f"id {shown(question)} stands already at {first}"
-                report.error(place, message, "each question once")
-                continue
-            places[question] = place
             own[question] = document
             passage = Passage(document, context, spans_needed)
             questions[question] = gold_question(question, record, passage, place, report)

@@ -88,13 +88,9 @@ def read_outcomes(path: Path | str) -> OutcomeRecords:
         for number, record in json_lines(path, faults):
             item_id = take_id(record, "id", number, report)
             outcomes = dict(_outcomes(record, number, report))
-            if item_id is None:
+            once = "one record for each question"
+            if item_id is None or report.repeats("id", item_id, number, places, once):
                 continue
-            if item_id in places:
-                fault = f"id {shown(item_id)} again, first at {report.at(places[item_id])}"
-                report.error(number, fault, "one record for each question")
-                continue
-            places[item_id] = number
             items.append(LabelledItem(item_id, _fields(record), outcomes))
         systems = tuple(dict.fromkeys(name for item in items for name in item.outcomes))
         if not systems and not report.count:
