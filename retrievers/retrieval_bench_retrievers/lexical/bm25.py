@@ -7,7 +7,7 @@ contribution for each posting, once, instead of being computed from dictionaries
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -21,7 +21,6 @@ from retrieval_bench_retrievers.lexical.corpus import (
     LexicalRetriever,
     TokenizedCorpus,
     checked_number,
-    term_weight_space,
 )
 from retrieval_bench_retrievers.lexical.inverted_index import CHUNK, InvertedIndex, Postings
 from retrieval_bench_retrievers.text import tokenizers
@@ -29,7 +28,6 @@ from retrieval_bench_retrievers.text.tokenizers import TokenizerSpec
 
 Variant = Literal["okapi", "l", "plus"]
 
-_INFINITY = float("inf")
 _RUN = 1 << 23
 """Tokens that are counted at a time."""
 
@@ -50,6 +48,9 @@ class BM25(LexicalRetriever):
         tokenizer: see :func:`retrieval_bench_retrievers.text.tokenizers.make_tokenizer`.
     """
 
+    variants = get_args(Variant)
+    _variant: Variant
+
     def __init__(
         self,
         *,
@@ -60,21 +61,14 @@ class BM25(LexicalRetriever):
         epsilon: float | None = None,
         tokenizer: TokenizerSpec = "auto",
     ) -> None:
-        super().__init__(tokenizer)
-        if variant not in get_args(Variant):
-            raise ConfigError(f"variant {variant!r}", accepted=", ".join(get_args(Variant)))
-        self._variant = variant
-        self._params = {
-            "k1": checked_number("k1", k1, 0, _INFINITY),
-            "b": checked_number("b", b, 0, 1),
-        }
+        super().__init__(tokenizer, variant, k1, b)
         taken = "epsilon" if variant == "okapi" else "delta"
         for name, value in (("delta", delta), ("epsilon", epsilon)):
             if value is None:
                 continue
             if name != taken:
                 raise ConfigError(f"variant {variant!r} has no {name}", accepted=f"k1, b, {taken}")
-            self._params[name] = checked_number(name, value, 0, _INFINITY)
+            self._params[name] = checked_number(name, value)
         self._index: InvertedIndex | None = None
         self._background: NDArray[np.float64] = np.empty(0)
 
@@ -82,8 +76,7 @@ class BM25(LexicalRetriever):
         """See :meth:`retrieval_bench.core.retriever.Retriever.describe`."""
         from importlib.metadata import version
 
-        own = {"library": f"rank-bm25 {version('rank-bm25')}", "variant": self._variant}
-        return {**own, **self._params, **super().describe()}
+        return {"library": f"rank-bm25 {version('rank-bm25')}", **super().describe()}
 
     def index_identity(self) -> Mapping[str, Any] | None:
         """Parameters and tokenizer, with the code and the libraries behind both; None of a class of
@@ -114,10 +107,6 @@ class BM25(LexicalRetriever):
         self._background = np.load(folder / "background.npy")
         self._index = InvertedIndex.load(folder) if len(self._background) else None
         self._load_corpus(folder)
-
-    def search_space(self) -> Mapping[str, Sequence[float]]:
-        """See :meth:`retrieval_bench.core.retriever.Retriever.search_space`."""
-        return term_weight_space(self._params["k1"], self._params["b"])
 
     def _build(self, corpus: TokenizedCorpus) -> None:
         self._index = None

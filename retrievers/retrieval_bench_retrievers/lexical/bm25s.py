@@ -6,7 +6,7 @@ up with documents that have no term of the query, and takes no less time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal, get_args
 
@@ -19,14 +19,12 @@ from retrieval_bench_retrievers.lexical.corpus import (
     LexicalRetriever,
     TokenizedCorpus,
     checked_number,
-    term_weight_space,
 )
 from retrieval_bench_retrievers.lexical.inverted_index import best_allowed
 from retrieval_bench_retrievers.text.tokenizers import TokenizerSpec
 
 Variant = Literal["lucene", "robertson", "atire", "bm25l", "bm25+"]
 
-_INFINITY = float("inf")
 _WITH_DELTA = ("bm25l", "bm25+")
 
 
@@ -41,6 +39,8 @@ class BM25S(LexicalRetriever):
         tokenizer: see :func:`retrieval_bench_retrievers.text.tokenizers.make_tokenizer`.
     """
 
+    variants = get_args(Variant)
+
     def __init__(
         self,
         *,
@@ -52,30 +52,19 @@ class BM25S(LexicalRetriever):
     ) -> None:
         for package in ("bm25s", "numba"):
             require(package, "bm25s", "retriever bm25s")
-        super().__init__(tokenizer)
-        if variant not in get_args(Variant):
-            raise ConfigError(f"variant {variant!r}", accepted=", ".join(get_args(Variant)))
-        self._variant = variant
-        self._params = {
-            "k1": checked_number("k1", k1, 0, _INFINITY),
-            "b": checked_number("b", b, 0, 1),
-        }
+        super().__init__(tokenizer, variant, k1, b)
         if delta is not None:
             if variant not in _WITH_DELTA:
                 raise ConfigError(f"variant {variant!r} has no delta", accepted="k1, b")
-            self._params["delta"] = checked_number("delta", delta, 0, _INFINITY)
+            self._params["delta"] = checked_number("delta", delta)
         self._model: Any = None
 
     def describe(self) -> Mapping[str, Any]:
         """See :meth:`retrieval_bench.core.retriever.Retriever.describe`."""
         from importlib.metadata import version
 
-        own = {"library": f"bm25s {version('bm25s')}", "backend": "numba", "variant": self._variant}
-        return {**own, **self._params, **super().describe()}
-
-    def search_space(self) -> Mapping[str, Sequence[float]]:
-        """See :meth:`retrieval_bench.core.retriever.Retriever.search_space`."""
-        return term_weight_space(self._params["k1"], self._params["b"])
+        library = f"bm25s {version('bm25s')}"
+        return {"library": library, "backend": "numba", **super().describe()}
 
     def _build(self, corpus: TokenizedCorpus) -> None:
         self._model = None

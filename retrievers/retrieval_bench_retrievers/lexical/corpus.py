@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from abc import abstractmethod
@@ -12,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,9 +75,16 @@ class TokenizedCorpus:
 class LexicalRetriever(Retriever):
     """Base of BM25 in its implementations; a subclass builds an index and ranks positions."""
 
-    def __init__(self, tokenizer: TokenizerSpec) -> None:
+    variants: ClassVar[tuple[str, ...]]
+    """Formulas that it knows."""
+
+    def __init__(self, tokenizer: TokenizerSpec, variant: str, k1: float, b: float) -> None:
         self._spec = tokenizer
         self._tokenize = make_tokenizer(tokenizer)
+        if variant not in self.variants:
+            raise ConfigError(f"variant {variant!r}", accepted=", ".join(self.variants))
+        self._variant = variant
+        self._params = {"k1": checked_number("k1", k1), "b": checked_number("b", b, 1)}
         self._language: str | None = None
         self._ids: list[str] | None = None
         self._vocabulary: dict[str, int] = {}
@@ -151,9 +159,18 @@ class LexicalRetriever(Retriever):
         self._metadata = read_metadata(folder)
         self._ids = read_json(folder / "ids.json")
 
+    def search_space(self) -> Mapping[str, Sequence[float]]:
+        """Values of k1 and b worth trying, those given first."""
+        k1, b = self._params["k1"], self._params["b"]
+        return {
+            "k1": [k1, *(value for value in (0.4, 0.6, 0.9, 1.2, 1.5, 2.0, 3.0) if value != k1)],
+            "b": [b, *(value for value in (0.0, 0.2, 0.4, 0.6, 0.75, 0.9, 1.0) if value != b)],
+        }
+
     def describe(self) -> Mapping[str, Any]:
         """See :meth:`.Retriever.describe`; sizes once a corpus is indexed."""
-        facts: dict[str, Any] = {"tokenizer": self._tokenize.describe()}
+        facts: dict[str, Any] = {"variant": self._variant, **self._params}
+        facts["tokenizer"] = self._tokenize.describe()
         if self._ids is not None:
             facts["vocabulary"] = len(self._vocabulary)
             facts["average_document_length"] = self._n_tokens / max(1, len(self._ids))
@@ -273,27 +290,19 @@ class LexicalRetriever(Retriever):
         return [warning] if warning else []
 
 
-def term_weight_space(k1: float, b: float) -> dict[str, list[float]]:
-    """Values of k1 and b worth trying, those given first."""
-    return {
-        "k1": [k1, *(value for value in (0.4, 0.6, 0.9, 1.2, 1.5, 2.0, 3.0) if value != k1)],
-        "b": [b, *(value for value in (0.0, 0.2, 0.4, 0.6, 0.75, 0.9, 1.0) if value != b)],
-    }
-
-
-def checked_number(name: str, value: float, low: float, high: float) -> float:
+def checked_number(name: str, value: float, high: float = math.inf) -> float:
     """``value`` as a float.
 
     Raises:
-        ConfigError: not a number, or outside ``low`` to ``high``.
+        ConfigError: not a number, or outside 0 to ``high``.
     """
     try:
         number = float(value)
     except (TypeError, ValueError):
-        number = float("nan")
-    if not low <= number <= high or number == float("inf"):
-        upper = "" if high == float("inf") else f" to {high:g}"
-        raise ConfigError(f"{name} = {value!r}", accepted=f"a number from {low:g}{upper}")
+        number = math.nan
+    if not 0 <= number <= high or math.isinf(number):
+        upper = "" if math.isinf(high) else f" to {high:g}"
+        raise ConfigError(f"{name} = {value!r}", accepted=f"a number from 0{upper}")
     return number
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -117,7 +117,8 @@ def test_tokens_counted_in_runs_are_those_counted_at_once(
     )
     at_once = bm25._by_term(replace(corpus))
     monkeypatch.setattr(bm25, "_RUN", tokens)
-    for whole, merged in zip(at_once, bm25._by_term(corpus), strict=True):
+    both: Iterator[tuple[Any, Any]] = zip(at_once, bm25._by_term(corpus), strict=True)
+    for whole, merged in both:
         assert merged.dtype == whole.dtype
         assert merged.tolist() == whole.tolist()
     assert len(corpus.tokens) == 0
