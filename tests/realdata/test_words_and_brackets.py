@@ -162,7 +162,10 @@ def test_real_collections(
         ("| a - b | -0.1 [-0.2, -0.05] | can't tell |", True),
         ("dense, its best leg, is worse: 0.3, -0.1 [-0.2, +0.001]; fusion", True),
         (r"a - b & $-$0.1 {\footnotesize [$-$0.2, $-$0.05]} & worse \\", False),
-        ("a 0.5 [0.4, 0.6]   +0.1 [-0.1, +0.3]   can't tell (or wider: [+0.1, +0.4])", False),
+        (
+            "a 0.5 [0.4, 0.6]   +0.1 [-0.1, +0.3]   can't tell (careful interval [+0.1, +0.4])",
+            False,
+        ),
     ],
 )
 def test_the_reader_sees_a_contradiction(line: str, contradicts: bool) -> None:

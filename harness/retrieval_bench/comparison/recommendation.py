@@ -139,14 +139,18 @@ class _View:
                 others = "both others" if len(beaten) == 2 else f"all {len(beaten)} others"
             if len(beaten) == 1:
                 others = f"{others}'s {self._value(beaten[0])}"
-            p_values = [delta.p_adjusted for name in beaten if (delta := self._delta(taken, name))]
-            known = [p for p in p_values if p is not None]
+            deltas = {name: delta for name in beaten if (delta := self._delta(taken, name))}
+            known = [d.p_adjusted for d in deltas.values() if d.p_adjusted is not None]
             p = p_text(max(known, default=1.0))
             p += " or less" if len(known) > 1 and not p.startswith("<") else ""
             better, why = "significantly better", f"p {p}"
             if not known:
                 better, why = "better", "anytime-valid interval"
-            return f"Use {taken}: its {metric} of {value} is {better} than {others} ({why})."
+            but = ""
+            if doubted := [name for name, delta in deltas.items() if delta.doubted]:
+                against = f" against {named(doubted)}" if len(beaten) > 1 else ""
+                but = f", but with so few queries the careful interval{against} holds 0"
+            return f"Use {taken}: its {metric} of {value} is {better} than {others} ({why}){but}."
         if not self.unbeaten(taken, best):
             return (
                 f"Use {taken}: it has the highest {metric} ({value}); {named(unbeaten)} "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -110,6 +112,21 @@ def test_a_better_hybrid_says_so_without_a_warning(measured: Run, full: bool) ->
     assert "Its best leg alone, dense, is worse: " in text
     assert "fusion hurt 0 of 20 queries and helped 20." in text
     assert "Use dense alone" not in text
+
+
+def test_a_difference_that_few_queries_carry_is_told_with_the_careful_interval(
+    measured: Run,
+) -> None:
+    some_lost = {
+        query: SECOND[query] if at < 6 else FIRST[query] for at, query in enumerate(QUERIES)
+    }
+    text = shown(measured, hybrid(some_lost, dense=FIRST))
+    found = re.search(
+        r"Use dense alone: .*\], but with so few queries the careful interval holds 0: "
+        r"\[(\S+), (\S+)\]\. Compared with it, fusion hurt 6 of 20",
+        text,
+    )
+    assert float(some(found)[1]) < 0 < float(some(found)[2])
 
 
 def test_an_undecided_one_says_that_nobody_can_tell(measured: Run) -> None:

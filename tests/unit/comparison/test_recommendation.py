@@ -56,6 +56,22 @@ def test_a_system_that_is_better_than_every_other_is_taken() -> None:
     )
 
 
+@pytest.mark.parametrize(("carriers", "doubted"), [(8, True), (90, False)])
+def test_a_verdict_that_few_queries_carry_says_so_itself(carriers: int, doubted: bool) -> None:
+    low = BASE[:100] - np.where(np.arange(100) < carriers, 0.2, 0.0)
+    for runs in ([run("a", low), run("b", BASE[:100])], [run("b", BASE[:100]), run("a", low)]):
+        sentence = answer(*runs).sentence
+        assert "Use b: its nDCG@10 of " in sentence
+        assert (", but with so few queries the careful interval holds 0." in sentence) is doubted
+
+
+def test_of_several_it_names_those_that_few_queries_carry() -> None:
+    near = BASE[:100] - np.where(np.arange(100) < 9, 0.2, 0.0)
+    sentence = answer(run("a", near), run("b", BASE[:100]), run("c", LOWER[:100])).sentence
+    assert "is significantly better than both others (p " in sentence
+    assert sentence.endswith("but with so few queries the careful interval against a holds 0.")
+
+
 @pytest.mark.slow
 def test_the_highest_mean_alone_is_no_proof_and_the_rivals_are_named() -> None:
     found = answer(run("a", BASE), run("b", NOISY))

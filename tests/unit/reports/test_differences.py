@@ -52,7 +52,7 @@ def test_what_there_is_no_figure_of_is_a_dash() -> None:
 
 def test_figures_of_a_difference() -> None:
     delta = Delta(
-        "nDCG@10", "a", "b", Verdict.UNDECIDED,
+        "nDCG@10", "a", "b", Verdict.UNDECIDED, n=1_203,
         difference=0.12345, ci95=(0.1, 0.15), effect_size=-0.001, wins=1_200, ties=0, losses=3,
         p_adjusted=0.0004, tests={"t": (0.01, 0.0301)}, queries_needed=1_100,
     )  # fmt: skip
@@ -60,7 +60,10 @@ def test_figures_of_a_difference() -> None:
     assert [cell_of(cell).text for cell in row] == [
         *("b - a", "+0.1235", "0.00", "1,200", "0", "3", "< .001", ".030", "-", "can't tell")
     ]
-    assert [cell_of(row[at]).more for at in (1, -1)] == ["[+0.100, +0.150]", "(+1,100 queries)"]
+    assert [cell_of(row[at]).more for at in (1, -1)] == [
+        "[+0.100, +0.150]",
+        "(needs about 2,300 queries)",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,12 @@ class Delta(Documented):
         return self.within_margin and self.verdict is not Verdict.EQUIVALENT
 
     @property
+    def doubted(self) -> bool:
+        """Better or worse, though the bound holds 0."""
+        shown = self.verdict in (Verdict.BETTER, Verdict.WORSE)
+        return shown and self.bound is not None and self.bound[0] <= 0 <= self.bound[1]
+
+    @property
     def p_of_tests(self) -> dict[FigureOfTest, float]:
         """The figures of :attr:`tests`, each under its name."""
         p_of_tests: dict[str, float] = {}

@@ -25,8 +25,9 @@ _TIMES = {
 }
 
 BOUND = (
-    '"Or wider" is the careful interval: few queries carry the difference, so that the first one '
-    "may be too narrow. It assumes nothing but the range of the metric (Gaffke's bound)."
+    "Where a careful interval stands, quote it: too few queries carry the difference, so the first "
+    "may be too narrow. The careful one assumes nothing but the range of the metric (Gaffke's "
+    "bound)."
 )
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"
@@ -100,8 +101,12 @@ def meaning(of: int) -> str:
 
 def bound_text(bound: tuple[float, float]) -> str:
     """The bound that stands beside an interval."""
-    low, high = map(end_text, bound)
-    return f"or wider: [{low}, {high}]"
+    return f"careful interval {ends_text(bound)}"
+
+
+def ends_text(interval: tuple[float, float]) -> str:
+    """The interval of a difference."""
+    return "[{}, {}]".format(*map(end_text, interval))
 
 
 def word_beside(word: Label, bound: tuple[float, float] | None) -> Content:

@@ -7,10 +7,7 @@ from collections.abc import Mapping, Sequence
 from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import (
-    end_text,
-    signed,
-)
+from retrieval_bench.core.figures import signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data.self_queries import dropped
 from retrieval_bench.experiment.planned_run import PlannedRun, Trial
@@ -24,7 +21,7 @@ from retrieval_bench.reports.render.cells import (
     Content,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
-from retrieval_bench.reports.render.words import metric_label, on_dataset
+from retrieval_bench.reports.render.words import ends_text, metric_label, on_dataset
 from retrieval_bench.reports.tables.measure.stage import stage_tables
 from retrieval_bench.reports.tables.run_facts import (
     measured_on,
@@ -45,9 +42,11 @@ def beside_leg(run: Run, leg: Delta) -> AnyNote:
     if leg.difference is None or leg.ci95 is None:
         why = leg.reason or "it is not known"
         return result(f"{leg.b}, its best leg, cannot be compared with it: {why}.")
-    low, high = leg.ci95
     mean = run.evaluation.means[0].mean + leg.difference
-    gap = f"{mean:.3f}, {signed(leg.difference, 3)} [{end_text(low)}, {end_text(high)}]"
+    gap = f"{mean:.3f}, {signed(leg.difference, 3)} {ends_text(leg.ci95)}"
+    if leg.doubted and leg.bound is not None:
+        ends = ends_text(leg.bound)
+        gap += f", but with so few queries the careful interval holds 0: {ends}"
     fusion = (
         f"fusion hurt {leg.wins or 0:,} of {counted(leg.n, 'query')} and helped {leg.losses or 0:,}"
     )

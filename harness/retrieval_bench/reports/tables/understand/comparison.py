@@ -16,6 +16,7 @@ from retrieval_bench.comparison.pairs.comparability import other_settings
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
 from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import about
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import (
@@ -349,9 +350,10 @@ def difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[Content]]:
     elif delta.resolvable_from is not None:
         remark = f"({counted(delta.resolvable_from, 'query')} could)"
     elif delta.queries_needed is not None:
-        remark = f"(+{counted(delta.queries_needed, 'query')})"
+        remark = f"(needs about {about(delta.n + delta.queries_needed)} queries)"
     elif delta.small:
         remark = "(small)"
+    remarks = " ".join(filter(None, (remark, bound_remark(delta.bound))))
     effect = delta.effect_size if delta.difference is not None else None
     row: list[Content] = [
         f"{delta.b} - {delta.a}",
@@ -360,10 +362,7 @@ def difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[Content]]:
         *map(COUNT, (delta.wins, delta.ties, delta.losses)),
         P(delta.p_adjusted),
         *(P(delta.tests[name][1] if name in delta.tests else None) for name in tests),
-        Cell(
-            verdict_label(delta.verdict),
-            remark=" ".join(filter(None, (remark, bound_remark(delta.bound)))),
-        ),
+        Cell(verdict_label(delta.verdict), remark=remarks),
     ]
     return [row, *([_answered_row(delta.answered, len(tests))] if delta.answered else [])]
 
@@ -418,7 +417,7 @@ def _test_notes(
     if any(delta.resolvable_from is not None for delta in deltas):
         notes.append('"n queries could": so few decide nothing, whatever they say; n would do.')
     if any(delta.queries_needed is not None for delta in deltas):
-        notes.append('"+n queries": about so many more would settle it with 80 % power.')
+        notes.append('"Needs about n queries": so many in all would settle it with 80 % power.')
     if any(delta.answered is not None for delta in deltas):
         notes.append(
             f"Both answered: the same {group.without_failures}. Where that changes the verdict, "
