@@ -172,7 +172,7 @@ def test_fusion_by_ranks_says_what_tells_its_hits_apart(run: Command, here: Path
     for name, more in (("even", ""), ("uneven", "\n  fusion: {weights: {a: 1.0, b: 0.9}}")):
         (here / f"{name}.yaml").write_text(f"target: hybrid\nparams:\n  legs:{legs}{more}\n")
     out = shown(run, "bench", "even.yaml", "--dataset", "fruit", "--k", "3", *ONCE)
-    assert "legs of unequal weight, or fusion of scores, tell them apart" in out
+    assert "To break such ties, give the legs unequal weights, or fuse scores." in out
     out = shown(run, "bench", "uneven.yaml", "--dataset", "fruit", "--k", "3", *ONCE)
     assert SHARED not in out
     for name, docs in (("a", ("100", "101")), ("b", ("101", "100"))):
@@ -183,5 +183,5 @@ def test_fusion_by_ranks_says_what_tells_its_hits_apart(run: Command, here: Path
         )
         (here / f"{name}.run").write_text(lines, encoding="utf-8")
     out = shown(run, "compare", "a.run", "b.run", "--fuse", "--dataset", "fruit", "--k", "3")
-    assert "legs of unequal weight" in out, "also where the legs are run files"
+    assert "give the legs unequal weights" in out, "also where the legs are run files"
     assert "the ranks in a run file" not in out

@@ -33,8 +33,8 @@ FROM_ELSEWHERE = (
     "or Python: the ranks in a run file are not read."
 )
 FROM_FUSION = (
-    "Fusion by ranks gives one score to hits whose ranks are swapped between two legs: legs of "
-    "unequal weight, or fusion of scores, tell them apart."
+    "Fusion by ranks gives the same score to hits whose ranks two of its retrievers (legs) swap. "
+    "To break such ties, give the legs unequal weights, or fuse scores."
 )
 """What to give in place of equal scores."""
 

@@ -17,7 +17,10 @@ from retrieval_bench.reports.tables.understand.doctor import doctor_tables
 from tests.builders.files import json_lines, save_all
 from tests.cli.project import Command, make_project
 
-UNTOLD = "Pooling bias was not checked: 4 queries with hits were asked, 20 are needed."
+UNTOLD = (
+    "Pooling bias was not checked: 4 queries with hits were asked, 20 are needed. There is nothing "
+    "to do, unless the judged documents were taken from the results of one system."
+)
 BUSY = "Other processes used 80 % of the cores: close them"
 
 

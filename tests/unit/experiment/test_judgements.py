@@ -80,7 +80,7 @@ class TestDepth:
     def test_sparse_judgements_are_a_warning(self) -> None:
         text = one_warning(Judgements(SPARSE))
         assert text.startswith("Judgements are sparse: the median query has 1, and no document")
-        assert "Do not use bpref and infAP" in text
+        assert "too; bpref and infAP, should you use them, say nothing. Compare" in text
 
     def test_many_relevant_documents_without_another_one_are_a_warning(self) -> None:
         many = counts(data({"q": {"a": 1, "b": 1, "c": 1}}))
@@ -128,7 +128,10 @@ class TestPool:
 
     def test_why_nobody_can_tell_is_a_fact(self) -> None:
         found = Judgements(GRADED, no_pool="the dataset has no corpus")
-        assert found.facts[-1] == "Pooling bias was not checked: the dataset has no corpus."
+        assert found.facts[-1] == (
+            "Pooling bias was not checked: the dataset has no corpus. There is nothing to do, "
+            "unless the judged documents were taken from the results of one system."
+        )
 
 
 def copied(relevant: int, elsewhere: int, shared: int = 0) -> Judgements:

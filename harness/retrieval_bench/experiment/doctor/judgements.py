@@ -31,6 +31,10 @@ _SPARSE = 2
 _MANY, _SOME = 0.1, 3
 """From this share of the queries on, and so many of them, copies change what a comparison says."""
 
+_NO_POOL = (
+    "There is nothing to do, unless the judged documents were taken from the results of one system."
+)
+
 _NOTHING = (
     "Quality can't be measured. Compare your systems, for speed and for where they differ, then "
     f"judge what they find: `{TO_JUDGE}`."
@@ -111,7 +115,7 @@ class Judgements(Documented):
         if self.judged is not None:
             facts.append(_judged(self.judged))
         if self.no_pool:
-            facts.append(f"Pooling bias was not checked: {self.no_pool}.")
+            facts.append(f"Pooling bias was not checked: {self.no_pool}. {_NO_POOL}")
         elif self.pool is not None and not self.pool.favours:
             facts.append(_held(self.pool))
         return (*facts, *self._few_copies())
@@ -259,12 +263,12 @@ def _depth(counts: Counts, judged: JudgedAt | None) -> str:
         seen.append(f"Only {share} of the top {judged.k} of {judged.retriever} is judged.")
     if not seen:
         return ""
-    useless = "" if counts.not_relevant else " Do not use bpref and infAP."
+    useless = "" if counts.not_relevant else "; bpref and infAP, should you use them, say nothing"
     return (
         f"{' '.join(seen)} Whatever is unjudged counts as not relevant: unless people read the "
         "whole collection for each query, precision and MRR are lower bounds, and a system that "
-        "finds documents which nobody judged is underrated, in nDCG and recall, too."
-        f"{useless} Compare your systems, then judge what they find: `{TO_JUDGE}`."
+        "finds documents which nobody judged is underrated, in nDCG and recall, too"
+        f"{useless}. Compare your systems, then judge what they find: `{TO_JUDGE}`."
     )
 
 
