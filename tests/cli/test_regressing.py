@@ -254,7 +254,7 @@ class TestQuality:
         baseline(run)
         assert regress(run, "--set", "turn=n05") == 3
         assert run.out.startswith("INCONCLUSIVE: mine on data")
-        assert " n05     1.0000 -> 0.6309" in run.out
+        assert " n05: red apples and   1.0000 -> 0.6309" in run.out
         assert "Look at the queries that changed, and undo the change, take it" in run.unwrapped
         assert (
             "until then the key `undecided` of the policy decides the exit code." in run.unwrapped

@@ -32,7 +32,7 @@ SUBJECT: Any = {
     "machine": MACHINE,
     "revision": {"commit": "b" * 40, "dirty": True},
 }
-MADE_OF = {"revision": {"commit": COMMIT, "dirty": False}, "config": "c0ffee"}
+MADE_OF: Any = {"revision": {"commit": COMMIT, "dirty": False}, "config": "c0ffee"}
 BASELINES: Any = {
     "quality": {"path": "results/baselines/하이브리드-tiny.json", **MADE_OF},
     "latency": {
@@ -97,6 +97,10 @@ def test_open_and_unmeasured() -> None:
         unmeasured,
         "make one here: retrieval-bench baseline 하이브리드",
         warnings=("2 queries failed: TimeoutError",),
+        texts={
+            "q0000": "휴가는 며칠입니까, 그리고 언제까지 신청해야 합니까?",
+            "q0001": "paid leave",
+        },
     )
     assert both.code == 4
     golden("regress_open.txt", terminal.plain(regress_tables(both)))

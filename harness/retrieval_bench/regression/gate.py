@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NotRequired, TypedDict
 
 from retrieval_bench.core.as_json.document import Documented
@@ -96,6 +96,7 @@ class Regression(Documented):
         notes: what else is not as it was when the baseline was made.
         warnings: of the measurement.
         run: folder in which it is saved; None where nothing was measured but by a duet.
+        texts: of the queries whose ranking changed, each under its id.
         not_kept: why the run or the duet is not in the history.
         schema_version: of the document.
     """
@@ -115,6 +116,7 @@ class Regression(Documented):
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     run: str | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
     not_kept: tuple[str, ...] = ()
 
     @property

@@ -236,7 +236,14 @@ class Today:
             tuple(dict.fromkeys(filter(None, advice))),
             tuple(notes),
             () if run is None else tuple(self._warnings(run)),
+            texts=self._texts(quality_result),
         )
+
+    def _texts(self, quality_result: QualityResult | None) -> dict[str, str]:
+        """Id -> text of the queries whose ranking changed."""
+        changed = {query.query_id for query in (quality_result.changed if quality_result else ())}
+        queries = self.experiment.dataset.queries
+        return {query.id: query.text for query in queries if query.id in changed}
 
     def _warnings(self, run: Run) -> Iterator[str]:
         """Return the warnings of the measurement; on its times only where they are judged."""

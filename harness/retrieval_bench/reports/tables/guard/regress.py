@@ -25,6 +25,7 @@ from retrieval_bench.reports.render.cells import (
     P,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
+from retrieval_bench.reports.render.text import cut
 from retrieval_bench.reports.render.words import (
     BOUND,
     bound_text,
@@ -36,7 +37,7 @@ from retrieval_bench.reports.tables.guard.duet import duet_tables
 MOST_QUERIES = 10
 """Of more changed queries only the number is shown; the JSON document has all."""
 
-_COMMIT = 10
+_COMMIT, _TEXT = 10, 32
 
 
 def regress_tables(regression: Regression) -> list[Table]:
@@ -62,7 +63,7 @@ def regress_tables(regression: Regression) -> list[Table]:
         )
     ]
     if regression.quality is not None and regression.quality.changed:
-        tables.append(_changed_table(regression.quality))
+        tables.append(_changed_table(regression.quality, regression.texts))
     duet = None if regression.latency is None else regression.latency.duet
     if duet is not None and duet.gates:
         tables += duet_tables(duet)
@@ -161,15 +162,14 @@ def _against(regression: Regression) -> list[str]:
         if before == now:
             commits = f", both at {now}" if now else ""
         else:
-            commits = f", {before or 'no revision'}; now {now or 'no revision'}"
+            made = f"made at {before}" if before else "made without a git commit"
+            commits = f" ({made}); now {now or 'without a git commit'}"
         notes.append(f"{name.capitalize()}: compared with {facts['path']}{day}{commits}.")
     return notes
 
 
-def _revision_text(revision: Mapping[str, Any] | None) -> str:
-    if revision is None:
-        return "no revision"
-    changed = " with changed files" if revision["dirty"] else ""
+def _revision_text(revision: Mapping[str, Any]) -> str:
+    changed = " with uncommitted files" if revision["dirty"] else ""
     return str(revision["commit"])[:_COMMIT] + changed
 
 
@@ -215,7 +215,7 @@ def _latency_reasons(latency: LatencyResult) -> list[str]:
     ]
 
 
-def _changed_table(quality: QualityResult) -> Table:
+def _changed_table(quality: QualityResult, texts: Mapping[str, str]) -> Table:
     """Queries with another ranking, those first that lost most in what is judged."""
     metrics = [gate.metric for gate in quality.gates if gate.before is not None]
     moved = [query for query in quality.changed if any(a != b for a, b in query.values.values())]
@@ -235,9 +235,16 @@ def _changed_table(quality: QualityResult) -> Table:
     return Table(
         f"Rankings that changed: {judged} of {counted(quality.n, 'evaluated query')}",
         ("query", *map(metric_label, metrics)),
-        [(query.query_id, *_values(query, metrics)) for query in shown],
+        [(_asked(query.query_id, texts), *_values(query, metrics)) for query in shown],
         notes=notes,
+        words=(0,),
     )
+
+
+def _asked(query_id: str, texts: Mapping[str, str]) -> str:
+    """The id of a query, and how its text begins."""
+    text = texts.get(query_id, query_id)
+    return query_id if text == query_id else f"{query_id}: {cut(text, _TEXT)}"
 
 
 def _gains(query: ChangedQuery, metrics: Sequence[str]) -> list[float]:
