@@ -185,7 +185,7 @@ FORMATS: Mapping[str, DataFormat] = {
         find=_found_ragas,
     ),
     "quotes": _table(
-        "quotes: a table of questions, answers and quoted sources that dataset.yaml names",
+        "quotes: one row a question with its quotes or ids, in a table that dataset.yaml names",
         _QUOTES,
         _write_quotes,
     ),
