@@ -27,7 +27,7 @@ CHUNK = 1 << 20
 _MOST_SINGLE_TERMS = 64
 # From so many documents on, few are tried before all. They are looked up term by term: look-ups for
 # more than that share of the corpus take as long as adding up all.
-_LARGE, _FEW = 20_000, 1 / 64
+_LARGE, _FEW = 20_000, 1 / 32
 _FILES = ("dense_terms", "dense_rows", "starts", "positions", "weights", "bounds")
 
 
