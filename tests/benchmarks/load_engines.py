@@ -113,7 +113,7 @@ def main(folder: Path, engines: list[str]) -> None:
     """A line of the table for each engine, as it comes."""
     for engine in engines or ENGINES:
         with tempfile.TemporaryDirectory() as name, started(engine, folder, Path(name)) as what:
-            plan = Plan(clients=CLIENTS, seconds=15.0, limit=Limit.parse(LIMIT), max_minutes=5.0)
+            plan = Plan(clients=CLIENTS, seconds=10.0, limit=Limit.parse(LIMIT), max_minutes=4.0)
             result = load(what, folder, plan, out=Path(name) / "load")
         cells = [cell(level.result) for level in result.levels[: len(CLIENTS)]]
         if (found := result.capacity) is not None:
