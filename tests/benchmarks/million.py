@@ -146,7 +146,9 @@ def picture(rows: Sequence[dict[str, Any]]) -> str:
             if row[key] == row[key]
         ]
         encoding = {
-            "x": vega.axis("documents", across, "documents"),
+            "x": vega.axis(
+                "documents", across, "documents", values=sorted(set(sizes)), labelOverlap=False
+            ),
             "y": vega.axis("value", _log([point["value"] for point in points]), what),
         }
         lines = vega.mark("line", None, {"color": color, "strokeDash": dash})
