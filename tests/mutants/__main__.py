@@ -11,8 +11,15 @@ from tests.mutants.table import MUTANTS
 
 
 def main(words: list[str]) -> int:
-    """Give 0 where all are caught, else 1."""
+    """Give 0 where all are caught, 1 where one is not, 2 where there is none of that name."""
     chosen = [mutant for mutant in MUTANTS if all(word in mutant.name for word in words)]
+    if not chosen:
+        print(
+            f"no fault is named {' '.join(words)}; there are:",
+            *(m.name for m in MUTANTS),
+            sep="\n  ",
+        )
+        return 2
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
         project = copied(Path(folder))

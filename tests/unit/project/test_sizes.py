@@ -48,7 +48,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 1_780,
     "retrieval_bench_retrievers/text": 760,
     "product": 99_230,
-    "tests": 84_790,
+    "tests": 84_800,
     "frozen data": 11_480,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,
