@@ -1,200 +1,33 @@
-"""seekdb, a process of its own that pylibseekdb starts, and servers that speak as it does over the
-protocol of MySQL: seekdb and OceanBase."""
+"""seekdb, a process of its own that pylibseekdb starts; or a server of it or of OceanBase."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
+import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote
 
-from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench_retrievers.engines import engine_store as base
-from retrieval_bench_retrievers.engines import seekdb_words as words
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.folder_store import FolderStore
+from retrieval_bench_retrievers.engines.seekdb_server import END_S, SeekdbServer, is_server
 from retrieval_bench_retrievers.functions.uri import Address
 from retrieval_bench_retrievers.sql.embedded_postgres import watch
-from retrieval_bench_retrievers.sql.failures import text_of
-from retrieval_bench_retrievers.sql.filling import Row
-from retrieval_bench_retrievers.sql.statement import plain_text
 
-_NOTES = "retrieval_bench_loads"
-_END_S = 30.0
-"""Within which an ended server is gone."""
-_PASSING: Mapping[Any, Kind] = {
-    **dict.fromkeys((0, 2002, 2003, 2006, 2013), Kind.CONNECTION),
-    **{1040: Kind.THROTTLED, 1205: Kind.SERVER, 1213: Kind.SERVER, 4012: Kind.TIMEOUT},
-}
-"""Codes of what may work later: of the connection, too many of them, locks, the time limit."""
+_HELD = "SELECT create_trans_id FROM oceanbase.__all_virtual_obj_lock WHERE obj_type = 'RUNTIME'"
+"""Transactions that hold the lock of all changes of tables."""
 
 
-class _Dialect(base.EngineStore):
-    """A table. Without the word APPROXIMATE a search reads all vectors, whatever indexes and plans
-    there are; indexes are made once all documents are there."""
-
-    kind, extra, schemes = "seekdb", "seekdb", ("seekdb", "mysql")
-    modes, usual_ef = ("dense", "bm25", "hybrid"), 64
-
-    def __init__(self, address: Address, table: str) -> None:
-        super().__init__(address, table)
-        self._connections: dict[int, Any] = {}
-
-    @classmethod
-    def packages(cls, address: Address | None) -> tuple[str, ...]:
-        return ("pymysql",) if _is_server(address) else ("pylibseekdb", "pymysql")
-
-    @property
-    def _table(self) -> str:
-        return f"`{self.table}`".replace(".", "`.`")
-
-    def known(self) -> dict[str, Any] | None:
-        if not self._connections or not self._there(self.table):
-            return None
-        if not self._there(_NOTES):
-            return {}
-        rows = self._ask(f"SELECT loaded FROM {_NOTES} WHERE name = %s", (self.table,))
-        return dict(json.loads(rows[0][0])) if rows else {}
-
-    def remember(self, loaded: Mapping[str, Any]) -> None:
-        columns = "name VARCHAR(200) PRIMARY KEY, loaded LONGTEXT"
-        self._ask(f"CREATE TABLE IF NOT EXISTS {_NOTES} ({columns})")
-        self._ask(f"REPLACE INTO {_NOTES} VALUES (%s, %s)", (self.table, json.dumps(loaded)))
-
-    def create(self) -> None:
-        """Ids are bytes: texts are equal here that differ in blanks at their end."""
-        columns = "id VARBINARY(1024) PRIMARY KEY, contents MEDIUMTEXT CHARACTER SET utf8mb4, "
-        columns += "metadata JSON, ends JSON"
-        if self.plan.dimension is not None:
-            columns += f", embedding VECTOR({self.plan.dimension})"
-        self._ask(f"CREATE TABLE {self._table} ({columns}) ORGANIZATION = HEAP")
-
-    def missing(self, ids: Sequence[str]) -> set[str]:
-        asked = f"SELECT id FROM {self._table} WHERE id IN %s"
-        rows = self._ask(asked, ([doc_id.encode() for doc_id in ids],))
-        return set(ids) - {row[0].decode() for row in rows}
-
-    def send(self, rows: Sequence[Row]) -> None:
-        marks = "%s, %s, %s, %s" + ", %s" * (self.plan.dimension is not None)
-        values = []
-        for row in rows:
-            metadata, ends = map(json.dumps, (row.metadata, words.ends(row.metadata)))
-            vector = () if row.vector is None else (_written(row.vector),)
-            values.append((row.id.encode(), row.contents, metadata, ends, *vector))
-        with self._connections[0].cursor() as cursor:
-            cursor.executemany(f"INSERT INTO {self._table} VALUES ({marks})", values)
-
-    def finish(self) -> None:
-        plan = self.plan
-        there = {row[2] for row in self._ask(f"SHOW INDEX FROM {self._table}")}
-        if "words" not in there:
-            self._ask(f"CREATE FULLTEXT INDEX words ON {self._table} (contents) {words.PARSER}")
-        if plan.dimension is not None and plan.index.index == "hnsw" and "vectors" not in there:
-            graph = f"M={plan.index.m}, EF_CONSTRUCTION={plan.index.ef_construction}"
-            how = f"DISTANCE=inner_product, TYPE=hnsw, LIB=vsag, {graph}"
-            self._ask(f"CREATE VECTOR INDEX vectors ON {self._table} (embedding) WITH ({how})")
-
-    def search(self, asked: base.Asked) -> base.Hits:
-        ef = 0 if asked.vector is None or asked.exact else asked.ef
-        if ef not in self._connections or not self._connections[ef].open:
-            self._connect(ef)
-        values: dict[str, Any] = {"text": plain_text(asked.text)}
-        if asked.vector is not None:
-            values["vector"] = _written(asked.vector)
-        chosen = words.where(asked.filter, values)
-        statement = words.statement(asked, self._table, chosen)
-        return [(doc_id.decode(), score) for doc_id, score in self._ask(statement, values, ef)]
-
-    def split(self, text: str) -> list[str]:
-        rows = self._ask("SELECT tokenize(%s, 'space', %s)", (plain_text(text), words.TERMS))
-        return sorted(term for token in json.loads(rows[0][0])["tokens"] for term in token)
-
-    def facts(self) -> dict[str, Any]:
-        """Whether the planner takes the index of the vectors, and how much memory it may take."""
-        memory = [row[3] for row in self._ask("SHOW PARAMETERS LIKE 'memory_budget'")]
-        if self.plan.dimension is None:
-            return {"memory_budget": memory}
-        near = words.NEAR.format(table=self._table, filter="true", k=10)
-        values = {"vector": _written([1.0] * self.plan.dimension)}
-        plan = str(self._ask(f"EXPLAIN {near}", values))
-        used = self.plan.index_facts("VECTOR INDEX" in plan, "the planner reads the whole table")
-        return {"memory_budget": memory, **used}
-
-    def failed(self, problem: Exception) -> Exception:
-        kind = _PASSING.get(problem.args[0] if problem.args else None)
-        text = f"{self.kind}: {text_of(problem)}"
-        return CallError(text) if kind is None else TransientError(text, kind)
-
-    def close(self) -> None:
-        connections, self._connections = self._connections, {}
-        for connection in connections.values():
-            if connection.open:
-                connection.close()
-
-    def open(self) -> None:
-        try:
-            self._connect()
-        except Exception as problem:
-            raise ConfigError(
-                f"no answer from seekdb or OceanBase: {text_of(problem)}",
-                where=self.address.shown,
-                accepted="a server of one of them and a database that is there (MariaDB, MySQL and "
-                "TiDB have other words for vectors); for a folder 1 GB of memory, 300 MB of disk",
-                fix="start the server, correct the address, or see to what it says",
-            ) from problem
-
-    def _options(self) -> dict[str, Any]:
-        """Where it answers; what stands behind ``?`` is of pymysql: ``ssl_ca``, ``unix_socket``."""
-        parts = self.address.parts
-        how: dict[str, Any] = {"database": parts.path.strip("/"), "port": parts.port or 2881}
-        how |= {"user": unquote(parts.username or "root"), "host": parts.hostname or "localhost"}
-        given = {name: _read(value) for name, value in parse_qsl(parts.query)}
-        return {**how, "password": self.address.password or "", **given}
-
-    def _connect(self, ef: int = 0) -> None:
-        """One for each ``ef``: ways that take turns would set it within the time of some."""
-        import pymysql
-
-        how = {"charset": "utf8mb4", "connect_timeout": 10, **self._options(), "autocommit": True}
-        self._connections[ef] = pymysql.connect(**how)
-        answer = str(self._ask("SELECT version()", None, ef)[0][0])
-        match = re.search(r"OceanBase[ -](seekdb-)?v([\d.]+)", answer)
-        if not match:
-            raise ValueError(f"the server says that it is {answer}")
-        self.kind, self.version = "seekdb" if match[1] else "OceanBase", match[2]
-        self._ask("SET ob_query_timeout = 36000000000", None, ef)  # 10 hours in µs; it is 10 s
-        if ef:
-            self._ask(f"SET ob_hnsw_ef_search = {ef}", None, ef)
-
-    def _there(self, table: str) -> bool:
-        schema, _, name = table.rpartition(".")
-        asked = "SELECT 1 FROM information_schema.tables WHERE table_name = %s AND table_schema = "
-        return bool(self._ask(asked + "IF(%s = '', DATABASE(), %s)", (name, schema, schema)))
-
-    def _ask(self, statement: str, values: Any = None, ef: int = 0) -> Sequence[tuple[Any, ...]]:
-        with self._connections[ef].cursor() as cursor:
-            cursor.execute(statement, values)
-            return list(cursor.fetchall())
-
-
-def _read(value: str) -> Any:
-    """A parameter of the address as pymysql takes it: a number, a truth value, or the text."""
-    if value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    return int(value) if value.isdecimal() else value
-
-
-class _Embedded(_Dialect, FolderStore):
+class _Embedded(SeekdbServer, FolderStore):
     """A server that ends with this process, and its folder."""
 
     _instance: Any = None
     _alias: Any = None
+    _second: Any = None
 
     def made(self) -> bool:
         return (self.address.path / "store").is_dir()
@@ -202,11 +35,56 @@ class _Embedded(_Dialect, FolderStore):
     def open(self) -> None:
         if self.made():
             super().open()
+            if hasattr(self, "plan"):
+                self._refuse_a_dead_lock()
 
     def remember(self, loaded: Mapping[str, Any]) -> None:
         if self._instance is None:
             super().open()
         super().remember(loaded)
+
+    def _building(self, begun: set[str]) -> bool:
+        return bool(self._ask("SELECT 1 FROM oceanbase.__all_ddl_task_status"))
+
+    def _started(self) -> Any:
+        """One that ends because its process was killed is gone before another one starts."""
+        import pylibseekdb
+
+        if self._watch is None and self._second is None:
+            self._second = _user_of(self.folder / "run")
+        until = time.monotonic() + END_S * self.made()
+        while True:
+            try:
+                return pylibseekdb.open(str(self.folder))
+            except pylibseekdb.SeekdbError:
+                if time.monotonic() >= until:
+                    self._dismiss()
+                    raise
+                time.sleep(0.5)
+
+    def _dismiss(self) -> None:
+        for helper in filter(None, (self._alias, self._second)):
+            helper.kill()
+            helper.communicate()
+        self._alias = self._second = None
+
+    def _refuse_a_dead_lock(self) -> None:
+        """A server that was killed amid a change of tables leaves the lock of it to its folder, for
+        good: the next change would wait for 17 minutes, and fail. One of the living is short."""
+        first, until = None, time.monotonic() + END_S
+        while held := set(self._ask(_HELD)):
+            first = held if first is None else first & held
+            if not first:
+                return
+            if time.monotonic() > until:
+                raise ConfigError(
+                    "a load was killed while seekdb changed the tables of this folder, and their "
+                    "lock stays: it takes no further table or index",
+                    where=self.address.shown,
+                    accepted="searches of what was loaded to its end; loads into another folder",
+                    fix=f"remove {self.address.path}, and load everything in it again",
+                )
+            time.sleep(0.1)
 
     def server_pid(self) -> int | None:
         return int((self.folder / "run" / "seekdb.pid").read_text())
@@ -226,35 +104,27 @@ class _Embedded(_Dialect, FolderStore):
         with suppress(OSError, ValueError):
             server = self.server_pid()
         instance.close()
-        if self._alias is not None:
-            self._alias.kill()
-            self._alias.communicate()
+        self._dismiss()
         if server:
-            until = time.monotonic() + _END_S
+            until = time.monotonic() + END_S
             with suppress(ChildProcessError):
                 while os.waitpid(server, os.WNOHANG) == (0, 0) and time.monotonic() < until:
                     time.sleep(0.01)
 
     def _options(self) -> dict[str, Any]:
-        import pylibseekdb
-
         if self._instance is None:
-            self._instance = pylibseekdb.open(str(self.folder))
+            self._instance = self._started()
             socket = Path(self._instance.connection_options()["unix_socket"])
             self._alias = watch(str(socket.parents[1]))  # it would outlive a process that is killed
         return {"database": "test", **self._instance.connection_options()}
 
 
-class _Server(_Dialect):
-    """A server, or a cluster behind one address."""
-
-
-class _Seekdb(_Dialect):
+class _Seekdb(SeekdbServer):
     """One of the two, by the address."""
 
     @classmethod
     def at(cls, address: Address | None, table: str) -> base.EngineStore:
-        return (_Server if _is_server(address) else _Embedded).at(address, table)
+        return (SeekdbServer if is_server(address) else _Embedded).at(address, table)
 
 
 class Seekdb(Engine):
@@ -263,9 +133,19 @@ class Seekdb(Engine):
     store = _Seekdb
 
 
-def _is_server(address: Address | None) -> bool:
-    return address is not None and (bool(address.host) or address.parts.scheme == "mysql")
+def _user_of(folder: Path) -> Any:
+    """A second user of a server: it goes on for ten seconds when this process is killed. Without
+    any user a server ends at once, whatever it does, and may leave a lock to its folder."""
+    import fcntl
 
-
-def _written(vector: Any) -> str:
-    return f"[{','.join(map(str, vector))}]"
+    folder.mkdir(exist_ok=True)
+    with (folder / "seekdb.clients").open("ab") as users:
+        fcntl.flock(users, fcntl.LOCK_SH)  # as pylibseekdb does, and the shell keeps it
+        return subprocess.Popen(
+            ["/bin/sh", "-c", "cat > /dev/null; sleep 10"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=[users.fileno()],
+        )

@@ -14,7 +14,7 @@ from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.filters import Condition, parse_filter
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench_retrievers.engines import columns
+from retrieval_bench_retrievers.engines import columns, seekdb
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.engine_store import Asked, EngineStore, Hits
 from retrieval_bench_retrievers.engines.folder_store import FolderStore
@@ -99,6 +99,28 @@ def test_a_folder_that_a_load_began_is_made_anew(tmp_path: Path) -> None:
     assert store.known() == {}
     store.remember({"finished": False})
     assert store.known() is None
+
+
+def test_a_folder_whose_lock_no_server_frees_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """seekdb keeps it where the server was killed while it changed tables."""
+    schemes = seekdb.Seekdb.store.schemes
+    store = seekdb.Seekdb.store.at(Address.parse(f"seekdb://{tmp_path}", schemes, "--into"), "kept")
+    assert isinstance(store, FolderStore)
+    (tmp_path / "store").mkdir()
+    asked: list[str] = []
+    held = iter([[(7,)], [(7,), (8,)], [(8,)], *[[(9,)]] * 2])
+    monkeypatch.setattr(store, "_connect", lambda: asked.append("connect"))
+    monkeypatch.setattr(store, "_ask", lambda *_: next(held))
+    store.open()  # who only searches needs no lock
+    store.plan = Plan(None, "simple", (), LoadSettings())
+    store.open()
+    monkeypatch.setattr(seekdb, "END_S", 0.0)
+    with pytest.raises(ConfigError, match="their lock stays") as raised:
+        store.open()
+    assert f"remove {tmp_path}, and load everything in it again" in str(raised.value)
+    assert len(asked) == 3
 
 
 def test_vectors_are_asked_of_a_collection_without_any() -> None:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -32,7 +32,7 @@ from retrieval_bench.data.stores import STORES, Load, Loaded
 from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench.testing.samples import sample_documents
 from retrieval_bench_retrievers.dense.dense import Dense
-from retrieval_bench_retrievers.engines import qdrant, seekdb
+from retrieval_bench_retrievers.engines import qdrant, seekdb_server
 from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.qdrant_words import QdrantWords, _path
 from retrieval_bench_retrievers.functions.uri import Address
@@ -388,39 +388,34 @@ def test_a_uri_without_the_collection_or_with_another_is_told(name: str, place: 
 
 
 _KILLED = """
-import os, signal, sys
+import os, signal, sys, threading
 from retrieval_bench.core import plugins
-from retrieval_bench.core.types import Document
 from retrieval_bench.data.stores import STORES, Load
-from retrieval_bench_retrievers.engines import qdrant
 from retrieval_bench_retrievers.sql import filling
 filling.BATCH = 50
+into, sent, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+def end():
+    os.kill(os.getpid(), signal.SIGKILL)
 def stop(done, total):
-    if done >= 100:
-        os.kill(os.getpid(), signal.SIGKILL)
+    if done >= sent:
+        threading.Timer(seconds, end).start() if seconds else end()
 from tests.builders.engine_corpus import CORPUS, FIELDS
-into = sys.argv[1]
 given = Load(CORPUS, "en", into, "documents", None, "exact", stop, FIELDS)
 plugins.load(STORES[into.partition(":")[0]])(given)
+threading.Event().wait(seconds + 60)
 """
 
 
-def _wait_for_the_server_of(place: str) -> None:
-    """That of seekdb ends a moment after the process that it is of; who opens the folder meanwhile
-    may wait for its locks, for 17 minutes."""
-    told = Path(urlsplit(place).path) / "run" / "seekdb.pid"
-    with suppress(OSError, ValueError):
-        for _ in range(100):
-            os.kill(int(told.read_text(encoding="utf-8")), 0)
-            time.sleep(0.1)
+def _killed(place: str, sent: int, seconds: float = 0.0) -> None:
+    """A load that is killed so many seconds after so many documents."""
+    command = [sys.executable, "-c", _KILLED, place, str(sent), str(seconds)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 @each()
 def test_a_load_that_is_killed_goes_on_where_it_stopped(name: str, place: str) -> None:
-    ended = subprocess.run([sys.executable, "-c", _KILLED, place], check=False)
-    assert ended.returncode == -signal.SIGKILL
-    _wait_for_the_server_of(place)
+    _killed(place, 100)
     words = ENGINES[name].words
     engine = made(name, words, uri=place)
     engine.use_k(3)
@@ -432,6 +427,19 @@ def test_a_load_that_is_killed_goes_on_where_it_stopped(name: str, place: str) -
     assert len(ids(engine, " ".join(LISTED), 300)) == 200
     assert not [one for one in engine.health([]) if "holds a part" in one]
     engine.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+@each()
+@pytest.mark.parametrize("seconds", [0.05, 0.3])
+def test_a_load_that_is_killed_while_it_builds_indexes_goes_on(
+    name: str, place: str, seconds: float
+) -> None:
+    _killed(place, 200, seconds)
+    loaded = load_of(name, place)
+    assert (loaded.n_documents, loaded.n_loaded, loaded.n_there) == (200, 0, 200)
+    with closing(made(name, ENGINES[name].words, uri=place)) as engine:
+        assert len(ids(engine, " ".join(LISTED), 300)) == 200
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
@@ -676,7 +684,7 @@ def test_servers_that_are_not_there_or_say_it_otherwise_are_told(
     with pytest.raises(ConfigError, match="no answer from seekdb or OceanBase"):
         made("seekdb", uri=f"mysql://root@localhost:{free_port()}/test").use_k(3)
     monkeypatch.setattr(pymysql, "connect", lambda **_: None)
-    monkeypatch.setattr(seekdb._Server, "_ask", lambda *_: [("11.8.3-MariaDB",)])
+    monkeypatch.setattr(seekdb_server.SeekdbServer, "_ask", lambda *_: [("11.8.3-MariaDB",)])
     with pytest.raises(ConfigError, match=r"says that it is 11\.8\.3-MariaDB"):
         made("seekdb", uri="mysql://root@localhost/test").use_k(3)
 
