@@ -20,6 +20,7 @@ from retrieval_bench.experiment.preparation import prepare_told
 from retrieval_bench.load.clients import (
     NANOSECONDS,
     Answers,
+    CoreWaits,
     InFlight,
     Slots,
     call_in_turn,
@@ -123,8 +124,16 @@ def _level(
         due += start
         file.fill(due, order)
     retry = experiment.candidates[0].retry
+    waits = CoreWaits() if experiment.candidates[0].capabilities.external else None
     slots = Slots(
-        retrievers, queries, experiment.k, file=file, answers=answers, flight=flight, retry=retry
+        retrievers,
+        queries,
+        experiment.k,
+        file=file,
+        answers=answers,
+        flight=flight,
+        retry=retry,
+        waits=waits,
     )
     over = threading.Event()
     memory = watch(over, experiment.candidates[0].server) if level["watched"] else []
@@ -150,7 +159,7 @@ def _level(
         "most": flight.most,
         "cpu_s": cpu,
         "took_s": (clock() - start) / NANOSECONDS,
-        "waited_s": slots.waited_s(threads),
+        "waited_s": waits.seconds() if waits else 0.0,
         "peak_rss_bytes": peak_rss_bytes(),
         "memory": memory,
     }

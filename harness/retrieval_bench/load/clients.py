@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +93,66 @@ class Answers:
             self._file.close()
 
 
+class CoreWaits:
+    """How long threads could have run while a call of theirs was under way, and got no core: the
+    second number of the kernel's ``schedstat`` of a thread. 0 where the system doesn't say.
+
+    Args:
+        tasks: a folder for each thread of this process, by its native id.
+    """
+
+    def __init__(self, tasks: Path = Path("/proc/self/task")) -> None:
+        self._tasks = tasks
+        self._own = threading.local()  # a file for each thread, which ends with it
+        self._totals: dict[int, int] = {}
+        self._begun: dict[int, int] = {}
+
+    def begin(self) -> None:
+        """This thread makes a call."""
+        self._begun[threading.get_native_id()] = self._now()
+
+    def end(self) -> None:
+        """It has the answer."""
+        thread = threading.get_native_id()
+        since = self._now() - self._begun.pop(thread)
+        self._totals[thread] = self._totals.get(thread, 0) + since
+
+    def seconds(self) -> float:
+        """Of all threads together, with calls that are still under way."""
+        still = 0
+        for thread, begin in self._begun.copy().items():
+            with suppress(OSError), self._open(thread) as file:
+                still += max(0, _waited_ns(file) - begin)
+        return (sum(self._totals.copy().values()) + still) / NANOSECONDS
+
+    def leave(self) -> None:
+        """This thread makes no more calls."""
+        if file := getattr(self._own, "file", None):
+            file.close()
+
+    def _now(self) -> int:
+        if not hasattr(self._own, "file"):
+            try:
+                self._own.file = self._open(threading.get_native_id())
+            except OSError:
+                self._own.file = None
+        return 0 if self._own.file is None else _waited_ns(self._own.file)
+
+    def _open(self, thread: int) -> FileIO:
+        return FileIO(self._tasks / str(thread) / "schedstat")
+
+
+def _waited_ns(file: FileIO) -> int:
+    return int(os.pread(file.fileno(), 100, 0).split()[1])
+
+
 class Slots:
     """Threads that make one call each at a time, and write down what came of it.
 
     Args:
         retrievers: one for each slot, or one that all share.
         retry: which failed calls are made again; that is part of their latency.
+        waits: counts what calls of a service wait for a core; None = it is not counted.
     """
 
     def __init__(
@@ -108,6 +165,7 @@ class Slots:
         answers: Answers,
         flight: InFlight,
         retry: Retry,
+        waits: CoreWaits | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self.retrievers = retrievers
@@ -117,11 +175,11 @@ class Slots:
         self.answers = answers
         self.flight = flight
         self.retry = retry
+        self.waits = waits
         self.clock = clock
         self.stopped = threading.Event()
         self.faults: list[BaseException] = []
         """What is nobody's answer: a broken contract, a full disk."""
-        self._waited_ns: list[int] = []  # of each thread that has ended
 
     def call(self, i: int, slot: int, begin: int | None = None) -> None:
         """Make the ``i``-th call; ``begin`` is its start where it is known already."""
@@ -129,12 +187,16 @@ class Slots:
         row[WORKER] = slot
         retriever = self.retrievers[slot % len(self.retrievers)]
         at = int(row[QUERY])
+        if self.waits is not None:
+            self.waits.begin()
         sent = self.clock() if begin is None else begin
         row[SENT] = sent
         self.flight.change(1, sent)
         raw, failure = self._asked(retriever, self.queries[at])
         done = self.clock()
         self.flight.change(-1, done)
+        if self.waits is not None:
+            self.waits.end()
         if failure is None:
             ranking = checked_ranking(raw, self.k, has_scores=retriever.capabilities.has_scores)
             number = self.answers.number(at, tuple(ranking.doc_ids))
@@ -157,11 +219,6 @@ class Slots:
                 if self.stopped.wait(self.retry.wait_s(failures, retry_after(problem))):
                     return None, kind
 
-    def waited_s(self, threads: Sequence[threading.Thread]) -> float:
-        """How long the threads together could have run, and got no core."""
-        here = (f"self/task/{thread.native_id}" for thread in threads if thread.is_alive())
-        return (sum(map(waited_for_a_core, here)) + sum(self._waited_ns)) / NANOSECONDS
-
     def run(self, work: Callable[[int], None], n: int) -> list[threading.Thread]:
         """Start ``n`` threads on ``work``, each told its slot."""
 
@@ -172,21 +229,13 @@ class Slots:
                 self.faults.append(problem)
                 self.stopped.set()
             finally:
-                self._waited_ns.append(waited_for_a_core())
+                if self.waits is not None:
+                    self.waits.leave()
 
         threads = [threading.Thread(target=guarded, args=(at,), daemon=True) for at in range(n)]
         for thread in threads:
             thread.start()
         return threads
-
-
-def waited_for_a_core(thread: str = "thread-self", proc: Path = Path("/proc")) -> int:
-    """Nanoseconds that a thread (of this process: ``self/task/ID``) could have run, and got no
-    core; 0 where the system doesn't say: the second number of the kernel's ``sched-stats``."""
-    try:
-        return int((proc / thread / "schedstat").read_text("ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
 
 
 def wait_until(at: int, slots: Slots, sleep: Callable[[float], None] = time.sleep) -> bool:

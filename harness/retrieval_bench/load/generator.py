@@ -68,7 +68,8 @@ class Process:
         most: calls under way at once.
         cpu_s: processor time of the whole process.
         took_s: from the start to the end.
-        waited_s: for a core, of all threads that made calls together.
+        waited_s: for a core, of all threads together, while a call of theirs to a service was
+            under way.
         peak_rss_bytes: of memory so far.
         memory: where it is watched, see :func:`.soak.watch`.
     """

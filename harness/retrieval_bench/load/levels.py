@@ -296,7 +296,8 @@ def _our_fault(
 def _waited_for_a_core(made: Made, processes: Sequence[Process]) -> str | None:
     """A service looks slow, or overloaded, where whoever calls it gets no core to hear the answer:
     no stamp shows that, but the system counts it."""
-    calls = int(np.count_nonzero(made.calls.sent != NEVER))
+    if not (calls := int(np.count_nonzero(made.calls.sent != NEVER))):
+        return None
     over = max(made.end, int(made.calls.done.max()))
     took_ms = _under_way(made.calls, 0, over) / calls / _NS_PER_MS
     waited_ms = 1e3 * sum(process.waited_s for process in processes) / calls

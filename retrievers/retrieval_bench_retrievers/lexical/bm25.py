@@ -29,7 +29,7 @@ from retrieval_bench_retrievers.text.tokenizers import TokenizerSpec
 Variant = Literal["okapi", "l", "plus"]
 
 _RUN = 1 << 23
-"""Tokens that are counted at a time."""
+"""Tokens that are counted at a time, at least."""
 
 
 class BM25(LexicalRetriever):
@@ -177,7 +177,8 @@ def _runs(tokens: NDArray[np.int32], lengths: NDArray[np.int64], n_terms: int) -
 
     most = np.min_scalar_type(int(lengths.max()))
     bounds = np.append(0, np.cumsum(lengths))
-    cuts = np.searchsorted(bounds, range(0, len(tokens), _RUN)).tolist()
+    size = max(_RUN, 4 * n_terms)  # the bounds of all runs together stay smaller than the tokens
+    cuts = np.searchsorted(bounds, range(0, len(tokens), size)).tolist()
     for first, last in pairwise(dict.fromkeys([*cuts, len(lengths)])):
         own = bounds[first : last + 1]
         # Bounds of 64 bits would make scipy take them everywhere.

@@ -116,3 +116,12 @@ def test_a_gap_counts_as_the_test_of_the_pair_and_the_groups_do() -> None:
     assert (int(found.losses[0, 0]), int(found.wins[0, 0])) == (gap.higher, gap.lower)
     groups = by_fusion("h", leg[:, None], fused, np.zeros(4))
     assert labels(groups).count("lost by fusion") == gap.lower
+
+
+def test_columns_of_one_name_keep_their_own_values() -> None:
+    values = np.array([[1.0, 0.5], [0.5, 0.25]])
+    floor, member = np.zeros(2), np.zeros(2, np.int64)
+    names = ("best leg", "best leg")
+    partition = Partition("fusion", "best leg", ("all",), member, names, values, floor)
+    (group,) = partition.groups(METRIC)
+    assert group.means == {"best leg": 0.75, "best leg#2": 0.375}

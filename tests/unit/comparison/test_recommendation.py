@@ -65,6 +65,13 @@ def test_a_verdict_that_few_queries_carry_says_so_itself(carriers: int, doubted:
         assert (", but with so few queries the careful interval holds 0." in sentence) is doubted
 
 
+def test_a_small_difference_that_all_queries_carry_is_no_matter_of_few() -> None:
+    runs = [run("a", BASE[:300] - np.tile([0.002, 0.006], 150)), run("b", BASE[:300])]
+    (delta,) = compared(*runs).groups[0].deltas
+    assert delta.bound is not None, "only the first interval is within the margin"
+    assert "few queries" not in answer(*runs).sentence
+
+
 def test_of_several_it_names_those_that_few_queries_carry() -> None:
     near = BASE[:100] - np.where(np.arange(100) < 9, 0.2, 0.0)
     sentence = answer(run("a", near), run("b", BASE[:100]), run("c", LOWER[:100])).sentence

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from retrieval_bench.load.clients import waited_for_a_core
+from retrieval_bench.load.clients import CoreWaits
 from retrieval_bench.load.levels import State, Times, judged
 from retrieval_bench.load.stamps import FAILED, NEVER, OPEN
 from retrieval_bench.load.tails import effective_calls, tail
@@ -156,8 +157,28 @@ def test_a_generator_that_waits_for_a_core_says_nothing_of_a_service(load: float
     assert judged(waiting, in_process=True).state is not State.NOT_MEASURED
 
 
-def test_how_long_a_thread_waited_is_the_systems_own_count(tmp_path: Path) -> None:
-    assert waited_for_a_core("7", tmp_path) == 0, "a system that does not say"
-    (tmp_path / "7").mkdir()
-    (tmp_path / "7" / "schedstat").write_text("813569 54561 3\n", "ascii")
-    assert waited_for_a_core("7", tmp_path) == 54_561
+def test_only_what_a_thread_waits_during_a_call_counts(tmp_path: Path) -> None:
+    own = tmp_path / str(threading.get_native_id()) / "schedstat"
+    own.parent.mkdir()
+
+    def waits_until(ns: int) -> None:
+        own.write_text(f"813569 {ns} 3\n", "ascii")
+
+    waits_until(54_561)
+    waits = CoreWaits(tmp_path)
+    waits.begin()
+    waits_until(100_000)
+    waits.end()
+    waits_until(900_000_000)  # it slept until the next call was due
+    waits.begin()
+    waits_until(900_000_500)
+    assert waits.seconds() == pytest.approx((100_000 - 54_561 + 500) / 1e9)
+    waits.end()
+    waits_until(999_999_999)
+    assert waits.seconds() == pytest.approx((100_000 - 54_561 + 500) / 1e9)
+    waits.leave()
+    silent = CoreWaits(tmp_path / "none")
+    silent.begin()
+    assert silent.seconds() == 0
+    silent.end()
+    assert silent.seconds() == 0, "a system that does not say"

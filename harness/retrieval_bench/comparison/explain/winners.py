@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.errors import distinct_names
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE, Hits, JudgedRun, ordinals
 from retrieval_bench.runs.evaluation import Mean, averaged
@@ -110,12 +111,12 @@ class Partition:
         return self._group("all", np.ones(len(self.member), dtype=np.bool_), metric)
 
     def _group(self, label: str, inside: NDArray[np.bool_], metric: Metric) -> QueryGroup:
-        n = int(inside.sum())
+        n, names = int(inside.sum()), distinct_names(self.columns)
         if not n:
-            return QueryGroup(label, 0, dict.fromkeys(self.columns), None)
+            return QueryGroup(label, 0, dict.fromkeys(names), None)
         means = {
             name: float(metric.from_additive(metric.additive(column).mean()))
-            for name, column in zip(self.columns, self.values[inside].T, strict=True)
+            for name, column in zip(names, self.values[inside].T, strict=True)
         }
         return QueryGroup(label, n, means, float(self.gain[inside].mean()))
 

@@ -27,12 +27,14 @@ class Bracket(NamedTuple):
         bound: Gaffke's interval; where fewer than :data:`WEIGHTY` queries carry the difference,
             or where only ``ci95`` is within the margin.
         within: whether the difference is shown to be within the margin.
+        few: fewer than :data:`WEIGHTY` queries carry the difference.
     """
 
     ci95: Ends
     level: float
     bound: Ends
     within: bool
+    few: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,9 +67,10 @@ class Brackets:
         margin = self.found.margin
         inside = ends is not None and -margin < ends[0] and ends[1] < margin
         within = inside and bool(p_equivalence < QUALITY_ALPHA)
-        if self.found.weighty[place] >= WEIGHTY and within == inside:
+        few = bool(self.found.weighty[place] < WEIGHTY)
+        if not few and within == inside:
             bound = None
-        return Bracket(ends, 1 - float(self.alpha[place]), bound, within)
+        return Bracket(ends, 1 - float(self.alpha[place]), bound, within, few)
 
 
 def hull(ends: Ends, other: Ends) -> Ends:

@@ -62,6 +62,7 @@ class Delta(Documented):
         bound: Gaffke's interval at the same level, which assumes nothing but the range; given
             where ``ci95`` is not enough: few queries carry the difference, or only it is within
             the margin.
+        few: few queries carry the difference.
         ratio: of b's mean to a's, and the ends of its interval, of a metric whose mean is
             geometric; the interval excludes 1 exactly where ``ci95`` would exclude 0.
         p: paired randomisation test, two-sided.
@@ -107,6 +108,7 @@ class Delta(Documented):
     ci95: tuple[float, float] | None = None
     level: float | None = None
     bound: tuple[float, float] | None = None
+    few: bool = False
     ratio: tuple[float, float, float] | None = None
     p: float | None = None
     p_adjusted: float | None = None
@@ -132,8 +134,8 @@ class Delta(Documented):
 
     @property
     def doubted(self) -> bool:
-        """Better or worse, though the bound holds 0."""
-        shown = self.verdict in (Verdict.BETTER, Verdict.WORSE)
+        """Better or worse, though few queries carry it and the bound holds 0."""
+        shown = self.few and self.verdict in (Verdict.BETTER, Verdict.WORSE)
         return shown and self.bound is not None and self.bound[0] <= 0 <= self.bound[1]
 
     @property
@@ -375,7 +377,7 @@ class PairJudge:
             ci95=bracket.ci95,
             level=bracket.level,
             p_adjusted=seen.p_adjusted,
-            verdict=_decided(seen, Needed(None, None), geometric=metric.geometric).verdict,
+            verdict=_decided(seen, Needed(None, None)).verdict,
         )
 
     def _untested(self, i: int, j: int) -> list[Delta]:
@@ -445,6 +447,7 @@ class PairJudge:
             ci95=bracket.ci95,
             level=bracket.level,
             bound=bracket.bound,
+            few=bracket.few,
             ratio=ratio,
             p=float(paired_tests.p[at]),
             p_adjusted=float(corrected.p[at]),
@@ -459,7 +462,7 @@ class PairJudge:
                 for name, p in paired_tests.extra.items()
             },
         )
-        return _decided(delta, needed, geometric=metric.geometric, level=hardest)
+        return _decided(delta, needed, hardest)
 
 
 def _by_id(run: Run, metrics: Sequence[Metric]) -> NDArray[np.float64]:
@@ -475,9 +478,7 @@ def _additive(values: NDArray[np.float64], metrics: Sequence[Metric]) -> NDArray
     return np.column_stack([metric.additive(column) for metric, column in columns])
 
 
-def _decided(
-    delta: Delta, needed: Needed, *, geometric: bool, level: float = QUALITY_ALPHA
-) -> Delta:
+def _decided(delta: Delta, needed: Needed, level: float = QUALITY_ALPHA) -> Delta:
     """Return ``delta`` with its verdict; if undecided, with what takes the fewest further queries.
 
     Args:
@@ -490,10 +491,9 @@ def _decided(
     if smallest_p(delta.n) >= level:
         return replace(delta, verdict=Verdict.UNRESOLVABLE, resolvable_from=fewest_rows(level))
     ways = [(needed.difference, "a difference")]
-    if not geometric:
+    if delta.p_equivalence is not None:
         ways.append((needed.equivalence, "equivalence"))
-    needs = [(n, what) for n, what in ways if n is not None]
-    if not needs:
+    if not (needs := [(n, what) for n, what in ways if n is not None]):
         return delta
     n, what = min(needs)
     return replace(delta, queries_needed=n, needed_for=what)
