@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -128,11 +129,14 @@ def sojourn_ms(load: float, level: float, *, constant: bool) -> float:
         return -math.log(1 - p) * SERVICE_S * 1e3 / (1 - load)
 
     def waits_at_most(services: float) -> float:
-        terms = range(int(services) + 1)
-        return (1 - load) * math.fsum(
-            (load * (n - services)) ** n / math.factorial(n) * math.exp(load * (services - n))
-            for n in terms
-        )
+        # Terms of alternating signs: near full load they are far larger than their sum.
+        with localcontext(prec=60):
+            rho, waited = Decimal(load), Decimal(services)
+            terms = (
+                (rho * (n - waited)) ** n / math.factorial(n) * (rho * (waited - n)).exp()
+                for n in range(int(services) + 1)
+            )
+            return float((1 - rho) * sum(terms, Decimal(0)))
 
     low, high = 0.0, 60.0
     for _ in range(60):
