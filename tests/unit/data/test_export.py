@@ -332,6 +332,7 @@ WORDS = st.text(
 ODD = st.one_of(
     WORDS,
     st.sampled_from(["[1]", '["a"]', "[{}]", "[{'a': 1}]", "<1-hop>", "<1-hop> x", "🙂 b", "null"]),
+    st.sampled_from(["()", "{a}", "[b c]"]),
 )
 """Texts and ids, also such as a reader could take for something else."""
 

@@ -123,6 +123,12 @@ def looks_listed(text: str) -> bool:
         return True
 
 
+def may_be_listed(text: str) -> bool:
+    """Return whether :class:`Column` could take ``text``, written without a list around it, for
+    what is left of one."""
+    return looks_listed(text) or _ENCLOSED.fullmatch(text) is not None
+
+
 def _joined(text: str) -> str:
     """The complaint about texts side by side, which Python would join; empty without any."""
     before = tokenize.ENCODING

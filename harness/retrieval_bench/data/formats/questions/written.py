@@ -15,7 +15,7 @@ from typing import Any
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data.faults import Faults, shown
-from retrieval_bench.data.files.literals import looks_listed
+from retrieval_bench.data.files.literals import looks_listed, may_be_listed
 from retrieval_bench.data.formats.outgoing import document_lines, lost, lost_grades, relevant
 from retrieval_bench.data.formats.questions.incoming import Usual
 from retrieval_bench.data.passages import folded
@@ -93,8 +93,8 @@ def _answer(given: Any) -> str | None:
 
 
 def one_or_all(texts: Sequence[str]) -> str | list[str]:
-    """One text as it is, unless it would be read as a list; several as a list; empty for none."""
-    if len(texts) == 1 and not looks_listed(texts[0]):
+    """One text as it is, unless it could be read as a list; several as a list; empty for none."""
+    if len(texts) == 1 and not may_be_listed(texts[0]):
         return texts[0]
     return list(texts) or ""
 
