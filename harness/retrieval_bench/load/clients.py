@@ -37,8 +37,8 @@ KINDS = tuple(Kind)
 """``status`` of a failed call is its place here, after :data:`.FAILED`."""
 
 NANOSECONDS = 1_000_000_000
-_LONGEST_NAP_S = 0.1
-"""So that whoever waits for a call that is due hears soon that nothing is to be made any more."""
+_NEAR_S = 0.05
+"""From so near on a moment is slept for, which is more exact than to wait for the end as well."""
 
 
 class InFlight:
@@ -238,18 +238,17 @@ class Slots:
         return threads
 
 
-def wait_until(at: int, slots: Slots, sleep: Callable[[float], None] = time.sleep) -> bool:
+def wait_until(at: int, slots: Slots) -> bool:
     """Wait for the moment ``at``; False where nothing is to be made any more."""
-    while (left := at - slots.clock()) > 0:
-        if slots.stopped.is_set():
-            return False
-        sleep(min(left / NANOSECONDS, _LONGEST_NAP_S))
+    while not slots.stopped.is_set() and (left := (at - slots.clock()) / NANOSECONDS) > 0:
+        if left > 2 * _NEAR_S:
+            slots.stopped.wait(left - _NEAR_S)
+        else:
+            time.sleep(left)
     return not slots.stopped.is_set()
 
 
-def call_when_due(
-    due: NDArray[np.int64], slots: Slots, n: int, sleep: Callable[[float], None] = time.sleep
-) -> list[threading.Thread]:
+def call_when_due(due: NDArray[np.int64], slots: Slots, n: int) -> list[threading.Thread]:
     """Open loop: each call is made when it is due, whether the ones before it are answered or not;
     where no slot is free, calls wait for one in their order. Gives the threads, which end when
     every call is made.
@@ -265,7 +264,7 @@ def call_when_due(
     times = due.tolist()
 
     def work(slot: int) -> None:
-        while (i := calls.take()) < len(times) and wait_until(times[i], slots, sleep):
+        while (i := calls.take()) < len(times) and wait_until(times[i], slots):
             slots.call(i, slot)
 
     return slots.run(work, n)
