@@ -105,6 +105,9 @@ def test_open_and_unmeasured() -> None:
     assert both.code == 4
     golden("regress_open.txt", terminal.plain(regress_tables(both)))
     golden("regress_open.md", markdown.render(regress_tables(both)))
+    without = terminal.plain(regress_tables(both, texts=False))
+    assert "q0001" in without
+    assert "paid leave" not in without
 
 
 def test_a_new_baseline() -> None:

@@ -86,6 +86,18 @@ def test_the_sentence_says_what_the_verdict_says() -> None:
         assert told in sentence(replace(found, delta=delta))
 
 
+def test_a_verdict_that_few_queries_carry_is_doubted() -> None:
+    found = made(None, lead=0.08)
+    few = replace(found.delta, few=True, bound=(-0.01, 0.2))
+    assert few.verdict is Verdict.BETTER
+    doubted = replace(found, delta=few)
+    assert "but with so few queries the careful interval holds 0" in sentence(doubted)
+    text = " ".join(terminal.plain(tuning_tables(doubted)).split())
+    assert "careful interval [-0.010, +0.200]" in text
+    shown = replace(found, delta=replace(few, bound=(0.01, 0.2)))
+    assert "careful interval" not in sentence(shown)
+
+
 def test_a_default_that_nothing_beats_is_said_to_be_that() -> None:
     found = made(None)
     same = np.repeat(found.values[:1], len(found.values), axis=0)

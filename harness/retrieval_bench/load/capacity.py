@@ -188,7 +188,10 @@ class Search:
         near = keeps is not None and breaks is not None and breaks <= _NARROW**2.5 * keeps
         reason = None
         if any(all(one.state is State.NOT_MEASURED for one in them) for them in self.seen.values()):
-            reason = "the generator could not make some rates: --processes shares the load"
+            reason = (
+                "the generator could not make some rates: --processes shares the load where cores "
+                "are free, --on where other machines are"
+            )
         elif keeps is None or breaks is None:
             reason = "too little time (--max-minutes), or too few calls in a level (--duration)"
         if early:

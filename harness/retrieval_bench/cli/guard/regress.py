@@ -40,6 +40,7 @@ _REGRESS = f"""
 --load LOAD  make the levels of this saved load again (a folder, @load, NAME@load), and judge by it
     in place of a baseline
 --accept  replace the baseline by what is measured now, and say what that changes
+--no-text [texts]  ids only: no texts of queries, where others read the log
 {JUNIT}
 {ENVIRONMENTS}
 """
@@ -91,7 +92,7 @@ def run_regress(options: argparse.Namespace) -> int:
             )
     for sentence in result.not_kept:
         say(f"retrieval-bench: {sentence}")
-    show(options, result, lambda: regress_tables(result))
+    show(options, result, lambda: regress_tables(result, texts=options.texts))
     write_junit(options, f"regress {result.subject['retriever']}", result.gates)
     if result.interrupted:
         say("retrieval-bench: interrupted: latency was not judged")

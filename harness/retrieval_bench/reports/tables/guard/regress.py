@@ -40,8 +40,12 @@ MOST_QUERIES = 10
 _COMMIT, _TEXT = 10, 32
 
 
-def regress_tables(regression: Regression) -> list[Table]:
-    """The gates under the verdict; the changed queries; the duet, where there was one."""
+def regress_tables(regression: Regression, *, texts: bool = True) -> list[Table]:
+    """The gates under the verdict; the changed queries; the duet, where there was one.
+
+    Args:
+        texts: show how each changed query begins, beside its id.
+    """
     quality_gates = regression.quality.gates if regression.quality else ()
     latency_gates = regression.latency.gates if regression.latency else ()
     start = len(quality_gates)
@@ -63,7 +67,8 @@ def regress_tables(regression: Regression) -> list[Table]:
         )
     ]
     if regression.quality is not None and regression.quality.changed:
-        tables.append(_changed_table(regression.quality, regression.texts))
+        shown = regression.texts if texts else {}
+        tables.append(_changed_table(regression.quality, shown))
     duet = None if regression.latency is None else regression.latency.duet
     if duet is not None and duet.gates:
         tables += duet_tables(duet)

@@ -216,7 +216,7 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
         notes.append(
             warning(
                 f"{', '.join(bound)}: the retriever runs in one Python process, whose lock let it "
-                "use one core; --processes shares the load."
+                "use one core; --processes shares the load where cores are free."
             )
         )
     missing = [

@@ -7,7 +7,7 @@ from retrieval_bench.core.figures import p_text, short_ms, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
-from retrieval_bench.reports.render.words import metric_label, on_dataset
+from retrieval_bench.reports.render.words import BOUND, bound_text, metric_label, on_dataset
 from retrieval_bench.stats.intervals import graded, method
 from retrieval_bench.tuning.grid import Setting, as_yaml
 from retrieval_bench.tuning.price import Price
@@ -54,6 +54,8 @@ def sentence(tuning: Tuning) -> str:
         Verdict.WORSE: f"tuning does harm, keep {name} as it is",
         Verdict.EQUIVALENT: "tuning changes nothing that matters",
     }.get(tuning.delta.verdict, "no gain from tuning is shown")
+    if tuning.delta.doubted:
+        answer = f"{answer}, but with so few queries the careful interval holds 0"
     gain = f"{signed(tuning.held_out - tuning.default)} {metric_label(tuning.metric)}"
     return f"{name} {on_dataset(data)}: {answer} ({gain} on held-out queries)"
 
@@ -71,6 +73,7 @@ def _notes(tuning: Tuning) -> list[AnyNote]:
             "without held-out queries reports it."
         ),
         f"Brackets: 95 % over held-out queries ({how}), the choices taken as they are.",
+        *([] if tuning.delta.bound is None else [BOUND]),
         *map(warning, tuning.warnings),
     ]
 
@@ -136,6 +139,8 @@ def _verdict(tuning: Tuning) -> str:
     }.get(delta.verdict, f"Tuned is {delta.verdict.value} than the default")
     won = f"{delta.wins:,} queries won, {delta.ties:,} tied, {delta.losses:,} lost"
     test = f"p {p_text(delta.p)}" if delta.p is not None else "no test"
+    if delta.bound is not None:
+        test = f"{test}, {bound_text(delta.bound)}"
     more = ""
     if delta.queries_needed is not None:
         queries = counted(delta.queries_needed, "more query")
