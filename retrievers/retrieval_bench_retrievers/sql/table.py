@@ -66,7 +66,7 @@ class Table(Filling):
 
     def known(self) -> dict[str, Any] | None:
         loaded = load_of(self._connection, self.table)
-        if loaded:  # the indexes of fields are made where they lack
+        if loaded and hasattr(self, "plan"):  # the indexes of fields are made where they lack
             loaded["fields"] = list(self.plan.fields)
         return loaded
 
