@@ -117,9 +117,9 @@ class Probing(Retriever):
 def without_model(monkeypatch: pytest.MonkeyPatch, dimension: int = 16) -> None:
     """Let ``dense`` and engines take texts for their vectors."""
     from retrieval_bench_retrievers.dense import dense
-    from retrieval_bench_retrievers.engines import engine
+    from retrieval_bench_retrievers.engines import engine, loading
 
-    for module in (dense, engine):
+    for module in (dense, engine, loading):
         monkeypatch.setattr(module, "Encoder", lambda *_, **__: _reader(dimension))
 
 

@@ -58,6 +58,11 @@ def column_of(one: Condition, fields: Sequence[str], kind: str) -> str:
     return f"f{fields.index(one.field)}"
 
 
+def group(operator: str, parts: Sequence[str]) -> str:
+    """Conditions that are never NULL, joined by "and" or "or", or one turned round by "not"."""
+    return f"(not {parts[0]})" if operator == "not" else f"({f' {operator} '.join(parts)})"
+
+
 def sql_group(operator: str, parts: Sequence[str]) -> str:
     """Conditions of SQL joined by "and" or "or", or one turned round by "not"; NULL is false."""
     if operator == "not":

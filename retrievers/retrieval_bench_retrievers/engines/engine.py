@@ -263,6 +263,15 @@ class Engine(LoadedByURI, Retriever):
                 accepted="the encoder of the documents for the queries, too",
                 fix="correct `encoder` or `mode`, or load the documents into another table",
             )
+        if self._vectors and (size := store.vector_size()) != loaded["encoder"]["dimension"]:
+            held = "no vectors" if size is None else f"vectors of {size} numbers"
+            raise ConfigError(
+                f"{self._table} holds {held}: it is not what `data load` filled",
+                where=f"{self._where}, uri {shown}",
+                accepted=f"vectors of {loaded['encoder']['dimension']} numbers, as the encoder "
+                f"{loaded['encoder']['model']} gives them",
+                fix="load the documents into another table, and name that one",
+            )
         fields = tuple(loaded.get("fields", ()))
         index = self._load.model_copy(update={"index": loaded["index"]})
         store.plan = Plan(self._encoder, loaded["language"], fields, index)

@@ -103,6 +103,10 @@ class EngineStore(Filling):
         """Ids and scores, in any order; raises what the engine raises."""
 
     @abstractmethod
+    def vector_size(self) -> int | None:
+        """Numbers in each vector of the collection that is open; None where it has no vectors."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of it; what is embedded leaves nothing."""
 

@@ -89,6 +89,8 @@ class FolderStore(EngineStore):
             return super().fill(documents, progress)
 
     def disk_bytes(self) -> int | None:
+        if self.address.host:
+            return None
         files = [path.stat() for path in self.folder.rglob("*") if path.is_file()]
         return sum(getattr(one, "st_blocks", one.st_size // 512) * 512 for one in files)
 

@@ -126,7 +126,8 @@ class _Lance(FolderStore):
             query = self._table.search(query_type="hybrid").vector(asked.vector).text(words)
             query = self._near(query, asked).rerank(RRFReranker(K=base.RRF_K))
         if asked.filter is not None:
-            query = query.where(asked.filter.translated(self._condition, _group), prefilter=True)
+            chosen = asked.filter.translated(self._condition, columns.group)
+            query = query.where(chosen, prefilter=True)
         score = {"bm25": "_score", "dense": "_distance", "hybrid": "_relevance_score"}[asked.mode]
         wanted = ["id"] if asked.mode == "hybrid" else ["id", score]
         n = asked.depth if asked.mode == "hybrid" else asked.k
@@ -153,6 +154,10 @@ class _Lance(FolderStore):
         ]
         return f"coalesce({' OR '.join(tests)}, false)"
 
+    def vector_size(self) -> int | None:
+        schema = self._table.schema
+        return int(schema.field("vector").type.list_size) if "vector" in schema.names else None
+
     def facts(self) -> dict[str, Any]:
         found = {i.columns[0]: i for i in self._table.list_indices()}
         vectors = found["vector"].num_indexed_rows if "vector" in found else 0
@@ -175,7 +180,3 @@ def _literal(value: Any) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _group(operator: str, parts: list[str]) -> str:
-    return f"(NOT {parts[0]})" if operator == "not" else f"({f' {operator.upper()} '.join(parts)})"

@@ -153,7 +153,8 @@ class _Milvus(FolderStore):
 
     def search(self, asked: base.Asked) -> base.Hits:
         """A graph is never searched exactly: that takes a collection without one."""
-        chosen = "" if asked.filter is None else asked.filter.translated(self._condition, _group)
+        given = asked.filter
+        chosen = "" if given is None else given.translated(self._condition, columns.group)
         if asked.mode == "hybrid":
             from pymilvus import AnnSearchRequest, RRFRanker
 
@@ -216,6 +217,11 @@ class _Milvus(FolderStore):
         terms = self._client.run_analyzer([text], analyzer_params=self._analysis())
         return [str(token) for token in terms[0].tokens]
 
+    def vector_size(self) -> int | None:
+        fields = self._client.describe_collection(self.table)["fields"]
+        sizes = (int(held["params"]["dim"]) for held in fields if held["name"] == "vector")
+        return next(sizes, None)
+
     def facts(self) -> dict[str, Any]:
         if self.plan.dimension is None:
             return {}
@@ -224,15 +230,12 @@ class _Milvus(FolderStore):
         return {"indexed_vectors": vectors, **self.plan.index_facts(vectors)}
 
     def failed(self, problem: Exception) -> Exception:
-        text = f"Milvus: {text_of(problem)}"
-        if getattr(problem, "code", None) == _THROTTLED:
+        text, code = f"Milvus: {text_of(problem)}", getattr(problem, "code", None)
+        if code == _THROTTLED:
             return TransientError(text, Kind.THROTTLED)
-        lost = any(one.__name__ in _LOST for one in type(problem).__mro__)
-        lost = lost or getattr(problem, "code", None) == _UNREACHABLE
+        names = {one.__name__ for one in type(problem).__mro__}
+        lost = code == _UNREACHABLE or names & set(_LOST)
         return TransientError(text, Kind.CONNECTION) if lost else CallError(text)
-
-    def disk_bytes(self) -> int | None:
-        return None if self.address.host else super().disk_bytes()
 
     def close(self) -> None:
         client, self._client = self._client, None
@@ -245,7 +248,3 @@ class Milvus(Engine):
     """See :class:`.Engine`; ``bm25`` is that of Milvus."""
 
     store = _Milvus
-
-
-def _group(operator: str, parts: list[str]) -> str:
-    return f"(not {parts[0]})" if operator == "not" else f"({f' {operator} '.join(parts)})"

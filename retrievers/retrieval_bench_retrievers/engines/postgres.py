@@ -81,6 +81,11 @@ class _Postgres(base.EngineStore, Table):
         statement = {"text": text, "dense": dense, "hybrid": fused}[asked.mode]
         return list(connection.execute(statement.encode(), values).fetchall())
 
+    def vector_size(self) -> int | None:
+        asked = "SELECT atttypmod FROM pg_attribute WHERE attrelid = %s::regclass AND attname = %s"
+        row = self._connection.execute(asked, (self.table, "embedding")).fetchone()
+        return None if row is None else int(row[0])
+
     def _connect(self) -> Any:
         dsn = self._rooms.dsn if self._rooms else self.address.uri
         try:

@@ -101,6 +101,10 @@ class _Edge(QdrantWords, FolderStore):
         if shutil.disk_usage(self._place).free < needed:
             raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}, or soon")
 
+    def vector_size(self) -> int | None:
+        held = json.loads((self._place / "edge_config.json").read_bytes()).get("vectors") or {}
+        return int(held["dense"]["size"]) if "dense" in held else None
+
     def facts(self) -> dict[str, Any]:
         return {**super().facts(), "search_threads": 1}
 

@@ -81,6 +81,10 @@ class QdrantServer(QdrantWords):
                 raise RuntimeError("the optimiser failed: the collection is red")
             time.sleep(_POLL_S)
 
+    def vector_size(self) -> int | None:
+        held = self._info().config.params.vectors or {}
+        return int(held["dense"].size) if "dense" in held else None
+
     def failed(self, problem: Exception) -> Exception:
         text, status = f"Qdrant: {text_of(problem)}", getattr(problem, "status_code", None)
         if type(problem).__name__ == "ResponseHandlingException":

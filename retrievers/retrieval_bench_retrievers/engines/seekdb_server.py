@@ -126,6 +126,10 @@ class SeekdbServer(base.EngineStore):
         statement = words.statement(asked, self._table, chosen)
         return [(doc_id.decode(), score) for doc_id, score in self._ask(statement, values, ef)]
 
+    def vector_size(self) -> int | None:
+        rows = self._ask(f"SHOW COLUMNS FROM {self._table} LIKE 'embedding'")
+        return int("".join(filter(str.isdecimal, rows[0][1]))) if rows else None
+
     def split(self, text: str) -> list[str]:
         rows = self._ask("SELECT tokenize(%s, 'space', %s)", (plain_text(text), words.TERMS))
         return sorted(term for token in json.loads(rows[0][0])["tokens"] for term in token)

@@ -62,12 +62,25 @@ def without_vector(problem: BaseException, where: str = WHERE) -> ConfigError | 
     )
 
 
+def another_size(problem: BaseException, where: str = WHERE) -> ConfigError | None:
+    """The error for vectors of another size than the column's, None for all others."""
+    if "vector dimensions" not in str(problem):
+        return None
+    return ConfigError(
+        f"PostgreSQL: {text_of(problem)}",
+        where=where,
+        accepted="vectors of the size of the column",
+        fix="correct `encoder`: the column's documents were encoded with another",
+    )
+
+
 def refused(problem: BaseException, what: str, where: str = WHERE) -> HarnessError | CallError:
     """For a trial before the first search: ``what`` ("statement", "setup") does not work."""
     code = code_of(problem)
     if code.startswith(_PASSING):
         return TransientError(f"PostgreSQL: {text_of(problem)}", _kind(problem))
-    return without_vector(problem, where) or ContractError(
+    known = without_vector(problem, where) or another_size(problem, where)
+    return known or ContractError(
         f"PostgreSQL refuses the {what}: {text_of(problem)}",
         where=f"{where}, {what}" + (f" (SQLSTATE {code})" if code else ""),
         fix=_REMEDIES.get(code, f"correct the {what}"),
@@ -79,7 +92,7 @@ def failed(problem: BaseException, where: str = WHERE) -> HarnessError | CallErr
     code, text = code_of(problem), text_of(problem)
     if may_pass(problem):
         return TransientError(f"PostgreSQL: {text}", _kind(problem))
-    if code in _NEVER_WORKS:
+    if code in _NEVER_WORKS or another_size(problem):
         return refused(problem, "statement", where)
     return CallError(f"PostgreSQL: {text}" + (f" (SQLSTATE {code})" if code else ""))
 

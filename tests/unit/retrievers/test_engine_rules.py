@@ -47,6 +47,9 @@ class _Nothing(EngineStore):
     def search(self, asked: Asked) -> Hits:
         return []
 
+    def vector_size(self) -> int | None:
+        raise NotImplementedError
+
     def close(self) -> None:
         pass
 

@@ -37,6 +37,9 @@ from retrieval_bench_retrievers.engines.engine import Engine
 from retrieval_bench_retrievers.engines.qdrant_words import QdrantWords, _path
 from retrieval_bench_retrievers.functions.uri import Address
 from retrieval_bench_retrievers.sql import filling
+from retrieval_bench_retrievers.sql.filling import Plan
+from retrieval_bench_retrievers.sql.params import LoadSettings
+from tests.builders.clustered import clustered, text_of, without_model
 from tests.builders.engine_corpus import CORPUS, ENGINES, FIELDS, LISTED, MANY, MODELS, made
 from tests.builders.service import free_port
 from tests.builders.tiny_encoder import build_tiny_model, one_thread
@@ -385,6 +388,51 @@ def test_a_uri_without_the_collection_or_with_another_is_told(name: str, place: 
     twice = [Document("1", "a"), Document("1", "b")]
     with pytest.raises(ContractError, match="two documents have one id"):
         load_of(name, place, documents=twice, table="twice")
+
+
+def _noted(name: str, place: str, size: int) -> None:
+    """What is kept of the load says another size than the collection has, as where somebody made
+    that anew."""
+    engine = made(name, ENGINES[name].words)
+    store = engine.store.at(Address.parse(place, engine.store.schemes, "test"), "documents")
+    store.plan = Plan(None, "simple", (), LoadSettings())
+    store.open()
+    known = store.known() or {}
+    store.remember({**known, "encoder": {**known["encoder"], "dimension": size}})
+    store.close()
+
+
+@each()
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("load", "was filled with another encoder: .*'dimension': 16.* not .*'dimension': 32"),
+        ("search", "was filled by the encoder .*'dimension': 16"),
+        ("collection", "documents holds vectors of 16 numbers"),
+    ],
+)
+def test_vectors_of_another_size_are_refused(
+    name: str, wrong: str, message: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = [Document(f"d{at}", text_of(one)) for at, one in enumerate(clustered(20, 1)[0])]
+    without_model(monkeypatch, 16)
+    load_of(name, place, documents=corpus, encoder="numbers")
+    if wrong == "collection":
+        _noted(name, place, 32)
+    without_model(monkeypatch, 32)
+
+    def again() -> None:
+        if wrong == "load":
+            load_of(name, place, documents=corpus, encoder="numbers")
+        with closing(made(name, uri=place, encoder={"model": "numbers"})) as engine:
+            engine.use_k(3)
+
+    with pytest.raises(ConfigError, match=message) as raised:
+        again()
+    assert "32" in str(raised.value)
+    assert raised.value.where
+    assert raised.value.accepted
+    assert raised.value.fix
 
 
 _KILLED = """

@@ -355,6 +355,18 @@ def test_another_encoder_than_that_of_the_documents_is_refused(filled: SQL) -> N
     retriever.close()
 
 
+def test_a_column_of_vectors_of_another_size_ends_the_run(filled: SQL) -> None:
+    small = "SELECT id, CAST('[1,2,3]' AS vector(3)) AS embedding FROM documents"
+    nearest = "SELECT id, 1 - (embedding <=> %(embedding)s) AS score FROM"
+    retriever = outside(filled, f"{nearest} ({small}) AS s ORDER BY 2 DESC, 1", encoder=tiny())
+    with pytest.raises(ConfigError, match="different vector dimensions 3 and 32") as raised:
+        retriever.search(Query("q", "cell"), 3)
+    assert raised.value.where == "retriever sql"
+    assert raised.value.accepted == "vectors of the size of the column"
+    assert "correct `encoder`" in raised.value.fix
+    retriever.close()
+
+
 def test_texts_in_every_script_and_odd_metadata_are_kept() -> None:
     documents = [
         Document("하나", "김치는 낮은 온도에서 발효된다", "제목", {"n": float("nan"), "s": {1, 2}}),
