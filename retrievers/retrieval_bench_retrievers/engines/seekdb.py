@@ -18,6 +18,8 @@ from retrieval_bench_retrievers.engines.seekdb_server import END_S, SeekdbServer
 from retrieval_bench_retrievers.functions.uri import Address
 from retrieval_bench_retrievers.sql.embedded_postgres import watch
 
+_TASKS = "SELECT task_id, status FROM oceanbase.__all_ddl_task_status"
+"""Indexes that are being built; 0 before anything was done."""
 _HELD = "SELECT create_trans_id FROM oceanbase.__all_virtual_obj_lock WHERE obj_type = 'RUNTIME'"
 """Transactions that hold the lock of all changes of tables."""
 
@@ -28,6 +30,8 @@ class _Embedded(SeekdbServer, FolderStore):
     _instance: Any = None
     _alias: Any = None
     _second: Any = None
+    _since = 0.0
+    _restarted = False
 
     def made(self) -> bool:
         return (self.address.path / "store").is_dir()
@@ -44,7 +48,23 @@ class _Embedded(SeekdbServer, FolderStore):
         super().remember(loaded)
 
     def _building(self, begun: set[str]) -> bool:
-        return bool(self._ask("SELECT 1 FROM oceanbase.__all_ddl_task_status"))
+        """A server whose client was killed as it asked for an index may keep that waiting for
+        good; another server goes on with it."""
+        tasks = dict(self._ask(_TASKS))
+        if not tasks or any(tasks.values()) or not self._since:
+            self._since = time.monotonic()
+        elif time.monotonic() - self._since > END_S:
+            if self._restarted:
+                raise ConfigError(
+                    "a load was killed as it asked for an index, and seekdb does not begin with it",
+                    where=self.address.shown,
+                    accepted="a folder whose server ends when nobody uses it",
+                    fix="end all processes that use the folder; the same command then goes on",
+                )
+            self._restarted, self._since = True, 0.0
+            self._let_go()
+            self.open()
+        return bool(tasks)
 
     def _started(self) -> Any:
         """One that ends because its process was killed is gone before another one starts."""
@@ -90,13 +110,16 @@ class _Embedded(SeekdbServer, FolderStore):
         return int((self.folder / "run" / "seekdb.pid").read_text())
 
     def close(self) -> None:
-        super().close()
-        instance, self._instance = self._instance, None
         try:
-            if instance is not None:
-                self._end(instance)
+            self._let_go()
         finally:
             self.leave()
+
+    def _let_go(self) -> None:
+        super().close()
+        instance, self._instance = self._instance, None
+        if instance is not None:
+            self._end(instance)
 
     def _end(self, instance: Any) -> None:
         """End the server, and wait until it is gone: another one would wait for its locks."""

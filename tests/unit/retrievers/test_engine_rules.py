@@ -126,6 +126,30 @@ def test_a_folder_whose_lock_no_server_frees_is_refused(
     assert len(asked) == 3
 
 
+def test_a_server_that_does_not_begin_with_an_index_is_started_anew_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """seekdb keeps an index waiting where its client was killed as it asked for it."""
+    schemes = seekdb.Seekdb.store.schemes
+    store: Any = seekdb.Seekdb.store.at(Address.parse(f"seekdb://{tmp_path}", schemes, "t"), "kept")
+    done: list[str] = []
+    tasks: list[tuple[int, int]] = [(54, 0), (55, 3)]
+    monkeypatch.setattr(seekdb, "END_S", -1.0)
+    monkeypatch.setattr(store, "_ask", lambda *_: tasks)
+    monkeypatch.setattr(store, "_let_go", lambda: done.append("ended"))
+    monkeypatch.setattr(store, "open", lambda: done.append("opened"))
+    assert [store._building(set()) for _ in range(3)] == [True] * 3
+    assert done == []  # it is at one of them
+    tasks.pop()
+    assert [store._building(set()) for _ in range(2)] == [True] * 2
+    assert done == ["ended", "opened"]
+    with pytest.raises(ConfigError, match="seekdb does not begin with it") as raised:
+        store._building(set())
+    assert "the same command then goes on" in raised.value.fix
+    tasks.pop()
+    assert store._building(set()) is False
+
+
 def test_vectors_are_asked_of_a_collection_without_any() -> None:
     with pytest.raises(ConfigError, match="documents holds no vectors") as raised:
         _NothingByURI(uri="nothing://host").use_k(3)
