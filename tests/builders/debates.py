@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
+
+from tests.builders.files import beir
 
 TOPICS = (
     "school uniforms",
@@ -41,7 +42,6 @@ def debates(
         query_id, text: of each query.
         config: content of a ``dataset.yaml``, if any.
     """
-    (folder / "qrels").mkdir(parents=True)
     numbers = range(len(TOPICS))
     documents = {IDS[at]: point(at) for at in numbers}
     documents |= {
@@ -49,15 +49,8 @@ def debates(
         for at in numbers
     }
     queries = {query_id(at): text(at) for at in numbers}
-    for name, texts in (("corpus", documents), ("queries", queries)):
-        lines = (json.dumps({"_id": id_, "text": one}) + "\n" for id_, one in texts.items())
-        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-    rows = "".join(f"{query_id(at)}\tt{at}-con\t1\n" for at in numbers)
-    judged = f"query-id\tcorpus-id\tscore\n{rows}"
-    (folder / "qrels" / "test.tsv").write_text(judged, encoding="utf-8")
-    if config:
-        (folder / "dataset.yaml").write_text(config, encoding="utf-8")
-    return folder
+    judged = [(query_id(at), f"t{at}-con", 1) for at in numbers]
+    return beir(folder, documents, queries, judged, config)
 
 
 def self_run(path: Path) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.cli import main
+from tests.builders.files import beir, save_all
 
 OWN = '''
 from retrieval_bench import Retriever, Ranking
@@ -68,23 +69,21 @@ DOCUMENTS = {
 QUERIES = {"q1": "red apples", "q2": "whales", "q3": "green things", "질문": "사과"}
 QRELS = {"q1": {"d1": 2, "d3": 1}, "q2": {"d2": 1}, "q3": {"d3": 1}, "질문": {"문서": 1}}
 
+QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
+"""Each query is asked once: of tests that do not look at times."""
+
 
 def make_project(folder: Path) -> Path:
     """A BEIR folder ``data`` and a module ``own.py`` in ``folder``."""
-    data = folder / "data"
-    (data / "qrels").mkdir(parents=True)
-    for name, texts in (("corpus.jsonl", DOCUMENTS), ("queries.jsonl", QUERIES)):
-        lines = (
-            json.dumps({"_id": i, "text": t}, ensure_ascii=False) + "\n" for i, t in texts.items()
-        )
-        (data / name).write_text("".join(lines), encoding="utf-8")
-    rows = "".join(f"{q}\t{d}\t{g}\n" for q, row in QRELS.items() for d, g in row.items())
-    (data / "qrels" / "test.tsv").write_text(
-        "query-id\tcorpus-id\tscore\n" + rows, encoding="utf-8"
-    )
-    (folder / "own.py").write_text(OWN, encoding="utf-8")
-    (folder / "own.yaml").write_text("name: own\ntarget: own.py:Overlap\n", encoding="utf-8")
-    return folder
+    judged = [(query, doc, grade) for query, of in QRELS.items() for doc, grade in of.items()]
+    beir(folder / "data", DOCUMENTS, QUERIES, judged)
+    config = "name: own\ntarget: own.py:Overlap\n"
+    return save_all(folder, {"own.py": OWN, "own.yaml": config})
+
+
+def saved_runs(folder: Path) -> list[Path]:
+    """The folders of runs that were saved in ``folder``."""
+    return sorted((folder / "results" / "runs").glob("[!.]*"))
 
 
 class Command:
@@ -109,6 +108,13 @@ class Command:
         given = self(line, *words, "--format", "json")
         assert given == code, f"exit code {given}: {self.err}"
         return json.loads(self.out)
+
+    def refused(self, line: str, *words: str) -> str:
+        """Give what bad input is told: exit code 2, nothing on stdout, and no traceback."""
+        given = self(line, *words)
+        assert (given, self.out) == (2, ""), f"exit code {given}: {self.out}{self.err}"
+        assert "Traceback" not in self.err
+        return self.err
 
     @property
     def unwrapped(self) -> str:

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +15,21 @@ import pytest
 from retrieval_bench.cli.options import Command as OwnCommand
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import MissingDependencyError
+from tests.builders.files import save
 from tests.builders.marks import also
-from tests.cli.project import Command, make_project
+from tests.builders.processes import completed, within
+from tests.cli.project import QUICK, Command, saved_runs
 
 pytestmark = pytest.mark.usefixtures("project")
 
-QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
-
-
-OWN_MODULES = {"own", "counting", "leaky"}
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    for name in [n for n in sys.modules if n in OWN_MODULES or n.startswith("_harness_file_")]:
-        monkeypatch.delitem(sys.modules, name)
-    return make_project(tmp_path)
-
 
 def only_run(project: Path) -> Path:
-    (folder,) = (project / "results" / "runs").glob("[!.]*")
+    (folder,) = saved_runs(project)
     return folder
 
 
-def nothing_written(project: Path) -> bool:
-    runs = project / "results" / "runs"
-    return not runs.exists() or not list(runs.glob("[!.]*"))
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 class TestBench:
@@ -57,7 +43,7 @@ class TestBench:
         whole = (only_run(project) / "summary.txt").read_text("utf-8")
         for shown in ("own on data (test), k = 10", "p50 ms", "p95 ms", "p99 ms", "Machine: "):
             assert shown in whole
-        summary = json.loads((only_run(project) / "summary.json").read_text(encoding="utf-8"))
+        summary = read_json(only_run(project) / "summary.json")
         assert summary["metrics"]["RR@10"]["mean"] == 1.0
         assert summary["latency_ms"]["n"] == 1000
         phases = [line.removeprefix("retrieval-bench: ") for line in run.err.splitlines()]
@@ -83,7 +69,7 @@ class TestBench:
         )
         assert list(summary["metrics"]) == ["P@2", "RR"]
         assert summary["dataset"]["n_queries"] == 1
-        manifest = json.loads((project / "here/manifest.json").read_text(encoding="utf-8"))
+        manifest = read_json(project / "here/manifest.json")
         assert manifest["retriever"]["params"] == {"boost": 2.5}
 
     def test_a_dry_run_counts_calls_and_makes_none(self, project: Path, run: Command) -> None:
@@ -91,7 +77,7 @@ class TestBench:
         assert document["measured_calls"] + document["warm_up_calls_at_most"] == 30
         assert document["tried"] == [{"retriever": "own", "documents": 4, "hits": 2}]
         assert document["not_checked"] == ["where the run would be saved"]
-        assert nothing_written(project)
+        assert not saved_runs(project)
 
     def test_a_dry_run_that_gets_no_answer_says_why(self, run: Command) -> None:
         plan = "bench --retriever own.yaml --dataset data --dry-run"
@@ -107,7 +93,7 @@ class TestBench:
         assert run(f"{probe} --probe 2") == 0
         assert "q1: red apples" in run.out
         assert "red apples and pears" in run.out
-        assert nothing_written(project)
+        assert not saved_runs(project)
         found = run.json(f"{probe} --probe 4 --set fail_on=whales")["queries"]
         assert [query["query_id"] for query in found] == ["q1", "q2", "q3", "질문"]
         assert found[0]["hits"][0] == {
@@ -132,22 +118,19 @@ class TestBench:
 
     @pytest.mark.slow
     def test_max_calls_is_kept(self, project: Path, run: Command) -> None:
-        (project / "counting.py").write_text(
+        save(
+            project / "counting.py",
             "calls = []\ndef count(text, k):\n    calls.append(text)\n    return ['d1'][:k]\n",
-            encoding="utf-8",
         )
-        code = run(
-            "bench --retriever callable --dataset data --max-calls 30 --set "
-            "function=counting:count --format json"
-        )
-        assert code == 0
+        bench = "bench --retriever callable --dataset data --max-calls 30"
+        run.json(f"{bench} --set function=counting:count")
         assert len(sys.modules["counting"].calls) == 30
 
     def test_a_failing_query_is_told_and_counts_zero(self, project: Path, run: Command) -> None:
         assert run("bench --retriever own.yaml --dataset data --set fail_on=whales", *QUICK) == 0
         assert "Search FAILED on 1 query: each evaluated one counts 0" in run.out
         assert "RuntimeError: cannot answer q2" in run.out
-        summary = json.loads((only_run(project) / "summary.json").read_text(encoding="utf-8"))
+        summary = read_json(only_run(project) / "summary.json")
         assert summary["n_failed"] == 1
         rr = summary["metrics"]["RR@10"]
         assert (rr["mean"], rr["n"]) == (0.75, 4)
@@ -155,18 +138,14 @@ class TestBench:
 
     @pytest.mark.slow
     def test_when_every_query_fails_nothing_was_judged(self, project: Path, run: Command) -> None:
-        words = ("--set", "fail_on=''", "boost=.nan")
-        code = run("bench --retriever own.yaml --dataset data", *QUICK, *words)
-        assert code == 2  # not a failed query but a broken contract: scores are NaN
-        (project / "own.py").write_text(
-            (project / "own.py")
-            .read_text(encoding="utf-8")
-            .replace("if self.fail_on and", "if True or"),
-            encoding="utf-8",
-        )
+        bench = ("bench --retriever own.yaml --dataset data", *QUICK)
+        # not a failed query but a broken contract: scores are NaN
+        run.refused(*bench, "--set", "fail_on=''", "boost=.nan")
+        own = (project / "own.py").read_text(encoding="utf-8")
+        save(project / "own.py", own.replace("if self.fail_on and", "if True or"))
         for name in [n for n in sys.modules if n.startswith("_harness_file_")]:
             del sys.modules[name]
-        assert run("bench --retriever own.yaml --dataset data", *QUICK) == 4
+        assert run(*bench) == 4
         assert "nothing could be judged" in run.err
 
 
@@ -175,7 +154,7 @@ class TestCompare:
         assert run("compare --retrievers bm25 own.yaml --dataset data", *QUICK) == 0
         assert "data: 4 queries, 4 documents, top 10; times interleaved, 1 client" in run.out
         assert len(run.out.splitlines()) <= 30
-        assert len(list((project / "results" / "runs").glob("[!.]*"))) == 2
+        assert len(saved_runs(project)) == 2
 
     @pytest.mark.slow
     def test_saved_runs_and_the_json_document(self, run: Command) -> None:
@@ -207,8 +186,7 @@ class TestCompare:
         assert rows[0]["reason"] == "different dataset fingerprint"
 
     def test_neither_runs_nor_retrievers(self, run: Command) -> None:
-        assert run("compare") == 2
-        assert "compare A B --dataset D" in run.err
+        assert "compare A B --dataset D" in run.refused("compare")
         assert run("compare --retrievers own.yaml --dataset data") == 2
 
 
@@ -236,6 +214,24 @@ class TestBadInput:
             (["--retriever", "trec_run", "--set", "path=gone.trec"], "gone.trec"),
             (["--retriever", "callable", "--set", "function=own:gone"], "no 'gone'"),
             (["--retriever", "langchain", "--set", "factory=own:not_a_factory"], "dict"),
+            (["--retriever", "bm52", "--dataset", "nowhere", "--metrics", "nDGC"], "3 problems"),
+            (["--retriever", "own.yaml", "--set", "boost=${NOT_SET}"], "not set: NOT_SET"),
+            (["--retriver", "bm25"], "did you mean --retriever"),
+            (["--retriever", "own.yaml", "--cold", "0"], "at least 1"),
+            (["--retriever", "own.yaml", "--cold", "1", "--max-calls", "100"], "--cold with --max"),
+            (
+                [
+                    "--retriever",
+                    "own.yaml",
+                    "--protocol",
+                    "tutorial",
+                    "--rounds",
+                    "2",
+                    "--out",
+                    "x",
+                ],
+                "--out, --rounds with --protocol tutorial",
+            ),
         ],
     )
     def test_one_clear_message(
@@ -243,40 +239,32 @@ class TestBadInput:
     ) -> None:
         if "--dataset" not in arguments:
             arguments = [*arguments, "--dataset", "data"]
-        assert run("bench", *arguments) == 2
-        assert says in run.err
-        assert run.out == ""
-        assert "Traceback" not in run.err
-        assert nothing_written(project)
+        assert says in run.refused("bench", *arguments)
+        assert not (project / "results").exists()
 
-    def test_several_problems_come_in_one_message(self, run: Command) -> None:
-        assert run("bench --retriever bm52 --dataset nowhere --metrics nDGC") == 2
-        assert "3 problems" in run.err
-
-    @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
-    def test_an_empty_corpus_or_no_queries(self, project: Path, run: Command, name: str) -> None:
-        (project / "data" / name).write_text("", encoding="utf-8")
-        assert run("bench --retriever own.yaml --dataset data") == 2
-        assert nothing_written(project)
-
-    def test_a_misspelt_config_key(self, project: Path, run: Command) -> None:
-        (project / "own.yaml").write_text("target: own.py:Overlap\nparam: {}\n", encoding="utf-8")
-        assert run("bench --retriever own.yaml --dataset data") == 2
-        assert "unknown key 'param'" in run.err
-        assert "own.yaml" in run.err
+    @pytest.mark.parametrize(
+        ("name", "content", "says"),
+        [
+            ("data/corpus.jsonl", "", "corpus.jsonl"),
+            ("data/queries.jsonl", "", "queries.jsonl"),
+            ("own.yaml", "target: own.py:Overlap\nparam: {}\n", "unknown key 'param'"),
+            ("results", "not a folder", "cannot write the run"),
+        ],
+    )
+    def test_a_file_that_cannot_be_used(
+        self, project: Path, run: Command, name: str, content: str, says: str
+    ) -> None:
+        save(project / name, content)
+        assert says in run.refused("bench --retriever own.yaml --dataset data")
+        assert name in run.err.replace("\\", "/")
+        assert not saved_runs(project)
 
     def test_an_output_folder_that_holds_a_run(self, project: Path, run: Command) -> None:
         arguments = ["bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", "o"]
         assert run(*arguments) == 0
         before = sorted((p.name, p.stat().st_mtime_ns) for p in (project / "o").iterdir())
-        assert run(*arguments) == 2
-        assert "already holds a run" in run.err
+        assert "already holds a run" in run.refused(*arguments)
         assert sorted((p.name, p.stat().st_mtime_ns) for p in (project / "o").iterdir()) == before
-
-    def test_a_results_folder_that_cannot_be_written(self, project: Path, run: Command) -> None:
-        (project / "results").write_text("not a folder", encoding="utf-8")
-        assert run("bench --retriever own.yaml --dataset data") == 2
-        assert "cannot write the run" in run.err
 
     @pytest.mark.slow
     def test_a_disk_that_fills_up_costs_the_folder_but_not_the_figures(
@@ -292,59 +280,39 @@ class TestBadInput:
         assert run("compare --retrievers own.yaml bm25 --dataset data", *QUICK) == 2
         assert "against own" in run.out
         assert re.search(r"^  bm25 +1\.000 ", run.out, re.M)
-        assert nothing_written(project)
-
-    def test_a_name_that_is_not_set(self, run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("ENGINE_KEY", raising=False)
-        assert run("bench --retriever own.yaml --dataset data --set 'boost=${ENGINE_KEY}'") == 2
-        assert "environment variable not set: ENGINE_KEY" in run.err
+        assert not saved_runs(project)
 
     def test_no_secret_is_printed_or_written(
         self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(secrets, "_filled", {})
         monkeypatch.setenv("ENGINE_KEY", "hunter2-hunter2")
-        (project / "leaky.py").write_text(
-            "class Leaky:\n    pass\n"
-            "from own import Overlap\n"
-            "class Search(Overlap):\n"
-            "    def __init__(self, *, key: str):\n"
-            "        super().__init__()\n"
-            "        self.key = key\n"
-            "    def search(self, query, k):\n"
-            "        if query.id == 'q2':\n"
-            "            raise RuntimeError('401 for key ' + self.key)\n"
-            "        return super().search(query, k)\n"
-            "    def describe(self):\n"
-            "        return {'url': 'https://x/?key=' + self.key}\n",
-            encoding="utf-8",
-        )
-        (project / "leaky.yaml").write_text(
-            "target: leaky:Search\nparams: {key: '${ENGINE_KEY}'}\n", encoding="utf-8"
-        )
+        save(project / "leaky.py", LEAKY)
+        save(project / "leaky.yaml", "target: leaky:Search\nparams: {key: '${ENGINE_KEY}'}\n")
         assert run("bench --retriever leaky.yaml --dataset data", *QUICK) == 0
         assert "401 for key ${ENGINE_KEY}" in run.out
         assert "hunter2" not in run.out + run.err
         for path in only_run(project).iterdir():
             assert b"hunter2" not in path.read_bytes(), path.name
 
-    def test_unknown_options_and_commands(self, run: Command) -> None:
-        assert run("bench --retriver bm25") == 2
-        assert "did you mean --retriever" in run.err
-        assert run("benhc") == 2
-        assert "no command 'benhc'; did you mean bench?" in run.err
-        assert run("score adit") == 2
-        assert run("bench") == 2
-        assert "no retriever" in run.err
 
-    def test_the_bare_command_shows_its_help_in_24_lines(self, run: Command) -> None:
-        assert run() == 0
-        assert len(run.out.splitlines()) <= 24
-        shown = run.out
-        assert run("--help") == 0
-        assert run.out == shown
-        assert run("score") == 0
-        assert "outcomes" in run.out
+LEAKY = """
+from own import Overlap
+
+
+class Search(Overlap):
+    def __init__(self, *, key: str):
+        super().__init__()
+        self.key = key
+
+    def search(self, query, k):
+        if query.id == 'q2':
+            raise RuntimeError('401 for key ' + self.key)
+        return super().search(query, k)
+
+    def describe(self):
+        return {'url': 'https://x/?key=' + self.key}
+"""
 
 
 NOISY = """
@@ -396,7 +364,7 @@ class Impatient(Overlap):
 class TestRetrieversThatMisbehave:
     @pytest.fixture(autouse=True)
     def _noisy(self, project: Path) -> None:
-        (project / "noisy.py").write_text(NOISY, encoding="utf-8")
+        save(project / "noisy.py", NOISY)
 
     def bench(self, name: str, *more: str) -> tuple[int, str, str]:
         process = command(
@@ -521,32 +489,27 @@ def test_a_result_that_cannot_be_printed_is_told() -> None:
 def test_options_that_cannot_apply_are_refused(run: Command) -> None:
     for out in ("one", "two"):
         run(f"bench --retriever own.yaml --dataset data --out {out}", *QUICK)
-    assert run("compare one two --k 3") == 2
-    assert "--k beside saved runs" in run.err
+    assert "--k beside saved runs" in run.refused("compare one two --k 3")
     assert run("compare one two --retrievers bm25") == 2
 
 
 @pytest.mark.slow
 def test_ids_that_are_not_in_the_corpus_judge_nothing(project: Path, run: Command) -> None:
-    (project / "ext.py").write_text(
+    save(
+        project / "ext.py",
         "def upper(text, k):\n    return ['D1', 'D2', 'D3'][:k]\n"
         "def bad(text, k):\n    return ['문서'][:k]\n",
-        encoding="utf-8",
     )
     for name, code in (("upper", 4), ("bad", 0)):
-        (project / f"{name}.yaml").write_text(
-            f"target: callable\nparams: {{function: 'ext.py:{name}', external: true}}\n",
-            encoding="utf-8",
-        )
+        params = f"{{function: 'ext.py:{name}', external: true}}"
+        save(project / f"{name}.yaml", f"target: callable\nparams: {params}\n")
         assert run(f"bench {name}.yaml --dataset data", *QUICK) == code
         assert ("is in the corpus ('D1' beside 'd1')" in run.out) == (code == 4)
         assert ("no id is in the corpus" in run.err) == (code == 4)
 
 
 def test_queries_that_none_can_judge_are_not_green(project: Path, run: Command) -> None:
-    (project / "data/qrels/test.tsv").write_text(
-        "query-id\tcorpus-id\tscore\nq1\td1\t0\n", encoding="utf-8"
-    )
+    save(project / "data/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t0\n")
     assert run("bench --retriever own.yaml --dataset data", *QUICK) == 0
     assert "1 evaluated query has no relevant document" in run.out
 
@@ -554,18 +517,11 @@ def test_queries_that_none_can_judge_are_not_green(project: Path, run: Command) 
 @pytest.mark.slow
 def test_list_shows_names_and_what_fails_to_load(run: Command) -> None:
     assert run("data list") == 0
-    for shown in (
-        "bm25",
-        "hybrid-convex",
-        "science-mini",
-        "nDCG",
-        "retrieval_bench_retrievers.dense.dense:Dense",
-        "huggingface",
-    ):
+    target = "retrieval_bench_retrievers.dense.dense:Dense"
+    for shown in ("bm25", "hybrid-convex", "science-mini", "nDCG", target, "huggingface"):
         assert shown in run.out
-    assert run("data list --format json") == 0
     kinds = {"retrievers", "targets", "readers", "datasets", "metrics", "conventions"}
-    assert kinds == set(json.loads(run.out)) - {"schema_version"}
+    assert kinds == set(run.json("data list")) - {"schema_version"}
 
 
 def command(*arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -596,23 +552,19 @@ class Slow(Overlap):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_keeps_what_was_finished(project: Path) -> None:
-    (project / "slow.py").write_text(SLOW, encoding="utf-8")
+    save(project / "slow.py", SLOW)
     process = command(
         *("bench", "--retriever", "slow:Slow", "--dataset", "data", "--rounds", "100000"),
         *("--warm-up", "0"),
     )
     calls = project / "calls.txt"
-    until = time.monotonic() + 60
-    while time.monotonic() < until and (
-        not calls.exists() or len(calls.read_text(encoding="utf-8").splitlines()) < 20
-    ):
-        time.sleep(0.02)
+    assert within(60, lambda: calls.exists() and len(calls.read_text("utf-8").splitlines()) >= 20)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "PARTIAL RUN" in out
     assert "marked as partial" in err
-    summary = json.loads((only_run(project) / "summary.json").read_text(encoding="utf-8"))
+    summary = read_json(only_run(project) / "summary.json")
     assert summary["status"] == "partial"
     assert summary["latency_ms"]["n"] > 4
     assert summary["n_unreached"] == 0
@@ -622,16 +574,12 @@ def test_ctrl_c_keeps_what_was_finished(project: Path) -> None:
 def test_an_interrupted_comparison_says_so_also_when_nothing_can_be_compared(
     project: Path, run: Command
 ) -> None:
-    (project / "behind.py").write_text(BEHIND, encoding="utf-8")
-    code = run(
-        "compare --retrievers behind:Counting behind:Stopping --dataset data "
-        "--max-calls 4 --format json"
-    )
-    assert code == 130
+    save(project / "behind.py", BEHIND)
+    compare = "compare --retrievers behind:Counting behind:Stopping --dataset data --max-calls 4"
+    rows = run.json(compare, code=130)["comparisons"]
     assert "marked as partial" in run.err
-    rows = json.loads(run.out)["comparisons"]
     assert {row["reason"] for row in rows} == {"different queries were finished"}
-    assert len(list((project / "results" / "runs").glob("[!.]*"))) == 2
+    assert len(saved_runs(project)) == 2
 
 
 BEHIND = """
@@ -661,16 +609,14 @@ class Stopping(Overlap):
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.slow
 def test_ctrl_c_in_the_warm_up_saves_nothing(project: Path) -> None:
-    (project / "slow.py").write_text(SLOW.replace("0.02", "30"), encoding="utf-8")
+    save(project / "slow.py", SLOW.replace("0.02", "30"))
     process = command("bench", "--retriever", "slow:Slow", "--dataset", "data")
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not (project / "calls.txt").exists():
-        time.sleep(0.02)
+    assert within(60, (project / "calls.txt").exists)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "interrupted before it was done" in err
-    assert nothing_written(project)
+    assert not saved_runs(project)
 
 
 @pytest.mark.slow
@@ -688,22 +634,13 @@ def test_a_terminal_that_is_not_utf8_still_prints() -> None:
 @pytest.mark.slow
 def test_a_project_with_folders_of_our_names_is_no_obstacle(project: Path) -> None:
     for name in ("harness", "retrievers"):
-        (project / name).mkdir()
-        (project / name / "__init__.py").write_text(
-            "raise ImportError('not mine')\n", encoding="utf-8"
-        )
-    (project / "retrievers" / "mine.py").write_text(
-        "from own import Overlap as Mine\n", encoding="utf-8"
-    )
+        save(project / name / "__init__.py", "raise ImportError('not mine')\n")
+    save(project / "retrievers" / "mine.py", "from own import Overlap as Mine\n")
     script = Path(sys.executable).with_name("retrieval-bench")
     if not script.exists():
         pytest.skip("the console command is not installed")
-    done = subprocess.run(
-        [script, "bench", "--retriever", "retrievers/mine.py:Mine", "--dataset", "data", *QUICK],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("bench", "--retriever", "retrievers/mine.py:Mine", "--dataset", "data", *QUICK)
+    done = completed(script, *words, check=False)
     assert done.returncode == 0, done.stderr
     assert "Mine on data" in done.stdout
 
@@ -712,9 +649,8 @@ def test_a_project_with_folders_of_our_names_is_no_obstacle(project: Path) -> No
 def test_a_saved_run_has_pictures_unless_they_are_declined(project: Path, run: Command) -> None:
     arguments = "bench --retriever own.yaml --dataset data --rounds 1 --warm-up 0"
     assert run(f"{arguments} --out drawn") == 0
-    assert {"latency.svg", "queries.svg"} <= {
-        p.name for p in (project / "drawn/pictures").iterdir()
-    }
+    drawn = {path.name for path in (project / "drawn/pictures").iterdir()}
+    assert {"latency.svg", "queries.svg"} <= drawn
     assert run(f"{arguments} --out bare --no-pictures") == 0
     assert not (project / "bare/pictures").exists()
 
@@ -738,11 +674,11 @@ def test_launches_share_the_calls_and_are_told(project: Path, run: Command) -> N
     arguments = "bench --retriever own.yaml --dataset data --no-pictures"
     assert run(f"{arguments} --launches 2 --rounds 3 --warm-up 0 --out launched -v") == 0
     assert "2 launches of 3 rounds" in run.out
-    summary = json.loads((project / "launched/summary.json").read_text(encoding="utf-8"))
+    summary = read_json(project / "launched/summary.json")
     n_queries = summary["dataset"]["n_queries"] + summary["dataset"]["n_unanswerable"]
     assert summary["latency_ms"]["launches"] == 2
     assert summary["latency_ms"]["n"] == 2 * 3 * n_queries
-    manifest = json.loads((project / "launched/manifest.json").read_text(encoding="utf-8"))
+    manifest = read_json(project / "launched/manifest.json")
     assert [launch["status"] for launch in manifest["launches"]] == ["complete", "complete"]
     shutil.copytree(project / "launched", project / "copied")
     assert run("compare launched copied --format json") == 0
@@ -752,17 +688,8 @@ def test_launches_share_the_calls_and_are_told(project: Path, run: Command) -> N
 def test_a_start_from_cold_is_shown_and_kept(project: Path, run: Command) -> None:
     arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--cold", "1")
     shown = run.json(*arguments, "--out", "cold")["cold"]
-    assert shown == json.loads((project / "cold/cold.json").read_text(encoding="utf-8"))
+    assert shown == read_json(project / "cold/cold.json")
     assert shown["processes"] == 1
-
-
-def test_no_process_to_start_from_cold_is_told_before_anything_is_measured(
-    project: Path, run: Command
-) -> None:
-    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK)
-    assert run(*arguments, "--cold", "0") == 2
-    assert "at least 1" in run.err
-    assert not list(project.glob("results/runs/*"))
 
 
 def test_a_k_beyond_the_corpus_is_told(run: Command) -> None:
@@ -771,21 +698,10 @@ def test_a_k_beyond_the_corpus_is_told(run: Command) -> None:
     assert "k = 1,000 is more than the" in run.out
 
 
-def test_options_that_would_do_nothing_are_refused(project: Path, run: Command) -> None:
-    arguments = "bench --retriever own.yaml --dataset data"
-    assert run(f"{arguments} --protocol tutorial --rounds 2 --out x") == 2
-    assert "--out, --rounds with --protocol tutorial" in run.err
-    assert run(f"{arguments} --cold 1 --max-calls 100") == 2
-    assert "--cold with --max-calls" in run.err
-    assert not (project / "results").exists()
-
-
 def test_a_partial_or_failing_run_says_so_when_it_is_scored(run: Command) -> None:
     arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK)
     assert run(*arguments, "--set", "fail_on=사과", "--out", "failing") == 0
-    scored = "score run --run failing --dataset data --format json"
-    assert run(scored) == 0
-    document = json.loads(run.out)
+    document = run.json("score run --run failing --dataset data")
     texts = [warning["text"] for warning in document["warnings"]]
     assert any("failed, taken as not in the run" in text for text in texts)
     assert document["counts"]["missing"] >= 1

@@ -7,15 +7,14 @@ import io
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.project import Command
+from tests.builders.files import save_all
+from tests.cli.project import QUICK, Command, saved_runs
 
 pytestmark = pytest.mark.usefixtures("project")
 
-QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
 BOTH = ("--retrievers", "own.yaml", "bm25")
 
 
@@ -34,11 +33,6 @@ def second(project: Path) -> Path:
     return folder
 
 
-def document(run: Command) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run.out)
-    return found
-
-
 class TestVerdicts:
     def test_the_answer_comes_first_and_the_family_is_stated(self, run: Command) -> None:
         assert run("compare --dataset data", *BOTH, *QUICK, "-v") == 0
@@ -49,13 +43,11 @@ class TestVerdicts:
 
     @pytest.mark.slow
     def test_baseline_margin_and_further_tests_reach_the_document(self, run: Command) -> None:
-        code = run(
+        found = run.json(
             "compare --retrievers bm25 own.yaml bm25s --dataset data "
-            "--baseline own --margin 0.2 --tests t wilcoxon --format json",
+            "--baseline own --margin 0.2 --tests t wilcoxon",
             *QUICK,
         )
-        assert code == 0
-        found = document(run)
         assert (found["baseline"], found["margin"]) == ("own", 0.2)
         assert {(row["a"], row["b"]) for row in found["comparisons"]} == {
             ("own", "bm25"),
@@ -74,14 +66,38 @@ class TestVerdicts:
             (("--margin", "0"), "above 0 and below 1"),
             (("--tests", "welch"), "test 'welch'"),
             (("--slices", "lenght"), "length"),
+            (("--equivalence", "nhst"), "invalid choice: 'nhst'"),
+            (("--dataset", "data", "./data"), "is given twice"),
+            (("--dataset", "none", "gone"), "2 problems"),
+            (("--dataset", "none", "gone"), "'none'"),
+            (("--dataset", "none", "gone"), "'gone'"),
+            (("--until-decided", "--rounds", "2"), "--rounds with --until-decided"),
+            (("--until-decided", "--tests", "t"), "--tests with --until-decided"),
+            (("--until-decided", "--slices"), "--slices with --until-decided"),
+            (("--until-decided", "all"), "target 'all'"),
         ],
     )
     def test_bad_input_is_told_before_anything_is_measured(
         self, project: Path, run: Command, given: tuple[str, ...], says: str
     ) -> None:
-        assert run("compare --dataset data", *BOTH, *QUICK, *given) == 2
-        assert says in run.err
+        assert says in run.refused("compare --dataset data", *BOTH, *given)
         assert not (project / "results").exists()
+
+    @pytest.mark.parametrize(
+        ("given", "says"),
+        [
+            (("--dataset", "data"), "--dataset beside saved runs"),
+            (("--until-decided",), "--until-decided beside saved runs"),
+            (("--fuse", "borda"), "accepted: convex, rrf, tuned-convex, tuned-rrf"),
+            (("--fuse", "rrf", "tuned-convex"), "accepted: at least one for each of 5 folds"),
+            (("own@latest",), "is given twice"),
+        ],
+    )
+    def test_of_saved_runs_all_is_settled(
+        self, run: Command, given: tuple[str, ...], says: str
+    ) -> None:
+        assert run("compare --dataset data", *BOTH, *QUICK) == 0
+        assert says in run.refused("compare @last", *given)
 
 
 @pytest.mark.slow
@@ -98,154 +114,75 @@ class TestSeveralDatasets:
             "average",
         ):
             assert said in run.out
-        assert len(list((project / "results" / "runs").glob("[!.]*"))) == 4
-
-    @pytest.mark.slow
-    def test_saved_runs_are_sorted_by_their_dataset(
-        self, project: Path, second: Path, run: Command
-    ) -> None:
-        assert run("compare --dataset data more", *BOTH, *QUICK) == 0
-        folders = [str(path) for path in sorted((project / "results" / "runs").glob("[!.]*"))]
-        assert run("compare", *folders, "--format", "json") == 0
-        found = document(run)
+        folders = list(map(str, saved_runs(project)))
+        assert len(folders) == 4
+        found = run.json("compare", *folders)  # sorted by their dataset
         assert [row["dataset"] for row in found["comparisons"][:1]] == ["data"]
         assert next(board["datasets"] for board in found["boards"]) == ["data", "more"]
 
-    def test_faults_of_all_of_them_come_at_once(self, run: Command) -> None:
-        assert run("compare --dataset none gone", *BOTH, *QUICK) == 2
-        assert "2 problems" in run.err
-        assert "none" in run.err
-        assert "gone" in run.err
-
-    def test_a_dry_run_plans_each(self, project: Path, second: Path, run: Command) -> None:
-        assert run("compare --dataset data more --dry-run --format json", *BOTH) == 0
-        plans = document(run)["experiments"]
+    @pytest.mark.usefixtures("second")
+    def test_a_dry_run_plans_each(self, project: Path, run: Command) -> None:
+        plans = run.json("compare --dataset data more --dry-run", *BOTH)["experiments"]
         assert [plan["dataset"] for plan in plans] == ["data", "more"]
         assert not (project / "results").exists()
 
 
-class TestTwice:
-    def test_a_run_or_a_dataset_that_is_given_twice_is_refused(
-        self, project: Path, run: Command
-    ) -> None:
-        assert run("compare --dataset data ./data", *BOTH, *QUICK) == 2
-        assert "is given twice" in run.err
-        assert run("compare --dataset data", *BOTH, *QUICK) == 0
-        one = str(next((project / "results" / "runs").glob("[!.]*")))
-        assert run(f"compare {one} {one}") == 2
-        assert "is given twice" in run.err
-
-    def test_a_table_for_programs_has_a_row_for_each_pair(self, run: Command) -> None:
-        assert run("compare --dataset data", *BOTH, *QUICK, "--format", "csv") == 0
-        rows = list(csv.DictReader(io.StringIO(run.out)))
-        pairs = [row for row in rows if row["against"]]
-        assert {(row["system"], row["against"]) for row in pairs} == {("bm25", "own")}
-        assert len({row["metric"] for row in pairs}) == len(pairs) == 5
-        assert all((row["mean"] == "") == bool(row["against"]) for row in rows)
-        means = {row["system"]: float(row["mean"]) for row in rows if row["metric"] == "nDCG@10"
-                 and not row["against"]}  # fmt: skip
-        (gap,) = [float(row["difference"]) for row in pairs if row["metric"] == "nDCG@10"]
-        assert gap == pytest.approx(means["bm25"] - means["own"])
+def test_a_table_for_programs_has_a_row_for_each_pair(run: Command) -> None:
+    assert run("compare --dataset data", *BOTH, *QUICK, "--format", "csv") == 0
+    rows = list(csv.DictReader(io.StringIO(run.out)))
+    pairs = [row for row in rows if row["against"]]
+    assert {(row["system"], row["against"]) for row in pairs} == {("bm25", "own")}
+    assert len({row["metric"] for row in pairs}) == len(pairs) == 5
+    assert all((row["mean"] == "") == bool(row["against"]) for row in rows)
+    means = {row["system"]: float(row["mean"]) for row in rows if row["metric"] == "nDCG@10"
+             and not row["against"]}  # fmt: skip
+    (gap,) = [float(row["difference"]) for row in pairs if row["metric"] == "nDCG@10"]
+    assert gap == pytest.approx(means["bm25"] - means["own"])
 
 
-class TestSlices:
-    @pytest.mark.slow
-    def test_slices_of_saved_runs_find_the_dataset_again(self, project: Path, run: Command) -> None:
-        assert run("compare --dataset data", *BOTH, *QUICK) == 0
-        folders = [str(path) for path in sorted((project / "results" / "runs").glob("[!.]*"))]
-        assert run("compare", *folders, "--slices", "relevant", "--format", "json") == 0
-        (found,) = document(run)["slices"]
-        assert sum(one["n"] for one in found["slices"]) == found["whole"]["n"]
-        shutil.move(project / "data", project / "moved")
-        assert run("compare", *folders, "--slices", "relevant") == 2
-        assert "--dataset" in run.err
-        assert run("compare", *folders, "--slices", "relevant", "--dataset", "moved") == 0
-
-    def test_a_dataset_without_slices_does_nothing_for_saved_runs(
-        self, project: Path, run: Command
-    ) -> None:
-        assert run("compare --dataset data", *BOTH, *QUICK) == 0
-        folders = [str(path) for path in sorted((project / "results" / "runs").glob("[!.]*"))]
-        assert run("compare", *folders, "--dataset", "data") == 2
-        assert "--dataset beside saved runs" in run.err
+@pytest.mark.slow
+def test_slices_of_saved_runs_find_the_dataset_again(project: Path, run: Command) -> None:
+    assert run("compare --dataset data", *BOTH, *QUICK) == 0
+    sliced = ("compare", *map(str, saved_runs(project)), "--slices", "relevant")
+    (found,) = run.json(*sliced)["slices"]
+    assert sum(one["n"] for one in found["slices"]) == found["whole"]["n"]
+    shutil.move(project / "data", project / "moved")
+    assert "--dataset" in run.refused(*sliced)
+    assert run(*sliced, "--dataset", "moved") == 0
 
 
-class TestFusion:
-    def test_saved_runs_are_fused_and_the_fusion_is_saved(self, run: Command) -> None:
-        assert run("compare --dataset data", *BOTH, *QUICK) == 0
-        assert run("compare @last --fuse rrf tuned-convex --format json") == 2
-        assert "accepted: at least one for each of 5 folds" in run.err
-        assert run("compare @last --fuse --format json") == 0
-        names = [system["name"] for system in document(run)["systems"]]
-        assert names == ["own", "bm25", "rrf of own + bm25"]
-        assert run("explain @last --format json") == 0
-
-    def test_what_cannot_be_fused_is_refused(self, run: Command) -> None:
-        assert run("compare --dataset data", *BOTH, *QUICK) == 0
-        assert run("compare @last --fuse borda") == 2
-        assert "accepted: convex, rrf, tuned-convex, tuned-rrf" in run.err
-
-    def test_tune_takes_saved_runs_or_a_retriever(self, run: Command) -> None:
-        assert run("compare --dataset data", *BOTH, *QUICK) == 0
-        assert run("tune own@latest bm25@latest --folds 2 --format json") == 0
-        found = document(run)
-        assert found["retriever"] == "fusion of own + bm25"
-        assert set(found["grid"]) == {"fusion.k", "fusion.weights"}
-        assert run("tune own@latest hybrid") == 2
-        assert "one retriever, or saved runs to fuse" in run.err
-        assert run("tune own@latest bm25@latest --split dev") == 2
+def test_saved_runs_are_fused_tested_or_tuned(run: Command) -> None:
+    found = run.json("compare --dataset data", *BOTH, *QUICK)
+    assert found["equivalence"] == "bound"
+    assert run.json("compare @last --equivalence tost")["equivalence"] == "tost"
+    found = run.json("tune own@latest bm25@latest --folds 2")
+    assert found["retriever"] == "fusion of own + bm25"
+    assert set(found["grid"]) == {"fusion.k", "fusion.weights"}
+    assert "one retriever, or saved runs to fuse" in run.refused("tune own@latest hybrid")
+    assert run("tune own@latest bm25@latest --split dev") == 2
+    names = [system["name"] for system in run.json("compare @last --fuse")["systems"]]
+    assert names == ["own", "bm25", "rrf of own + bm25"]
+    assert run("explain @last --format json") == 0, "the fusion was saved"
 
 
-def test_the_test_of_equivalence_is_named(run: Command) -> None:
-    assert run("compare --dataset data", *BOTH, *QUICK, "--format", "json") == 0
-    assert document(run)["equivalence"] == "bound"
-    assert run("compare @last --equivalence tost --format json") == 0
-    assert document(run)["equivalence"] == "tost"
-    assert run("compare @last --equivalence nhst") == 2
-
-
-class TestUntilDecided:
-    """Retrievers that are asked no more than it takes."""
-
-    def test_the_answer_says_what_was_saved_and_which_interval_it_is(self, run: Command) -> None:
-        asked = ("compare", *BOTH, "--dataset", "data", "--until-decided")
-        assert run(*asked) == 0
-        meant = "anytime-valid intervals by betting, of the mean of "
-        assert f"{meant}queries like these" in run.unwrapped
-        assert "p50" not in run.out
-        assert run(*asked, "split") == 0
-        assert f"{meant}all queries of this split" in run.unwrapped
-        assert run(*asked, "--format", "json") == 0
-        found = document(run)
-        (saved,) = found["until_decided"]
-        assert saved["target"] == "population"
-        assert saved["calls"] + saved["calls_saved"] == 2 * saved["queries"]
-        assert found["comparisons"][0]["interval"] == "anytime-valid, betting"
-        assert found["latency"] == []
-        assert run("compare @last --format json") == 0
-        assert document(run)["until_decided"] == found["until_decided"]
-        assert run("report @last --methods") == 0
-        assert "betting confidence sequences" in Path("results/report.tex").read_text("utf-8")
-
-    @pytest.mark.parametrize(
-        ("more", "said"),
-        [
-            (("--until-decided", "--rounds", "2"), "--rounds with --until-decided"),
-            (("--until-decided", "--tests", "t"), "--tests with --until-decided"),
-            (("--until-decided", "--slices"), "--slices with --until-decided"),
-            (("--until-decided", "all"), "target 'all'"),
-        ],
-    )
-    def test_what_does_not_go_with_it_is_refused(
-        self, run: Command, more: tuple[str, ...], said: str
-    ) -> None:
-        assert run("compare --dataset data", *BOTH, *more) == 2
-        assert said in run.err
-
-    def test_saved_runs_were_asked_already(self, run: Command) -> None:
-        assert run("compare --dataset data", *BOTH, *QUICK) == 0
-        assert run("compare @last --until-decided") == 2
-        assert "--until-decided beside saved runs" in run.err
+def test_until_decided_says_what_was_saved_and_which_interval_it_is(run: Command) -> None:
+    """Retrievers are asked no more than it takes."""
+    asked = ("compare", *BOTH, "--dataset", "data", "--until-decided")
+    assert run(*asked) == 0
+    meant = "anytime-valid intervals by betting, of the mean of "
+    assert f"{meant}queries like these" in run.unwrapped
+    assert "p50" not in run.out
+    assert run(*asked, "split") == 0
+    assert f"{meant}all queries of this split" in run.unwrapped
+    found = run.json(*asked)
+    (saved,) = found["until_decided"]
+    assert saved["target"] == "population"
+    assert saved["calls"] + saved["calls_saved"] == 2 * saved["queries"]
+    assert found["comparisons"][0]["interval"] == "anytime-valid, betting"
+    assert found["latency"] == []
+    assert run.json("compare @last")["until_decided"] == found["until_decided"]
+    assert run("report @last --methods") == 0
+    assert "betting confidence sequences" in Path("results/report.tex").read_text("utf-8")
 
 
 RUNS = {
@@ -257,16 +194,14 @@ RUNS = {
 class TestFusing:
     @pytest.fixture(autouse=True)
     def runs(self, project: Path) -> None:
-        for name, text in RUNS.items():
-            (project / name).write_text(text, encoding="utf-8")
+        save_all(project, RUNS)
 
     def test_two_run_files_are_fused_in_one_step(self, run: Command, project: Path) -> None:
         systems = ("one.run", "two.trec", "--dataset", "data", "--fuse")
         assert run("compare", *systems, *QUICK) == 0
         assert "rrf of one + two" in run.out
         # d1 is second and first, d2 first, d3 second: 1/61 + 1/62 is above both.
-        runs = (project / "results" / "runs").iterdir()
-        (folder,) = (path for path in runs if "rrf" in path.name)
+        (folder,) = (path for path in saved_runs(project) if "rrf" in path.name)
         assert (folder / "run.trec").read_text(encoding="utf-8").startswith("q1 Q0 d1 1 ")
 
     def test_a_run_file_beside_a_retriever_as_well(self, run: Command) -> None:
@@ -275,18 +210,15 @@ class TestFusing:
         assert "convex of own + one" in run.out
         assert "Times were measured apart" not in run.out
 
-    def test_a_name_that_is_no_fusion_is_refused_before_anything_is_measured(
-        self, run: Command, project: Path
+    @pytest.mark.parametrize(
+        ("more", "says"),
+        [("borda", "fusion 'borda'"), ("--until-decided", "--fuse with --until-decided")],
+    )
+    def test_what_cannot_be_fused_is_refused_before_anything_is_measured(
+        self, run: Command, project: Path, more: str, says: str
     ) -> None:
-        assert run("compare one.run two.trec --dataset data --fuse borda") == 2
-        assert "fusion 'borda'" in run.err
+        assert says in run.refused(f"compare one.run two.trec --dataset data --fuse {more}")
         assert not (project / "results").exists()
 
-    def test_a_fusion_needs_the_queries_that_all_were_asked(self, run: Command) -> None:
-        systems = ("one.run", "two.trec", "--dataset", "data", "--fuse", "--until-decided")
-        assert run("compare", *systems) == 2
-        assert "--fuse with --until-decided" in run.err
-
     def test_a_file_of_code_is_no_run(self, run: Command) -> None:
-        assert run("compare one.run own.py --dataset data") == 2
-        assert "unknown retriever 'own.py'" in run.err
+        assert "unknown retriever 'own.py'" in run.refused("compare one.run own.py --dataset data")

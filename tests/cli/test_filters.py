@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.builders.files import beir, save
 from tests.cli.project import Command
 
 
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "data/qrels").mkdir(parents=True)
-    rows: dict[str, list[dict[str, Any]]] = {
-        "corpus": [{"_id": f"d{i}", "text": "red apples", "tenant": "ab"[i % 2]} for i in range(6)],
-        "queries": [
-            {"_id": f"q{i}", "text": "apples", "filter": {"tenant": "ab"[i % 2]}} for i in range(4)
-        ],
-    }
-    for name, records in rows.items():
-        text = "".join(json.dumps(record) + "\n" for record in records)
-        (tmp_path / f"data/{name}.jsonl").write_text(text)
-    (tmp_path / "data/qrels/test.tsv").write_text(
-        "query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\td{i}\t1\n" for i in range(4))
-    )
-    (tmp_path / "own.py").write_text("def careless(text, k):\n    return ['d0', 'd1', 'd2'][:k]\n")
-    return Command(capsys)
+@pytest.fixture(autouse=True)
+def project(here: Path) -> Path:
+    documents = [{"_id": f"d{i}", "text": "red apples", "tenant": "ab"[i % 2]} for i in range(6)]
+    queries: list[dict[str, Any]] = [
+        {"_id": f"q{i}", "text": "apples", "filter": {"tenant": "ab"[i % 2]}} for i in range(4)
+    ]
+    beir(here / "data", documents, queries, [(f"q{i}", f"d{i}", 1) for i in range(4)])
+    return save(here / "own.py", "def careless(text, k):\n    return ['d0', 'd1', 'd2'][:k]\n")
 
 
 QUICK = ("--dataset", "data", "--profile", "smoke", "--warm-up", "0")

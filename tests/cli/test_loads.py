@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.builders.queued import Queued
-from tests.cli.project import Command, make_project
+from tests.cli.project import Command
 
 SHORT = ("load", "bm25", "--dataset", "data", "--duration", "30", "--rate", "100", "250")
 
 
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    monkeypatch.chdir(make_project(tmp_path))
+@pytest.fixture(autouse=True)
+def queued(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Queued().instead(monkeypatch)
-    return Command(capsys)
 
 
 def test_two_loads_are_compared_by_their_names(
@@ -30,8 +25,8 @@ def test_two_loads_are_compared_by_their_names(
     assert run(*SHORT) == 0
     assert run("compare", "first", "bm25@load") == 0
     assert run.out.startswith("b is slower at")
-    assert run("compare", "first", "@load", "--format", "json") == 0
-    assert json.loads(run.out)["levels"][2]["percentiles"][0]["verdict"] == "slower"
+    levels = run.json("compare first @load")["levels"]
+    assert levels[2]["percentiles"][0]["verdict"] == "slower"
 
 
 def test_a_kept_load_fails_what_is_slower(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,5 +53,4 @@ def test_bad_input_has_one_clear_message(
     run: Command, words: tuple[str, ...], message: str
 ) -> None:
     assert run(*SHORT, "--out", "first") == 0
-    assert run(*words) == 2
-    assert message in run.err
+    assert message in run.refused(*words)

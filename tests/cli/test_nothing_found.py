@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.files import json_lines, save, save_all
+from tests.builders.files import beir, json_lines, save
+from tests.cli.project import QUICK as ONCE
 from tests.cli.project import Command
 
 SEARCHES = """
@@ -22,7 +23,6 @@ def short(text, k):
 def never(text, k):
     return []
 """
-ONCE = ("--rounds", "1", "--warm-up", "0", "--no-pictures")
 FOUND = "Nothing was found for"
 
 
@@ -43,17 +43,8 @@ def write(folder: Path, *, filters: int = 0, relevant: int = 20) -> None:
     queries = [{"_id": f"q{i}", "text": f"query {i}"} for i in range(20)]
     documents = [{"_id": f"d{i}", "text": f"text {i}", "shop": "one"} for i in range(20)]
     nothing = {"filter": {"shop": "none"}}
-    save_all(
-        folder,
-        {
-            "corpus.jsonl": json_lines(documents),
-            "queries.jsonl": json_lines(
-                one | (nothing if at < filters else {}) for at, one in enumerate(queries)
-            ),
-            "qrels/test.tsv": "query-id\tcorpus-id\tscore\n"
-            + "".join(f"q{i}\td{i}\t{int(i < relevant)}\n" for i in range(20)),
-        },
-    )
+    asked = [one | (nothing if at < filters else {}) for at, one in enumerate(queries)]
+    beir(folder, documents, asked, ((f"q{i}", f"d{i}", int(i < relevant)) for i in range(20)))
 
 
 def bench(run: Command, name: str, *more: str) -> str:
@@ -141,17 +132,7 @@ def test_score_says_so_of_empty_lists_in_json_and_of_contexts_that_are_not_there
     assert f"{FOUND} 1 of 6 queries with a relevant document: it counts 0." in run.unwrapped
     assert run("score audit run.json --dataset ds") == 0
     assert f"{FOUND} 15 of 20" in run.unwrapped
-    save(
-        project / "rag" / "test.jsonl",
-        json_lines(
-            [
-                {
-                    "user_input": "when",
-                    "reference_contexts": ["at noon"],
-                    "retrieved_contexts": None,
-                },
-            ]
-        ),
-    )
+    row = {"user_input": "when", "reference_contexts": ["at noon"], "retrieved_contexts": None}
+    save(project / "rag" / "test.jsonl", json_lines([row]))
     assert run("score run rag/test.jsonl --dataset rag") == 0
     assert f"{FOUND} 1 of 1 query" in run.unwrapped

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from retrieval_bench.cli import parser
-from tests.cli.project import Command, make_project
+from tests.builders.processes import completed
+from tests.cli.project import Command
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -33,6 +32,9 @@ COMMANDS = [
 ]
 
 
+MAKE = ("make", "-n", "-o", ".venv/.ready-light")
+
+
 @pytest.mark.parametrize("line", sorted(set(COMMANDS)))
 def test_every_command_is_one_that_exists(line: str) -> None:
     words = shlex.split(line)
@@ -41,10 +43,7 @@ def test_every_command_is_one_that_exists(line: str) -> None:
     if words[0] == "make":
         if shutil.which("make") is None:
             pytest.skip("make is not installed")
-        done = subprocess.run(
-            ["make", "-n", "-o", ".venv/.ready-light", *words[1:]],
-            cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = completed(*MAKE, *words[1:], cwd=ROOT, check=False)
         assert done.returncode == 0, done.stderr
     else:
         assert words[0] == "retrieval-bench"
@@ -66,27 +65,18 @@ def test_every_command_is_one_that_exists(line: str) -> None:
 def test_make_duet_passes_all_that_it_is_given(given: list[str], called: list[str]) -> None:
     variables = dict(word.split("=") for word in given)
     for words, more in ((given, {}), ([], variables)):  # on the command line, in the environment
-        done = subprocess.run(
-            ["make", "-n", "-o", ".venv/.ready-light", "duet", *words], env={**os.environ, **more},
-            cwd=ROOT, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+        done = completed(*MAKE, "duet", *words, cwd=ROOT, check=True, **more)
         (line,) = [line for line in done.stdout.splitlines() if " duet " in line]
         said = shlex.split(line)
         assert said[said.index("duet") + 1 : said.index("--dataset")] == called
 
 
 @pytest.mark.slow
-def test_the_ten_lines_are_a_retriever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(make_project(tmp_path))
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def test_the_ten_lines_are_a_retriever(project: Path, run: Command) -> None:
     (block,) = [b for b in blocks(README, "python") if b.startswith("# my_search.py")]
     assert len([line for line in block.splitlines() if line.strip()]) <= 10 + 1
-    (tmp_path / "my_search.py").write_text(block, encoding="utf-8")
-    run = Command(capsys)
-    code = run("bench", "--retriever", "my_search:MySearch", "--dataset", "data", "--rounds", "1")
-    assert code == 0, run.err
+    (project / "my_search.py").write_text(block, encoding="utf-8")
+    assert run("bench my_search:MySearch --dataset data --rounds 1") == 0, run.err
     assert "MySearch on data" in run.out
 
 
@@ -96,10 +86,7 @@ def test_the_python_lines_run(tmp_path: Path) -> None:
     (block,) = [
         b for b in blocks(README, "python") if b.startswith("from retrieval_bench import bench")
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False,
-        encoding="utf-8",
-    )  # fmt: skip
+    done = completed(sys.executable, "-c", block, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert "bm25 on science-mini" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("Use dense: ")

@@ -19,7 +19,9 @@ from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.regression import regress as workflow
 from retrieval_bench.regression.files import Places, write
 from tests.builders.baselines import duet_result
-from tests.cli.project import Command, make_project
+from tests.builders.files import json_lines, save, save_all
+from tests.builders.git_project import GitProject
+from tests.cli.project import Command
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -49,34 +51,31 @@ BOTH = "limits: {p50: 5%, nDCG@10: -0.01}\n"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(project: Path) -> Path:
     """Twelve more queries than usual: as few as a gate of latency and a test can do with."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    folder = make_project(tmp_path)
-    with (folder / "data/queries.jsonl").open("a", encoding="utf-8") as file:
-        file.writelines(
-            json.dumps({"_id": f"n{i:02d}", "text": "red apples and"}) + "\n" for i in range(12)
-        )
-    with (folder / "data/qrels/test.tsv").open("a", encoding="utf-8") as file:
+    with (project / "data/queries.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json_lines({"_id": f"n{i:02d}", "text": "red apples and"} for i in range(12)))
+    with (project / "data/qrels/test.tsv").open("a", encoding="utf-8") as file:
         file.writelines(f"n{i:02d}\td1\t1\n" for i in range(12))
-    (folder / "turned.py").write_text(OWN, encoding="utf-8")
-    (folder / "mine.yaml").write_text("name: mine\ntarget: turned.py:Turned\n", encoding="utf-8")
-    policy(folder, QUALITY)
-    return folder
+    policy(project, QUALITY)
+    mine = "name: mine\ntarget: turned.py:Turned\n"
+    return save_all(project, {"turned.py": OWN, "mine.yaml": mine})
 
 
 def policy(folder: Path, text: str) -> None:
-    (folder / "configs").mkdir(exist_ok=True)
-    (folder / "configs" / "policy.yaml").write_text(text, encoding="utf-8")
+    save(folder / "configs" / "policy.yaml", text)
+
+
+BASELINE = "baseline --retriever mine.yaml --dataset data --min-calls 32"
+REGRESS = "regress --retriever mine.yaml --dataset data"
 
 
 def baseline(run: Command, *more: str) -> int:
-    return run("baseline --retriever mine.yaml --dataset data --min-calls 32", *more)
+    return run(BASELINE, *more)
 
 
 def regress(run: Command, *more: str) -> int:
-    return run("regress --retriever mine.yaml --dataset data", *more)
+    return run(REGRESS, *more)
 
 
 def of_quality(folder: Path) -> Path:
@@ -88,15 +87,8 @@ def of_latency(folder: Path) -> Path:
     return path
 
 
-def git(folder: Path, *words: str) -> None:
-    identity = ("-c", "user.name=n", "-c", "user.email=e")
-    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
-
-
 def committed(folder: Path) -> None:
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "all")
+    GitProject(folder).commit({})
 
 
 class TestBaseline:
@@ -117,8 +109,8 @@ class TestBaseline:
 
     def test_it_measures_what_the_policy_limits(self, project: Path, run: Command) -> None:
         policy(project, "limits: {RBP(p=0.8)@5: -0.01}\n")
-        assert baseline(run, "--metrics", "P@3", "--format", "json") == 0
-        figures = {row["figure"] for row in json.loads(run.out)["changes"]}
+        document = run.json(BASELINE, "--metrics", "P@3")
+        figures = {row["figure"] for row in document["changes"]}
         assert {"RBP(p=0.8)@5", "P@3", "nDCG@10"} <= figures
 
     def test_it_does_not_overwrite(self, project: Path, run: Command) -> None:
@@ -130,9 +122,12 @@ class TestBaseline:
         assert of_quality(project).read_bytes() == before
 
     @pytest.mark.slow
-    def test_force_replaces_it_and_says_what_changes(self, run: Command) -> None:
+    @pytest.mark.parametrize("again", [(BASELINE, "--force"), (REGRESS, "--accept")])
+    def test_force_and_accept_replace_it_and_say_what_changes(
+        self, run: Command, again: tuple[str, str]
+    ) -> None:
         baseline(run)
-        assert baseline(run, "--set", "turn=all", "--force") == 0
+        assert run(*again, "--set", "turn=all") == 0
         assert re.search(r"nDCG@10 +1.0000 +0", run.out)
         assert regress(run, "--set", "turn=all") == 0
 
@@ -256,9 +251,8 @@ class TestQuality:
         assert run.out.startswith("INCONCLUSIVE: mine on data")
         assert " n05: red apples and   1.0000 -> 0.6309" in run.out
         assert "Look at the queries that changed, and undo the change, take it" in run.unwrapped
-        assert (
-            "until then the key `undecided` of the policy decides the exit code." in run.unwrapped
-        )
+        told = "until then the key `undecided` of the policy decides the exit code."
+        assert told in run.unwrapped
 
     @pytest.mark.slow
     @pytest.mark.parametrize(("undecided", "code"), [("pass", 0), ("fail", 1), ("inconclusive", 3)])
@@ -273,16 +267,27 @@ class TestQuality:
     def test_no_baseline_is_told_before_anything_is_measured(self, run: Command) -> None:
         assert regress(run, "--set", "turn=stop") == 4
         assert run.out.startswith("NOT MEASURED: mine on data")
-        command = "retrieval-bench baseline mine.yaml --dataset data --set turn=stop"
-        assert f"make one: {command}" in run.out
+        told = "make one: retrieval-bench baseline mine.yaml --dataset data --set turn=stop"
+        assert told in run.out
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("content", ["", "{", "[]", '{"schema_version": 99}'])
-    def test_a_broken_file_is_never_a_pass(self, project: Path, run: Command, content: str) -> None:
+    @pytest.mark.parametrize(
+        ("file", "content"),
+        [
+            *((of_quality, text) for text in ("", "{", "[]", '{"schema_version": 99}')),
+            *((of_latency, text) for text in ("", "{}", '{"schema_version": 99}')),
+        ],
+    )
+    def test_a_broken_file_is_never_a_pass(
+        self, project: Path, run: Command, file: Callable[[Path], Path], content: str
+    ) -> None:
+        policy(project, BOTH if file is of_latency else QUALITY)
         baseline(run)
-        of_quality(project).write_text(content, encoding="utf-8")
+        save(file(project), content)
         assert regress(run) == 4
         assert run.out.startswith("NOT MEASURED")
+        alike = "Quality: all rankings are identical (16 evaluated queries)."
+        assert (alike in run.out) == (file is of_latency)
 
     @pytest.mark.slow
     def test_a_baseline_of_another_version_is_no_bad_input(
@@ -333,8 +338,7 @@ class TestQuality:
     @pytest.mark.slow
     def test_json_is_one_document(self, run: Command) -> None:
         baseline(run)
-        assert regress(run, "--set", "turn=all", "--format", "json") == 1
-        document = json.loads(run.out)
+        document = run.json(REGRESS, "--set", "turn=all", code=1)
         assert (document["verdict"], document["exit_code"]) == ("FAIL", 1)
         assert document["latency"] is None
         assert len(document["quality"]["changed"]) == 13
@@ -342,13 +346,6 @@ class TestQuality:
 
 
 class TestAccept:
-    @pytest.mark.slow
-    def test_it_replaces_and_says_what_changes(self, run: Command) -> None:
-        baseline(run)
-        assert regress(run, "--set", "turn=all", "--accept") == 0
-        assert re.search(r"nDCG@10 +1.0000 +0", run.out)
-        assert regress(run, "--set", "turn=all") == 0
-
     @pytest.mark.slow
     def test_it_makes_the_first_one(self, run: Command) -> None:
         assert regress(run, "--accept") == 0
@@ -411,8 +408,7 @@ class TestLatency:
         committed(project)
         baseline(run)
         duet(duet_result(Verdict.EQUIVALENT, interrupted=True))
-        assert regress(run, "--duet", "always", "--format", "json") == 130
-        document = json.loads(run.out)
+        document = run.json(REGRESS, "--duet", "always", code=130)
         assert document["exit_code"] == 130
         assert document["quality"]["gates"][0]["verdict"] == "PASS"
         assert run.err.endswith("retrieval-bench: interrupted: latency was not judged\n")
@@ -449,23 +445,12 @@ class TestLatency:
         assert told in run.unwrapped
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("content", ["", "{}", '{"schema_version": 99}'])
-    def test_a_broken_file_is_never_a_pass(self, project: Path, run: Command, content: str) -> None:
-        policy(project, BOTH)
-        baseline(run)
-        of_latency(project).write_text(content, encoding="utf-8")
-        assert regress(run) == 4
-        assert "Quality: all rankings are identical (16 evaluated queries)." in run.out
-
-    @pytest.mark.slow
     def test_no_revision_is_told(self, project: Path, run: Command) -> None:
         policy(project, BOTH)
         baseline(run)
         assert regress(run, "--duet", "always") == 4
-        assert (
-            "the baseline names no revision: it was made outside of a git repository"
-            in run.unwrapped
-        )
+        told = "the baseline names no revision: it was made outside of a git repository"
+        assert told in run.unwrapped
 
     @pytest.mark.slow
     def test_other_versions_are_told(self, project: Path, run: Command) -> None:
@@ -520,9 +505,7 @@ class TestLatency:
 @pytest.mark.slow
 def test_what_was_measured_is_in_the_history(project: Path, run: Command) -> None:
     """Rankings that were asked for once are no measurement of time."""
-    baseline(run, "--format", "json")
-    folders = [json.loads(run.out)["run"]]
-    policy(project, BOTH)
+    folders = [run.json(BASELINE)["run"]]
     for limits in (BOTH, QUALITY):
         policy(project, limits)
         regress(run, "--duet", "never", "--format", "json")
@@ -539,9 +522,8 @@ def test_what_was_measured_is_in_the_history(project: Path, run: Command) -> Non
 def test_a_run_that_cannot_be_kept_changes_no_verdict(project: Path, run: Command) -> None:
     baseline(run)
     shutil.rmtree(project / "results/runs")
-    (project / "results/runs").write_text("", encoding="utf-8")
-    assert regress(run, "--format", "json") == 0
-    assert json.loads(run.out)["run"] is None
+    save(project / "results/runs", "")
+    assert run.json(REGRESS)["run"] is None
     assert "the run is not kept" in run.err
 
 

@@ -8,21 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.files import beir, save, save_all
+from tests.cli.project import QUICK as ONCE
 from tests.cli.project import Command
 
 FRUIT = [
-    "apple",
-    "banana",
-    "cherry",
-    "dates",
-    "elder",
-    "figs",
-    "grape",
-    "honey",
-    "iris",
-    "juniper",
-    "kale",
-    "lemon",
+    *("apple", "banana", "cherry", "dates", "elder", "figs"),
+    *("grape", "honey", "iris", "juniper", "kale", "lemon"),
 ]
 SEARCHES = """
 NAMES = "apple banana cherry dates elder figs grape honey".split()
@@ -41,31 +33,22 @@ def rounded(text, k):
 """
 CONSTANT = "All hits of a query have the same score"
 SHARED = "share their score with another hit"
-ONCE = ("--rounds", "1", "--warm-up", "0", "--no-pictures")
 
 
 @pytest.fixture
 def fruit(here: Path) -> Path:
     """Twelve fruits, of which one has two documents of equal text, and the first eight as queries;
     searches that put the right one first."""
-    (here / "fruit" / "qrels").mkdir(parents=True)
     docs = {str(100 + i): f"{name} farming guide chapter {i}" for i, name in enumerate(FRUIT)}
     docs["900"] = docs["100"]
-    _lines(here / "fruit" / "corpus.jsonl", docs)
-    _lines(here / "fruit" / "queries.jsonl", {str(i): name for i, name in enumerate(FRUIT[:8])})
-    judged = "".join(f"{i}\t{100 + i}\t1\n" for i in range(8))
-    qrels = f"query-id\tcorpus-id\tscore\n{judged}0\t900\t2\n"
-    (here / "fruit" / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
-    (here / "tie.py").write_text(SEARCHES, encoding="utf-8")
+    queries = {str(i): name for i, name in enumerate(FRUIT[:8])}
+    judged = [*((str(i), str(100 + i), 1) for i in range(8)), ("0", "900", 2)]
+    beir(here / "fruit", docs, queries, judged)
+    save(here / "tie.py", SEARCHES)
     for name in ("best", "plain", "falling", "boolean", "rounded"):
         text = f'target: callable\nparams: {{function: "tie.py:{name}"}}\n'
-        (here / f"{name}.yaml").write_text(text, encoding="utf-8")
+        save(here / f"{name}.yaml", text)
     return here
-
-
-def _lines(path: Path, texts: dict[str, str]) -> None:
-    rows = (json.dumps({"_id": one, "title": "", "text": text}) for one, text in texts.items())
-    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
 
 
 def shown(run: Command, *arguments: str) -> str:
@@ -132,19 +115,14 @@ def test_equal_texts_are_told_as_the_cause(run: Command) -> None:
 
 
 def test_score_run_says_so(run: Command, here: Path) -> None:
-    (here / "q.txt").write_text("q1 0 a 1\n", encoding="utf-8")
     lines = "".join(f"q1 Q0 {doc} {rank} 1.0 t\n" for rank, doc in enumerate("abc", start=1))
-    (here / "t.run").write_text(lines, encoding="utf-8")
+    save_all(here, {"q.txt": "q1 0 a 1\n", "t.run": lines})
     out = shown(run, "score", "run", "t.run", "--qrels", "q.txt", "--metrics", "nDCG@10", "RR")
     assert "nDCG@10 is 0.5000 over 1 query. ! All hits" in out
     assert "anything from 0.500 to 1.000" in out
     assert "the ranks in a run file are not read" in out
-    (here / "ds/qrels").mkdir(parents=True)
-    (here / "ds/qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\ta\t1\n", "utf-8")
-    (here / "ds/corpus.jsonl").write_text(
-        "".join(f'{{"_id": "{doc}", "text": "on {doc}"}}\n' for doc in "abc"), "utf-8"
-    )
-    (here / "ds/queries.jsonl").write_text('{"_id": "q1", "text": "which"}\n', "utf-8")
+    documents = {doc: f"on {doc}" for doc in "abc"}
+    beir(here / "ds", documents, {"q1": "which"}, [("q1", "a", 1)])
     replayed = ("bench", "trec_run", "--set", "path=t.run", "--dataset", "ds", "--k", "3")
     out = shown(run, *replayed, "--metrics", "nDCG@3", "RR", "-v")
     assert re.search(r"nDCG@3 +0.500", out), "one file has one value"
@@ -164,7 +142,7 @@ def queries_of(folder: Path) -> list[str]:
 def test_fusion_by_ranks_says_what_tells_its_hits_apart(run: Command, here: Path) -> None:
     swapped = "def a(text, k):\n    return ['100', '101', '102'][:k]\n"
     swapped += "def b(text, k):\n    return ['101', '100', '103'][:k]\n"
-    (here / "legs.py").write_text(swapped, encoding="utf-8")
+    save(here / "legs.py", swapped)
     legs = "".join(
         f"\n    - {{name: {leg}, target: callable, params: {{function: 'legs.py:{leg}'}}}}"
         for leg in "ab"
@@ -181,7 +159,7 @@ def test_fusion_by_ranks_says_what_tells_its_hits_apart(run: Command, here: Path
             for query in queries_of(here / "fruit")
             for rank, doc in enumerate(docs, start=1)
         )
-        (here / f"{name}.run").write_text(lines, encoding="utf-8")
+        save(here / f"{name}.run", lines)
     out = shown(run, "compare", "a.run", "b.run", "--fuse", "--dataset", "fruit", "--k", "3")
     assert "give the legs unequal weights" in out, "also where the legs are run files"
     assert "the ranks in a run file" not in out

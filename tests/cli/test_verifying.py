@@ -11,11 +11,9 @@ import pytest
 from retrieval_bench.cli import main
 from retrieval_bench.load.load import Plan, load
 from tests.builders.queued import Queued
-from tests.cli.project import Command, make_project
+from tests.cli.project import QUICK, Command, make_project, saved_runs
 
-pytestmark = pytest.mark.slow
-
-QUICK = ("--rounds", "1", "--warm-up", "0")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("project")]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +41,7 @@ def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 PAGE = "results/report.html"
 
 
-def test_a_page_as_it_was_made_holds(project: Path, run: Command) -> None:
+def test_a_page_as_it_was_made_holds(run: Command) -> None:
     assert run(f"report --verify {PAGE}") == 0, run.out
     assert f"{PAGE}: all " in run.out
     assert "figures are those of its runs." in run.out
@@ -66,9 +64,8 @@ def test_a_run_that_changed_is_not_taken_for_the_same(project: Path, run: Comman
     values = folder / "per_query.csv"
     values.write_text(values.read_text("utf-8").replace("1.0", "0.5", 1), "utf-8")
     assert run(f"report --verify {PAGE}") == 4
-    assert f"{folder.relative_to(project)} is not the run that the page was made from" in (
-        run.unwrapped
-    )
+    told = f"{folder.relative_to(project)} is not the run that the page was made from"
+    assert told in run.unwrapped
 
 
 def test_runs_that_moved_are_named_behind_the_file(project: Path, run: Command) -> None:
@@ -79,7 +76,7 @@ def test_runs_that_moved_are_named_behind_the_file(project: Path, run: Command) 
     assert run(f"report --verify {PAGE}", *moved) == 0, run.out
 
 
-def test_without_the_dataset_the_rest_is_checked(made: Path, project: Path, run: Command) -> None:
+def test_without_the_dataset_the_rest_is_checked(made: Path, run: Command) -> None:
     (made / "data").rename(made / "gone")  # where the runs found it
     try:
         assert run(f"report --verify {PAGE}") == 0, run.out
@@ -94,14 +91,10 @@ def test_a_value_that_the_rankings_do_not_give_is_found(project: Path, run: Comm
     """A run whose values were changed before the page was made."""
     (folder,) = (project / "results" / "runs").glob("*-own-*")
     values = folder / "per_query.csv"
-    text = values.read_text("utf-8")
-    values.write_text(text.replace(",1.0", ",0.5", 1), "utf-8")
+    values.write_text(values.read_text("utf-8").replace(",1.0", ",0.5", 1), "utf-8")
     (folder / "SHA256SUMS").unlink()  # whoever means to deceive does it, too
-    summary = folder / "summary.json"
-    assert summary.is_file()
-    runs = [str(one) for one in (project / "results" / "runs").iterdir() if one.is_dir()]
-    made = run("report", *runs, "--out", "again.html")
-    assert made == 0, run.err
+    assert (folder / "summary.json").is_file()
+    assert run("report", *map(str, saved_runs(project)), "--out", "again.html") == 0, run.err
     assert run("report --verify again.html") == 1
     assert "nDCG@10 of " in run.unwrapped
 
@@ -114,7 +107,7 @@ def test_a_file_that_is_no_report_is_refused(project: Path, run: Command, text: 
 
 
 def test_methods_say_what_was_done_and_cite_it(project: Path, run: Command) -> None:
-    runs = [str(one) for one in (project / "results" / "runs").iterdir() if one.is_dir()]
+    runs = map(str, saved_runs(project))
     assert run("report", *runs, "--methods", "--out", "paper.html") == 0
     text, sources = (project / name for name in ("paper.tex", "paper.bib"))
     said = text.read_text("utf-8")
@@ -132,8 +125,8 @@ def test_a_load_has_a_section_that_is_checked_as_well(
     kept = load("bm25", "science-mini", Plan(rates=[100.0, 520.0], seconds=30.0)).folder
     assert kept is not None
     place = kept.relative_to(project)
-    runs = [str(folder) for folder in (project / "results" / "runs").iterdir() if folder.is_dir()]
-    assert run("report", *runs, *["--loads", "bm25@load", "--dataset", "data"]) == 0, run.out
+    loads = ("--loads", "bm25@load", "--dataset", "data")
+    assert run("report", *map(str, saved_runs(project)), *loads) == 0, run.out
     page = (project / PAGE).read_text("utf-8")
     assert "bm25 under load" in page
     assert f"--loads {place}" in page
