@@ -12,6 +12,7 @@ import pytest
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset, Document, Message, Query
 from retrieval_bench.data import build_dataset, dataset_fingerprint
+from tests.builders.refusals import faults_of
 
 DOCUMENTS = [
     Document("d1", "Water boils at 100 degrees.", "Water", {"source": "a"}),
@@ -38,12 +39,6 @@ def build(
     return build_dataset("tiny", documents, queries, qrels, **kwargs)
 
 
-def faults_of(*args: Any, **kwargs: Any) -> tuple[str, ...]:
-    with pytest.raises(DataError) as caught:
-        build(*args, **kwargs)
-    return caught.value.faults
-
-
 def test_queries_are_evaluated_unanswerable_or_only_counted() -> None:
     dataset = build()
     assert [query.id for query in dataset.evaluated] == ["q1", "q4"]
@@ -68,6 +63,7 @@ def test_a_dataset_without_a_corpus_serves_external_retrievers() -> None:
 
 def test_all_faults_come_in_one_error() -> None:
     told = faults_of(
+        build,
         documents=[*DOCUMENTS, DOCUMENTS[0], "text", Document("", "x")],
         queries=[*QUERIES, QUERIES[0], Query("q9", " \n"), Query("q8", "x", metadata=bad("yes"))],
         qrels={**QRELS, "q7": {"d1": 1}, "q2": {"d1": 1}, "q3": {"d1": 0.5}},
@@ -89,7 +85,7 @@ def bad(flag: Any) -> Mapping[str, Any]:
 
 
 def test_empty_parts_are_faults() -> None:
-    assert faults_of(documents=[], queries=[], qrels={}) == (
+    assert faults_of(build, documents=[], queries=[], qrels={}) == (
         "documents: no documents; accepted: at least one; leave the file out for no corpus",
         "queries: no queries; accepted: at least one",
         "judgements: no judgements in this split; accepted: at least one",
@@ -106,14 +102,14 @@ def test_a_judged_document_outside_of_the_corpus_is_a_counted_warning() -> None:
 
 def test_judgements_of_whole_documents_beside_chunks_are_a_fault_with_its_cause() -> None:
     chunks = [Document("문서1-청크0", "one"), Document("문서2-청크0", "two")]
-    (told,) = faults_of(documents=chunks, qrels={"q1": {"문서1": 1, "문서2": 1}})
+    (told,) = faults_of(build, documents=chunks, qrels={"q1": {"문서1": 1, "문서2": 1}})
     assert "'문서1' for example: they differ in a number behind: chunks on one side" in told
     assert told.endswith("ids such as '문서1-청크0'; where documents are chunks, `unit_key: NAME` "
                          "says which of their keys is judged")  # fmt: skip
 
 
 def test_judgements_that_all_miss_the_corpus_are_a_fault() -> None:
-    (told,) = faults_of(qrels={"q1": {"1": 1, "2": 1}})
+    (told,) = faults_of(build, qrels={"q1": {"1": 1, "2": 1}})
     assert "not one judged document is in the corpus, '1' for example" in told
     assert told.endswith("accepted: ids such as 'd1'")
 
@@ -133,14 +129,19 @@ def test_judgements_may_be_on_units() -> None:
 
 def test_a_document_without_its_unit_is_a_fault() -> None:
     told = faults_of(
-        documents=[*DOCUMENTS, Document("d4", "x")], qrels={"q1": {"a": 1}}, unit_key="source"
+        build,
+        documents=[*DOCUMENTS, Document("d4", "x")],
+        qrels={"q1": {"a": 1}},
+        unit_key="source",
     )
     assert told == ("documents: item 3: no 'source'; found: none",)
 
 
 def test_text_of_wrong_type_in_memory_is_a_fault() -> None:
     wrong: Any = None
-    told = faults_of(documents=[*DOCUMENTS, Document("d4", wrong)], queries=[Query(wrong, "x")])
+    told = faults_of(
+        build, documents=[*DOCUMENTS, Document("d4", wrong)], queries=[Query(wrong, "x")]
+    )
     assert told[0] == "documents: item 3: text is None; accepted: text"
     assert told[1] == "queries: item 0: id is None; accepted: text"
 
@@ -224,7 +225,9 @@ def test_no_corpus_is_not_an_empty_one() -> None:
 
 @pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\u2028b", " ", "\x00"])
 def test_an_id_that_no_line_of_a_run_could_hold_is_a_fault(name: str) -> None:
-    assert faults_of([*DOCUMENTS, Document(name, "x")])[0].startswith("documents: item 3: id is ")
+    assert faults_of(build, [*DOCUMENTS, Document(name, "x")])[0].startswith(
+        "documents: item 3: id is "
+    )
 
 
 def test_judgements_of_queries_that_are_not_there_are_counted_and_do_not_count() -> None:

@@ -13,13 +13,15 @@ from retrieval_bench import bench, compare, export_dataset
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.comparison.explain.groupings import dimensions, grouped
 from retrieval_bench.comparison.explain.slices import slicings
-from retrieval_bench.core.errors import ConfigError, DataError
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset, dataset_fingerprint, load_dataset
 from retrieval_bench.measure.protocol import Protocol
 from tests.builders import some
+from tests.builders.files import save_all
+from tests.builders.refusals import dataset_faults, faults_of
 
 TEXTS = ("red apples", "green apples", "blue apples", "no fruit at all")
 DOCUMENTS = [
@@ -62,16 +64,15 @@ class TestReading:
         assert "filter" not in read.queries[0].metadata
 
     def test_a_cell_holds_json(self, tmp_path: Path) -> None:
-        (tmp_path / "dataset.yaml").write_text(
-            "format: plain\nfiles: {documents: documents.csv, queries: queries.csv}\n"
-            "splits: {test: qrels.csv}\n"
-        )
-        (tmp_path / "documents.csv").write_text("id,text,tenant\nd0,apples,a\nd1,apples,b\n")
-        (tmp_path / "queries.csv").write_text(
-            'id,text,filter\nq1,apples,"{""tenant"": ""a""}"\nq2,apples,\n'
-        )
-        (tmp_path / "qrels.csv").write_text("query_id,doc_id,grade\nq1,d0,1\nq2,d1,1\n")
-        read = load_dataset(tmp_path)
+        files = {
+            "dataset.yaml": "format: plain\n"
+            "files: {documents: documents.csv, queries: queries.csv}\n"
+            "splits: {test: qrels.csv}\n",
+            "documents.csv": "id,text,tenant\nd0,apples,a\nd1,apples,b\n",
+            "queries.csv": 'id,text,filter\nq1,apples,"{""tenant"": ""a""}"\nq2,apples,\n',
+            "qrels.csv": "query_id,doc_id,grade\nq1,d0,1\nq2,d1,1\n",
+        }
+        read = load_dataset(save_all(tmp_path, files))
         assert some(read.queries[0].filter).values == {"tenant": "a"}
         assert read.queries[1].filter is None
 
@@ -79,23 +80,19 @@ class TestReading:
         path = folder / "queries.jsonl"
         broken = path.read_text().replace('{"gte": 2021}', '{"from": 2021}')
         path.write_text(broken)
-        with pytest.raises(DataError) as caught:
-            load_dataset(folder)
-        assert "queries.jsonl:2: filter: year: 'from' is no comparison" in caught.value.faults[0]
+        told = dataset_faults(folder)[0]
+        assert told.startswith("queries.jsonl:2: filter: year: 'from' is no comparison")
 
     def test_a_field_that_no_document_has_is_told(self) -> None:
-        with pytest.raises(DataError) as caught:
-            data({"tenannt": "a"}, None, None)
-        (fault,) = caught.value.faults
+        (fault,) = faults_of(data, {"tenannt": "a"}, None, None)
         assert "a filter names the field 'tenannt', which no document has" in fault
 
     def test_a_key_that_is_no_filter_is_told_with_the_way_out(self, folder: Path) -> None:
         path = folder / "queries.jsonl"
         path.write_text(path.read_text().replace('{"tenant": "a"}', '"english only"'))
-        with pytest.raises(DataError) as caught:
-            load_dataset(folder)
-        assert "is no JSON" in caught.value.faults[0]
-        assert "columns: {queries: {filter: NAME}}" in caught.value.faults[0]
+        told = dataset_faults(folder)[0]
+        assert "is no JSON" in told
+        assert "columns: {queries: {filter: NAME}}" in told
 
     def test_types_of_metadata_are_part_of_the_fingerprint(self) -> None:
         prints = {
@@ -109,11 +106,8 @@ class TestReading:
 
     def test_a_missing_unit_beside_a_filter_is_the_fault_that_is_told(self) -> None:
         documents = [DOCUMENTS[0], replace(DOCUMENTS[1], metadata={"tenant": "a", "unit": "u"})]
-        with pytest.raises(DataError) as caught:
-            build_dataset(
-                "x", documents, queries({"tenant": "a"}), {"q1": {"u": 1}}, unit_key="unit"
-            )
-        assert "unit" in caught.value.faults[0]
+        given = ("x", documents, queries({"tenant": "a"}), {"q1": {"u": 1}})
+        assert "unit" in faults_of(build_dataset, *given, unit_key="unit")[0]
 
     def test_what_can_never_be_found_is_a_warning(self) -> None:
         warned = data({"tenant": "b"}, {"tenant": "c"}, None).warnings
@@ -145,12 +139,8 @@ class TestRuns:
     @pytest.mark.slow
     def test_a_built_in_leaks_nothing(self) -> None:
         run = bench("bm25", data(*FILTERED), k=3, protocol=QUICK).run
-        assert run.summary.as_dict()["filters"] == {
-            "queries": 2,
-            "leaked": 0,
-            "leaking": 0,
-            "applied": True,
-        }
+        found = run.summary.as_dict()["filters"]
+        assert found == {"queries": 2, "leaked": 0, "leaking": 0, "applied": True}
         assert [run.rankings.row(at).doc_ids for at in range(2)] == [["d0", "d2"], ["d1"]]
         assert len(run.rankings.row(2)) == 3
         assert not any("leaked" in warning for warning in run.summary.warnings)
@@ -172,12 +162,8 @@ class TestRuns:
             return ["d0", "d1", "d2"][:k]
 
         run = bench(careless, data(*FILTERED), k=3, protocol=QUICK).run
-        assert run.summary.as_dict()["filters"] == {
-            "queries": 2,
-            "leaked": 3,
-            "leaking": 2,
-            "applied": False,
-        }
+        found = run.summary.as_dict()["filters"]
+        assert found == {"queries": 2, "leaked": 3, "leaking": 2, "applied": False}
         (warning,) = [w for w in run.summary.warnings if "leaked" in w]
         assert warning.startswith("3 hits of 2 queries leaked")
         assert isinstance(warning, Notice)

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.core.errors import DataError, HarnessError
+from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.types import Dataset, Document, Message
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.build import UNJUDGED
 from tests.builders import some
 from tests.builders.files import save
+from tests.builders.refusals import dataset_faults
 
 BEIR = {
     "corpus.jsonl": (
@@ -61,30 +62,14 @@ First <i>part</i>, 1 < 2.
 <DOC><DOCNO>FT-2</DOCNO>All of it.</DOC><DOC><DOCNO>FT-3</DOCNO><TEXT><TI>In</TI>x</TEXT></DOC>
 """
 TREC_QRELS = "301 0 FT-1 1\n302 0 FT-2 0\n"
+WHAT = {"id": "1", "question": "What?", "answers": [{"text": "Stripes"}]}
+WHO = {"id": 2, "question": "Who?", "answers": [], "is_impossible": True}
+SO = {"id": "3", "question": "So?", "answers": [], "is_impossible": False}
+STRIPES, SPOTS = {"context": "Stripes.", "qas": [WHO]}, {"context": "Spots.", "qas": [SO]}
 SQUAD: dict[str, Any] = {
     "data": [
-        {
-            "title": "Zebras",
-            "paragraphs": [
-                {
-                    "context": "Stripes.",
-                    "qas": [{"id": "1", "question": "What?", "answers": [{"text": "Stripes"}]}],
-                }
-            ],
-        },
-        {
-            "title": "Animals",
-            "paragraphs": [
-                {
-                    "context": "Stripes.",
-                    "qas": [{"id": 2, "question": "Who?", "answers": [], "is_impossible": True}],
-                },
-                {
-                    "context": "Spots.",
-                    "qas": [{"id": "3", "question": "So?", "answers": [], "is_impossible": False}],
-                },
-            ],
-        },
+        {"title": "Zebras", "paragraphs": [{"context": "Stripes.", "qas": [WHAT]}]},
+        {"title": "Animals", "paragraphs": [STRIPES, SPOTS]},
     ]
 }
 
@@ -98,12 +83,6 @@ def write(folder: Path, files: dict[str, str], *, zipped: bool = False) -> Path:
 
 def documents_of(dataset: Dataset) -> list[Document]:
     return list(some(dataset.documents))
-
-
-def faults_of(folder: Path, split: str = "test") -> tuple[str, ...]:
-    with pytest.raises(DataError) as caught:
-        load_dataset(folder, split)
-    return tuple(fault.removeprefix(f"{folder.absolute()}/") for fault in caught.value.faults)
 
 
 @pytest.mark.parametrize("zipped", [False, True])
@@ -142,7 +121,7 @@ def test_beir_faults_in_all_files_come_at_once(tmp_path: Path) -> None:
         "queries.jsonl": BEIR["queries.jsonl"] + '{"_id": "q9", "text": " "}\n{"_id": "q8"}\n',
         "qrels/test.tsv": BEIR["qrels/test.tsv"] + "q0\td1\t1\nq1\td1\t1\nq3\td1\t1\nq1\tdx\t1\n",
     }
-    told = faults_of(write(tmp_path, files))
+    told = dataset_faults(write(tmp_path, files))
     root = tmp_path.absolute()
     first = f"{root}/qrels/test.tsv:2; accepted: one grade for a pair"
     flag = "accepted: grade 0, or a query without the flag"
@@ -163,7 +142,7 @@ def test_null_in_the_place_of_a_text_is_an_empty_one(tmp_path: Path) -> None:
     (titled,) = [one for one in dataset.documents or () if one.id == "d3"]
     assert (titled.contents.strip(), titled.text) == ("A title", "")
     queries = BEIR["queries.jsonl"] + '{"_id": "q9", "text": null}\n'
-    assert faults_of(write(tmp_path / "b", {**BEIR, "queries.jsonl": queries})) == (
+    assert dataset_faults(write(tmp_path / "b", {**BEIR, "queries.jsonl": queries})) == (
         "queries.jsonl:4: query 'q9' has an empty text; accepted: a text to search",
     )
 
@@ -184,7 +163,7 @@ def test_warnings_name_counts_and_places(tmp_path: Path) -> None:
 
 
 def test_empty_files_are_faults(tmp_path: Path) -> None:
-    told = faults_of(write(tmp_path, dict.fromkeys(BEIR, "\n")))
+    told = dataset_faults(write(tmp_path, dict.fromkeys(BEIR, "\n")))
     assert [text.split(";")[0] for text in told] == [
         "corpus.jsonl: no documents",
         "queries.jsonl: no queries",
@@ -232,7 +211,7 @@ def test_faults_of_the_competition(tmp_path: Path) -> None:
     }
     an_id = "text or a whole number, not blank, without tabs and line breaks"
     accepted = '; accepted: [{"role": "user", "content": "..."}, ...]'
-    told = faults_of(write(tmp_path, files))
+    told = dataset_faults(write(tmp_path, files))
     assert told == (
         "ground_truth.json: eval_id '3': 'a-1'; accepted: a list of docids, empty for no search",
         f"ground_truth.json: eval_id '2': docid is None; accepted: {an_id}",
@@ -247,10 +226,10 @@ def test_faults_of_the_competition(tmp_path: Path) -> None:
 
 def test_a_ground_truth_that_names_a_question_twice_is_a_fault(tmp_path: Path) -> None:
     files = {**SCIENCE, "ground_truth.json": '{"78": ["a-1"], "78": []}'}
-    assert "key '78' given twice" in faults_of(write(tmp_path / "a", files))[0]
+    assert "key '78' given twice" in dataset_faults(write(tmp_path / "a", files))[0]
     del files["ground_truth.json"]
     files["ground_truth.jsonl"] = '{"78": ["a-1"]}\n{"eval_id": 78, "docids": []}\n'
-    told = faults_of(write(tmp_path / "b", files))
+    told = dataset_faults(write(tmp_path / "b", files))
     assert told[0].startswith("ground_truth.jsonl:2: eval_id '78' again, first at ")
 
 
@@ -288,24 +267,20 @@ def test_faults_of_squad_name_the_place_in_the_value(tmp_path: Path) -> None:
             {"paragraphs": None},
         ]
     }
-    told = faults_of(write(tmp_path, {"dev.json": json.dumps(broken)}), "dev")
-    assert (
-        told[:6]
-        == (
-            "dev.json: data[0]: title is 5; accepted: text",
-            "dev.json: data[0].paragraphs[0]: no 'context'; found: 'qas'",
-            "dev.json: data[0].paragraphs[1].qas[0]: no 'question'; found: 'id'",
-            "dev.json: data[0].paragraphs[1].qas[1]: 3; accepted: an object",
-            "dev.json: data[1].paragraphs: None; accepted: a list of objects",
-        )[:6]
+    told = dataset_faults(write(tmp_path, {"dev.json": json.dumps(broken)}), "dev")
+    assert told[:5] == (
+        "dev.json: data[0]: title is 5; accepted: text",
+        "dev.json: data[0].paragraphs[0]: no 'context'; found: 'qas'",
+        "dev.json: data[0].paragraphs[1].qas[0]: no 'question'; found: 'id'",
+        "dev.json: data[0].paragraphs[1].qas[1]: 3; accepted: an object",
+        "dev.json: data[1].paragraphs: None; accepted: a list of objects",
     )
 
 
 def test_broken_squad_json_is_told_once(tmp_path: Path) -> None:
     text = json.dumps(SQUAD, indent=1)[:-3]
-    told = faults_of(write(tmp_path, {"dev.json": text}), "dev")
-    assert len(told) == 1
-    assert "no JSON" in told[0]
+    (told,) = dataset_faults(write(tmp_path, {"dev.json": text}), "dev")
+    assert "no JSON" in told
 
 
 TREC_YAML = """
@@ -338,7 +313,7 @@ def test_trec_text(tmp_path: Path) -> None:
 
 def test_another_field_of_a_topic_may_be_the_query(tmp_path: Path) -> None:
     folder = trec(tmp_path, TREC_TOPICS, TREC_DOCUMENTS, "columns: {queries: {text: desc}}")
-    assert faults_of(folder)[0] == "topics:10: no <desc> in this topic; found: <num>, <title>"
+    assert dataset_faults(folder)[0] == "topics:10: no <desc> in this topic; found: <num>, <title>"
 
 
 @pytest.mark.parametrize(
@@ -356,7 +331,7 @@ def test_trec_topics_as_tsv_and_documents_as_json_lines(
 def test_faults_of_trec_text(tmp_path: Path) -> None:
     topics = "<top>\n<num>1\n<title>a\n<title>b</top>\n<top>\n<num>2\nno end"
     documents = "before\n<DOC>\n<DOCNO>1</DOCNO>\n<DOC>\nx\n</DOC>\n</DOC>\n"
-    assert faults_of(trec(tmp_path, topics, "<x>" + documents)) == (
+    assert dataset_faults(trec(tmp_path, topics, "<x>" + documents)) == (
         "docs:1: '<x>before' outside of <DOC>; accepted: <DOC>...</DOC>",
         "docs:4: <DOC> within the <DOC> of line 2",
         "docs:4: 0 <DOCNO> in this document; accepted: <DOCNO>id</DOCNO>, once",
@@ -367,7 +342,7 @@ def test_faults_of_trec_text(tmp_path: Path) -> None:
 
 
 def test_faults_of_trec_topics_as_tsv(tmp_path: Path) -> None:
-    told = faults_of(trec(tmp_path, "301\ta\tb\n302 polio\n", TREC_DOCUMENTS))
+    told = dataset_faults(trec(tmp_path, "301\ta\tb\n302 polio\n", TREC_DOCUMENTS))
     accepted = "; accepted: id<TAB>text, or TREC text that begins with <top>"
     assert told == (
         r"topics:1: more than one tab in '301\ta\tb'" + accepted,
@@ -406,7 +381,7 @@ def test_plain_files_may_be_json_lists(tmp_path: Path) -> None:
         "q.json": json.dumps([{"id": "q", "text": "eau"}, 7, {"id": "r"}]),
         "j.json": '[{"query_id": "q", "doc_id": 1, "grade": 2}]',
     }
-    told = faults_of(write(tmp_path, files))
+    told = dataset_faults(write(tmp_path, files))
     assert [fault.split("; ")[0] for fault in told] == [
         "q.json: [1]: 7",
         "q.json: [2]: no 'text'",
@@ -437,7 +412,9 @@ def test_a_split_may_have_files_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_table_without_a_header_leads_to_the_format_that_reads_it(tmp_path: Path) -> None:
-    told = faults_of(write(tmp_path, {**PLAIN, "questions.tsv": "q1\twhere is it\nq2\twhen\n"}))
+    told = dataset_faults(
+        write(tmp_path, {**PLAIN, "questions.tsv": "q1\twhere is it\nq2\twhen\n"})
+    )
     assert "`format: marco` reads tables without a header" in told[0]
 
 
@@ -449,7 +426,7 @@ def test_faults_of_tables(tmp_path: Path) -> None:
         "questions.tsv": "qid\tquestion\thas_answer\nq1\tx\nq2\tx\tmaybe\n",
         "judged.jsonl": '{"qid": "q2"}\n',
     }
-    assert faults_of(write(tmp_path, files)) == (
+    assert dataset_faults(write(tmp_path, files)) == (
         f"passages.csv:1: header is 'pid text text', without 'body', 'heading', {twice}",
         "questions.tsv:2: 2 columns in 'q1 x'; accepted: 3, as in the header",
         "questions.tsv:3: has_answer is 'maybe'; accepted: true or false",
@@ -460,7 +437,7 @@ def test_faults_of_tables(tmp_path: Path) -> None:
 def test_an_unknown_ending_is_a_fault(tmp_path: Path) -> None:
     described = PLAIN_YAML.replace("passages.csv", "passages.xlsx")
     files = {**PLAIN, "dataset.yaml": described, "passages.xlsx": "PK"}
-    (told,) = faults_of(write(tmp_path, files))
+    (told,) = dataset_faults(write(tmp_path, files))
     assert told.startswith("passages.xlsx: no format known for the ending '.xlsx'; ")
     assert told.endswith("accepted: .jsonl, .ndjson, .json, .csv, .tsv, each also packed")
 
@@ -475,7 +452,7 @@ def test_a_missing_file_is_told_whatever_the_format(tmp_path: Path, files: dict[
         described = f"format: {layout}\nfiles: {{queries: {name}}}\nsplits: {{test: {judged}}}"
         save(folder / "dataset.yaml", described)
     (folder / name).unlink()
-    assert f"{name}: no such file" in faults_of(folder)
+    assert f"{name}: no such file" in dataset_faults(folder)
 
 
 def test_every_error_is_one_of_the_harness(tmp_path: Path) -> None:

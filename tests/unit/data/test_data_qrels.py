@@ -9,36 +9,61 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.core.errors import DataError
 from retrieval_bench.data import read_qrels
 from tests.builders.files import save
+from tests.builders.refusals import faults_of
 
 HEADER = "query-id\tcorpus-id\tscore\n"
+TABS = "query-id<TAB>corpus-id<TAB>score"
+COMPETITION = (
+    '{"eval_id": 78, "docids": ["a", "b"], "more": {}}\n{"topk": [], "eval_id": 3}\r\n\n'
+    '{"docid": ["c"], "eval_id": "안녕"}\n'
+)
 
 
 def faults_in(path: Path) -> tuple[str, ...]:
-    with pytest.raises(DataError) as caught:
-        read_qrels(path)
-    return caught.value.faults
+    return faults_of(read_qrels, path)
 
 
 def write(tmp_path: Path, content: str, name: str = "qrels") -> Path:
     return save(tmp_path / name, content)
 
 
-def test_trec_lines_are_separated_by_any_blanks(tmp_path: Path) -> None:
-    path = write(tmp_path, "q1 0 d1 1\nq1\t0\td2\t0\r\n\n  q2  Q0   d1 \t-1\n")
-    assert read_qrels(path) == {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": -1}}
-
-
-def test_a_path_as_text_reads_the_same(tmp_path: Path) -> None:
-    path = write(tmp_path, "q1 0 d1 1\n")
-    assert read_qrels(str(path)) == read_qrels(path) == {"q1": {"d1": 1}}
-
-
-def test_ids_may_hold_blanks_where_tabs_separate(tmp_path: Path) -> None:
-    assert read_qrels(write(tmp_path, "q 1\t0\td - 4\t2\n")) == {"q 1": {"d - 4": 2}}
-    assert read_qrels(write(tmp_path, HEADER + "질문 1\t문서 2\t1\n")) == {"질문 1": {"문서 2": 1}}
+@pytest.mark.parametrize(
+    ("content", "qrels"),
+    [
+        (
+            "q1 0 d1 1\nq1\t0\td2\t0\r\n\n  q2  Q0   d1 \t-1\n",
+            {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": -1}},
+        ),
+        # ids may hold blanks where tabs separate
+        ("q 1\t0\td - 4\t2\n", {"q 1": {"d - 4": 2}}),
+        (HEADER + "질문 1\t문서 2\t1\n", {"질문 1": {"문서 2": 1}}),
+        # blanks that only Unicode knows do not split an id, and any may stand around a grade
+        (
+            "q1 0 a\u3000b\u00a0c 1\nq1\t0\t\u3000d\t1\n",
+            {"q1": {"a\u3000b\u00a0c": 1, "\u3000d": 1}},
+        ),
+        (HEADER + "q\td\t\x1c1 \n", {"q": {"d": 1}}),
+        ("q 0 d \x1c1\n", {"q": {"d": 1}}),
+        # a whole number may have a point, and a line may be a comment
+        ("q1 0 d 2.0\n", {"q1": {"d": 2}}),
+        ("# made by hand\nq1 0 d 2\n", {"q1": {"d": 2}}),
+        ("#a\tb\tc\nq1 0 d +2\n", {"q1": {"d": 2}}),
+        ('{"q1": {"d": 2.0}}', {"q1": {"d": 2}}),
+        ('{"q": []}', {"q": {}}),  # unanswerable queries alone are no fault
+        (COMPETITION, {"78": {"a": 1, "b": 1}, "3": {}, "안녕": {"c": 1}}),
+        (
+            '{"78": ["a"], "3": []}\n{"안녕": {"c": 1}}\n',
+            {"78": {"a": 1}, "3": {}, "안녕": {"c": 1}},
+        ),
+    ],
+)
+def test_what_may_stand_in_a_line(
+    tmp_path: Path, content: str, qrels: dict[str, dict[str, int]]
+) -> None:
+    path = write(tmp_path, content)
+    assert read_qrels(str(path)) == read_qrels(path) == qrels
 
 
 def test_beir_files_are_recognised_also_with_mark_crlf_and_gzip(tmp_path: Path) -> None:
@@ -59,42 +84,34 @@ def test_all_faults_come_at_once_with_their_lines(tmp_path: Path) -> None:
     assert f"grade 2 here and 1 at {path}:2" in told[4]
 
 
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        ("qid\tdocid\trel\nq1\td1\t1\n", ["header is 'qid\\tdocid\\trel'; accepted: ", TABS]),
+        (
+            "query-id corpus-id score\nq1 d1 1\nq2 d2 1\n",
+            ["columns separated by blanks in 'query-id corpus-id score'", f"by tabs: {TABS}"],
+        ),
+        (
+            "q1 d1\n",
+            ["2 columns in 'q1 d1'; accepted: 4 columns: query, iteration, document", TABS],
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_columns_is_told_once(
+    tmp_path: Path, content: str, parts: list[str]
+) -> None:
+    (told,) = faults_in(write(tmp_path, content))
+    assert all(part in told for part in parts)
+
+
 def test_a_missing_header_does_not_swallow_the_first_judgement(tmp_path: Path) -> None:
     assert "header is 'q1\\td1\\t1'" in faults_in(write(tmp_path, "q1\td1\t1\nq2\td2\t1\n"))[0]
-
-
-def test_a_wrong_header_is_told(tmp_path: Path) -> None:
-    told = faults_in(write(tmp_path, "qid\tdocid\trel\nq1\td1\t1\n"))
-    assert len(told) == 1
-    assert "header is 'qid\\tdocid\\trel'; accepted: query-id<TAB>corpus-id<TAB>score" in told[0]
-
-
-def test_blanks_in_place_of_tabs_are_told_once(tmp_path: Path) -> None:
-    told = faults_in(write(tmp_path, "query-id corpus-id score\nq1 d1 1\nq2 d2 1\n"))
-    assert len(told) == 1
-    assert "columns separated by blanks in 'query-id corpus-id score'" in told[0]
-    assert "3 columns separated by tabs: query-id<TAB>corpus-id<TAB>score" in told[0]
 
 
 @pytest.mark.parametrize("grade", ["1.5", "1.", "1e0", "", "x", "१", "1_0", "9" * 5000])
 def test_a_grade_that_is_no_whole_number_is_refused(tmp_path: Path, grade: str) -> None:
     assert "grade is" in faults_in(write(tmp_path, f"q1\t0\td 1\t{grade}\n"))[0]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["q1 0 d 2.0\n", "# made by hand\nq1 0 d 2\n", "#a\tb\tc\nq1 0 d +2\n", '{"q1": {"d": 2.0}}'],
-)
-def test_a_whole_number_may_have_a_point_and_a_line_may_be_a_comment(
-    tmp_path: Path, text: str
-) -> None:
-    assert read_qrels(write(tmp_path, text)) == {"q1": {"d": 2}}
-
-
-def test_both_formats_are_named_when_the_columns_fit_neither(tmp_path: Path) -> None:
-    told = faults_in(write(tmp_path, "q1 d1\n"))
-    assert "2 columns in 'q1 d1'; accepted: 4 columns: query, iteration, document" in told[0]
-    assert "query-id<TAB>corpus-id<TAB>score" in told[0]
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", HEADER])
@@ -104,16 +121,6 @@ def test_a_file_without_judgements_is_a_fault(tmp_path: Path, content: str) -> N
 
 def test_a_missing_file_is_a_fault(tmp_path: Path) -> None:
     assert faults_in(tmp_path / "none") == (f"{tmp_path / 'none'}: no such file",)
-
-
-def test_blanks_that_only_unicode_knows_do_not_split_an_id(tmp_path: Path) -> None:
-    path = write(tmp_path, "q1 0 a\u3000b\u00a0c 1\nq1\t0\t\u3000d\t1\n")
-    assert read_qrels(path) == {"q1": {"a\u3000b\u00a0c": 1, "\u3000d": 1}}
-
-
-def test_any_blank_around_a_grade_is_tolerated(tmp_path: Path) -> None:
-    assert read_qrels(write(tmp_path, HEADER + "q\td\t\x1c1 \n")) == {"q": {"d": 1}}
-    assert read_qrels(write(tmp_path, "q 0 d \x1c1\n")) == {"q": {"d": 1}}
 
 
 @pytest.mark.parametrize("indent", [None, 1])
@@ -126,23 +133,6 @@ def test_a_json_object_holds_grades_or_lists(tmp_path: Path, name: str, indent: 
     assert qrels == {"q2": {"문서": 2, "b": 0, "c": -1}, "q1": {"b": 1, "7": 1}, "q4": {}, "q3": {}}
     assert list(qrels) == ["q2", "q1", "q4", "q3"]
     assert read_qrels(str(path)) == qrels
-
-
-def test_json_lines_hold_an_object_each_or_the_ground_truth_of_the_competition(
-    tmp_path: Path,
-) -> None:
-    lines = (
-        '{"eval_id": 78, "docids": ["a", "b"], "more": {}}\n{"topk": [], "eval_id": 3}\r\n\n'
-        '{"docid": ["c"], "eval_id": "안녕"}\n'
-    )
-    expected = {"78": {"a": 1, "b": 1}, "3": {}, "안녕": {"c": 1}}
-    assert read_qrels(write(tmp_path, lines)) == expected
-    plain = '{"78": ["a", "b"], "3": []}\n{"안녕": {"c": 1}}\n'
-    assert read_qrels(write(tmp_path, plain, "truth.json")) == expected
-
-
-def test_a_file_of_unanswerable_queries_only_is_no_fault(tmp_path: Path) -> None:
-    assert read_qrels(write(tmp_path, '{"q": []}')) == {"q": {}}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench.scoring.score import evaluate
 from retrieval_bench.scoring.scorecard import Truth
 from tests.builders.files import save, save_all
+from tests.builders.refusals import faults_of
 
 YAML = (
     "format: marco\nfiles: {documents: collection.tsv, queries: queries.dev.tsv}\n"
@@ -40,9 +41,7 @@ def order(path: Path) -> dict[str, list[str]]:
 
 
 def refusal(path: Path) -> str:
-    with pytest.raises(DataError) as caught:
-        read_rankings(path)
-    return "\n".join(caught.value.faults)
+    return "\n".join(faults_of(read_rankings, path))
 
 
 class TestDatasets:
@@ -107,13 +106,7 @@ class TestDatasets:
     def test_what_is_no_such_table_is_told_by_its_place(
         self, tmp_path: Path, files: Mapping[str, str], says: str
     ) -> None:
-        assert says in fault_text(folder(tmp_path, **files))
-
-
-def fault_text(path: Path) -> str:
-    with pytest.raises(DataError) as caught:
-        load_dataset(path)
-    return "\n".join(caught.value.faults)
+        assert says in "\n".join(faults_of(load_dataset, folder(tmp_path, **files)))
 
 
 class TestRunsOfRanks:

@@ -19,6 +19,7 @@ from retrieval_bench.data.files.packed import COMPRESSIONS, ENDINGS, unpacked, u
 from retrieval_bench.data.qrels import read_qrels
 from retrieval_bench.runs.imported import read_rankings
 from tests.builders.files import save, save_all
+from tests.builders.refusals import dataset_faults
 
 
 def zstd(content: bytes) -> bytes:
@@ -56,12 +57,6 @@ def beir(folder: Path, **changes: str | bytes) -> Path:
     return save_all(folder, files | changes)
 
 
-def dataset_faults(folder: Path) -> list[str]:
-    with pytest.raises(DataError) as caught:
-        load_dataset(folder)
-    return [text.removeprefix(f"{folder.absolute()}/") for text in caught.value.faults]
-
-
 EACH = [
     pytest.param(end, marks=pytest.mark.needs("zstandard")) if end == ".zst" else end
     for end in ENDINGS
@@ -81,13 +76,14 @@ class TestEachCompression:
         path = save(tmp_path / f"x.jsonl{ending}", pack(LINE) + pack(b"") + pack(LINE * 2))
         assert [number for number, _ in json_lines(path, Faults())] == [1, 2, 3]
 
-    @pytest.mark.parametrize("cut", [3, -12])
-    def test_that_is_cut_off_is_a_fault_and_no_shorter_file(
-        self, tmp_path: Path, ending: str, cut: int
+    @pytest.mark.parametrize("cut", [3, 15, -12, -4, None])
+    def test_that_is_cut_off_or_is_none_is_a_fault_and_no_shorter_file(
+        self, tmp_path: Path, ending: str, cut: int | None
     ) -> None:
         content = b"".join(b'{"a": %d}\n' % number for number in range(9_999))
-        path = save(tmp_path / f"x.jsonl{ending}", PACK[ending](content)[:cut])
-        assert f"damaged {COMPRESSIONS[ending].name} data: " in faults_in(path)[-1]
+        packed = content if cut is None else PACK[ending](content)[:cut]
+        path = save(tmp_path / f"x.jsonl{ending}", packed)
+        assert f"damaged {COMPRESSIONS[ending].name} data" in faults_in(path)[-1]
 
     def test_without_its_name_is_named(self, tmp_path: Path, ending: str) -> None:
         path = save(tmp_path / "x.jsonl", PACK[ending](LINE))
@@ -194,5 +190,5 @@ def test_one_cause_in_many_lines_is_told_once_with_its_number(tmp_path: Path) ->
     rows = "".join(f'{{"id": "d{n}", "text": "t"}}\n' for n in range(200))
     told = dataset_faults(beir(tmp_path, **{"corpus.jsonl": rows}))
     cause = "no '_id'; found: 'id', 'text'"
-    assert told[:EXAMPLES] == [f"corpus.jsonl:{n}: {cause}" for n in (1, 2, 3)]
-    assert told[EXAMPLES:] == [f"corpus.jsonl: the same 197 more times: {cause}"]
+    assert told[:EXAMPLES] == tuple(f"corpus.jsonl:{n}: {cause}" for n in (1, 2, 3))
+    assert told[EXAMPLES:] == (f"corpus.jsonl: the same 197 more times: {cause}",)

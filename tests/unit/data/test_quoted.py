@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.core.errors import ConfigError, DataError
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Document, Message
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.passages import folded, holders
 from tests.builders.files import json_lines, save_all
+from tests.builders.refusals import dataset_faults
 
 CORPUS = [
     {"_id": "holidays", "text": "Every employee has\n25 days of paid leave a year."},
@@ -65,12 +66,6 @@ def write(
 
 def without_corpus(described: str = QUOTES) -> str:
     return described.replace("files: {documents: corpus.jsonl}\n", "")
-
-
-def faults_of(folder: Path) -> tuple[str, ...]:
-    with pytest.raises(DataError) as caught:
-        load_dataset(folder)
-    return tuple(fault.removeprefix(f"{folder.absolute()}/") for fault in caught.value.faults)
 
 
 def texts_judged(data: Dataset) -> dict[str, list[str]]:
@@ -134,7 +129,7 @@ class TestQuotes:
 
     def test_quotes_that_are_nowhere_are_faults_all_at_once(self, tmp_path: Path) -> None:
         rows = [*ROWS, {**ROWS[0], "quote": "26 days"}, {**ROWS[1], "quote": "20일"}]
-        told = faults_of(write(tmp_path, rows))
+        told = dataset_faults(write(tmp_path, rows))
         assert [fault.partition(": ")[0] for fault in told] == ["table.jsonl:5", "table.jsonl:6"]
         assert "no document contains the source '26 days'" in told[0]
         assert "unfound: drop" in told[0]
@@ -150,7 +145,7 @@ class TestQuotes:
 
     def test_a_faulty_corpus_is_told_alone(self, tmp_path: Path) -> None:
         rows = [*ROWS, {**ROWS[0], "quote": "nowhere"}]
-        (fault,) = faults_of(write(tmp_path, rows, corpus=[*CORPUS, {"text": "x"}]))
+        (fault,) = dataset_faults(write(tmp_path, rows, corpus=[*CORPUS, {"text": "x"}]))
         assert "corpus.jsonl:5: no '_id'" in fault
 
     def test_without_a_corpus_the_quotes_are_it_each_once(self, tmp_path: Path) -> None:
@@ -176,7 +171,7 @@ class TestQuotes:
         ]
         data = load_dataset(write(tmp_path / "a", rows))
         assert data.qrels == {"1": {"holidays": 1}, "b": {"연차": 1}}
-        (fault,) = faults_of(write(tmp_path / "b", [rows[0], {**ROWS[1], "id": 1}]))
+        (fault,) = dataset_faults(write(tmp_path / "b", [rows[0], {**ROWS[1], "id": 1}]))
         assert "id '1' again with another question, first at" in fault
 
     def test_a_document_may_be_named_by_its_id(self, tmp_path: Path) -> None:
@@ -205,7 +200,7 @@ class TestQuotes:
         data = load_dataset(write(tmp_path / "a", rows, described=without_corpus()))
         assert [document.id for document in data.documents or ()] == ["p1", "p2"]
         rows[1]["doc_id"] = "p1"
-        (fault,) = faults_of(write(tmp_path / "b", rows, described=without_corpus()))
+        (fault,) = dataset_faults(write(tmp_path / "b", rows, described=without_corpus()))
         assert "document 'p1' has another text than at" in fault
 
     def test_columns_have_the_names_that_are_given(self, tmp_path: Path) -> None:
@@ -276,7 +271,7 @@ class TestQuotes:
             {"question": "d", "quote": ["25 days", "15일이"], "doc_id": ["x"]},
             {"question": [{"role": "assistant", "content": "x"}], "quote": "25 days"},
         ]
-        told = faults_of(write(tmp_path, rows))
+        told = dataset_faults(write(tmp_path, rows))
         assert [fault.split(": ", 1)[0] for fault in told] == [
             f"table.jsonl:{line}" for line in range(1, 8)
         ]
@@ -297,7 +292,7 @@ class TestQuotes:
 
     def test_a_table_without_the_columns_says_so_once(self, tmp_path: Path) -> None:
         rows = [{"ask": "x", "say": "y"}] * 3
-        told = faults_of(write(tmp_path, rows, "table.csv"))
+        told = dataset_faults(write(tmp_path, rows, "table.csv"))
         assert [fault.partition(";")[0] for fault in told[:2]] == [
             "table.csv:2: no question",
             "table.csv:2: no sources",
@@ -382,7 +377,7 @@ class TestRagas:
         assert texts_judged(data) == {"q?": ["c."]}
         assert data.queries[0].metadata["answers"] == ["g"]
         scored = {"question": "q?", "contexts": ["c."], "ground_truths": ["g", "h"], "answer": "a"}
-        (fault,) = faults_of(write(tmp_path / "b", [scored], described=described))
+        (fault,) = dataset_faults(write(tmp_path / "b", [scored], described=described))
         assert "no sources; found: 'question', 'contexts'" in fault
         said = described + "columns: {rows: {sources: contexts}}\n"
         data = load_dataset(write(tmp_path / "c", [scored], described=said))
@@ -448,6 +443,6 @@ class TestLangSmith:
 
     def test_what_is_not_there_is_named(self, tmp_path: Path) -> None:
         rows = [{"inputs": {"frage": "q"}, "outputs": {"answer": "a"}}]
-        question, sources = faults_of(write(tmp_path, rows, described=self.DESCRIBED))[:2]
+        question, sources = dataset_faults(write(tmp_path, rows, described=self.DESCRIBED))[:2]
         assert "no question; found: 'inputs', 'outputs'; accepted: inputs.question or" in question
         assert "`columns: {rows: {sources: NAME}}` names it" in sources

@@ -13,6 +13,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.data import load_dataset, read_qrels
 from tests.builders.files import json_lines, save, save_all
+from tests.builders.refusals import dataset_faults
 
 CASE = "query,docid,rating\nnotes de frais,d1,2\nnotes de frais,d2,0\n연차 휴가,d1,1\n年假,,\n"
 BOOK = "query,docid,Ana,Bo,チエ\nleave,d1,3,2,3\nleave,d2,0,1,\nleave,d3,,,\nfare,d1,2,,\n"
@@ -32,12 +33,6 @@ def match(text: str) -> dict[str, Any]:
 
 
 LEAVE = {"id": "q1", "request": match("연차 휴가"), "ratings": rated(("d1", 2), ("d2", 0))}
-
-
-def faults_of(folder: Path) -> tuple[str, ...]:
-    with pytest.raises(DataError) as caught:
-        load_dataset(folder)
-    return tuple(fault.removeprefix(f"{folder.absolute()}/") for fault in caught.value.faults)
 
 
 class TestQuepid:
@@ -99,7 +94,7 @@ class TestQuepid:
     def test_all_faults_come_at_once(self, tmp_path: Path) -> None:
         rows = "q,d1,good\nq,d2,1.5\nq,,1\n ,d1,1\nq,d3,2\nq,d3,1\nq,d4\n"
         save(tmp_path / "test.csv", "query,docid,rating\n" + rows)
-        told = faults_of(tmp_path)
+        told = dataset_faults(tmp_path)
         assert [fault.split(":")[1] for fault in told] == ["2", "3", "4", "5", "8", "7"]
         assert "rating is 'good'; accepted: a number such as 0, 1, 2" in told[0]
         assert "rating is 1.5; accepted: a whole number" in told[1]
@@ -199,7 +194,7 @@ class TestRankEval:
             7,
         ]
         save(tmp_path / "test.json", body(*requests))
-        told = faults_of(tmp_path)
+        told = dataset_faults(tmp_path)
         assert [fault.removeprefix("test.json: ").split(": ")[0] for fault in told] == [
             "requests[0].ratings[0]",
             "requests[0]",

@@ -22,6 +22,7 @@ from retrieval_bench.data.formats.trec_runs import write_run
 from retrieval_bench.runs.imported import read_rankings
 from tests.builders import some
 from tests.builders.files import save
+from tests.builders.refusals import faults_of
 
 IDS = st.text(
     st.characters(exclude_characters=" \t\n\r\v\f\ufeff", exclude_categories=["Cs"]),
@@ -55,9 +56,7 @@ def read_run(path: str | Path) -> dict[str, list[Hit]]:
 
 
 def _faults(path: Path) -> tuple[str, ...]:
-    with pytest.raises(DataError) as caught:
-        read_run(path)
-    return caught.value.faults
+    return faults_of(read_run, path)
 
 
 def _plain(block: trec.Block) -> tuple[object, ...]:
@@ -92,23 +91,25 @@ class TestReading:
         assert read_run(path) == {"q2": [Hit("b", 1.5), Hit("a", 2.5)], "q1": [Hit("c", 7.0)]}
         assert list(read_run(path)) == ["q2", "q1"]
 
-    def test_five_tabs_allow_blanks_in_ids(self, tmp_path: Path) -> None:
-        path = _run_file(tmp_path, "q 1\tQ0\tmy document\t1\t3\ta tag\n")
-        assert read_run(path) == {"q 1": [Hit("my document", 3.0)]}
-
-    def test_tabs_beside_blanks_are_white_space_when_they_are_not_five(
-        self, tmp_path: Path
+    @pytest.mark.parametrize(
+        ("content", "run"),
+        [
+            ("q 1\tQ0\tmy document\t1\t3\ta tag\n", {"q 1": [Hit("my document", 3.0)]}),
+            ("q1\tQ0 d1  1\t3 \t x\n", {"q1": [Hit("d1", 3.0)]}),
+            (
+                "\ufeffq1 Q0 문서 1 3 x\r\n\r\n  \nq1 Q0 d2 2 1 x",
+                {"q1": [Hit("문서", 3.0), Hit("d2", 1.0)]},
+            ),
+            ("q1 Q0 a\u3000b\u00a0c 1 3 x\n", {"q1": [Hit("a\u3000b\u00a0c", 3.0)]}),
+            ("q1 \tQ0\t my document \t1\t 3\tx\n", {"q1": [Hit("my document", 3.0)]}),
+        ],
+        ids=["five tabs", "not five", "mark and blank lines", "other blanks", "blanks and tabs"],
+    )
+    def test_what_may_stand_in_a_line(
+        self, tmp_path: Path, content: str, run: dict[str, list[Hit]]
     ) -> None:
-        path = _run_file(tmp_path, "q1\tQ0 d1  1\t3 \t x\n")
-        assert read_run(path) == {"q1": [Hit("d1", 3.0)]}
-
-    def test_bom_carriage_returns_and_blank_lines_are_tolerated(self, tmp_path: Path) -> None:
-        path = _run_file(tmp_path, "\ufeffq1 Q0 문서 1 3 x\r\n\r\n  \nq1 Q0 d2 2 1 x")
-        assert read_run(path) == {"q1": [Hit("문서", 3.0), Hit("d2", 1.0)]}
-
-    def test_a_packed_file_is_unpacked(self, tmp_path: Path) -> None:
-        path = save(tmp_path / "run.trec.gz", gzip.compress(b"q1 Q0 d1 1 3 x\n"))
-        assert read_run(str(path)) == {"q1": [Hit("d1", 3.0)]}
+        """Five tabs allow blanks in ids; else all white space, but no blank of Unicode, splits."""
+        assert read_run(_run_file(tmp_path, content)) == run
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["run.trec", "run.trec.gz"])
@@ -122,14 +123,6 @@ class TestReading:
         assert {d for block in blocks for d in block.doc_ids} == {
             d for block in told for d in block.doc_ids
         }
-
-    def test_blanks_that_only_unicode_knows_do_not_split_an_id(self, tmp_path: Path) -> None:
-        path = _run_file(tmp_path, "q1 Q0 a\u3000b\u00a0c 1 3 x\n")
-        assert read_run(path) == {"q1": [Hit("a\u3000b\u00a0c", 3.0)]}
-
-    def test_blanks_beside_tabs_are_no_part_of_an_id(self, tmp_path: Path) -> None:
-        path = _run_file(tmp_path, "q1 \tQ0\t my document \t1\t 3\tx\n")
-        assert read_run(path) == {"q1": [Hit("my document", 3.0)]}
 
     @pytest.mark.slow
     def test_lines_of_a_query_need_not_stand_together(self, tmp_path: Path) -> None:
