@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench_retrievers.encoders.encoder import Encoder
 from tests.builders.tiny_bert import write_tokenizer, write_weights
 
 WORDS = """
@@ -44,6 +48,14 @@ def build_tiny_model(
     pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
     _write(folder / "1_Pooling" / "config.json", pooling)
     return folder
+
+
+def encoded(encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
+    """The vectors of ``texts`` as documents, a row each."""
+    vectors = np.full((len(texts), encoder.dimension), np.nan, dtype=np.float32)
+    for rows, batch in encoder.document_batches(texts):
+        vectors[rows] = batch
+    return vectors
 
 
 @contextmanager

@@ -75,58 +75,6 @@ def _queries_are_encoded_once(
     monkeypatch.setattr(Encoder, "encode_query", once)
 
 
-class TestBM25(RetrieverConformance):
-    target = "bm25"
-
-
-class TestBM25L(RetrieverConformance):
-    target = "bm25"
-    params: ClassVar[Mapping[str, Any]] = {"variant": "l"}
-
-
-class TestBM25Plus(RetrieverConformance):
-    target = "bm25"
-    params: ClassVar[Mapping[str, Any]] = {"variant": "plus"}
-
-
-class TestBM25Characters(RetrieverConformance):
-    target = "bm25"
-    params: ClassVar[Mapping[str, Any]] = {"tokenizer": {"name": "ngram", "n": 3}}
-
-
-class TestBM25S(RetrieverConformance):
-    target = "bm25s"
-
-
-class TestBM25SLucene(RetrieverConformance):
-    target = "bm25s"
-    params: ClassVar[Mapping[str, Any]] = {"tokenizer": "lucene"}
-
-
-class TestHybridOfSparseLegs(RetrieverConformance):
-    target = "hybrid"
-    params: ClassVar[Mapping[str, Any]] = {"legs": ["bm25", "bm25s"], "depth": 20}
-
-
-class TestConvexParallelHybrid(RetrieverConformance):
-    target = "hybrid"
-    params: ClassVar[Mapping[str, Any]] = {
-        "legs": ["bm25", "bm25s"],
-        "depth": 20,
-        "parallel": True,
-        "fusion": {"method": "convex"},
-    }
-
-
-class TestHybridDynamicWeights(RetrieverConformance):
-    target = "hybrid-dynamic"
-    params: ClassVar[Mapping[str, Any]] = {
-        "legs": ["bm25", "bm25s"],
-        "depth": 20,
-        "expansion": False,
-    }
-
-
 class TestHybridDynamic(RetrieverConformance):
     def make(self) -> Retriever:
         with tempfile.TemporaryDirectory() as folder:
@@ -134,11 +82,6 @@ class TestHybridDynamic(RetrieverConformance):
             hybrid = HybridDynamic(legs=["bm25", "bm25s"], depth=20, expansion=expansion)
             hybrid.prepare()
             return hybrid
-
-
-class TestPipelineOfOneStep(RetrieverConformance):
-    target = "pipeline"
-    params: ClassVar[Mapping[str, Any]] = {"steps": [{"retrieve": "bm25"}]}
 
 
 def _as_it_is(text: str) -> list[str]:
@@ -149,27 +92,53 @@ def _shared_words(text: str, documents: Sequence[Document]) -> list[int]:
     return [len(words(text) & words(document.contents)) for document in documents]
 
 
-@pytest.mark.slow
-class TestPipeline(RetrieverConformance):
-    target = "pipeline"
-    params: ClassVar[Mapping[str, Any]] = {
-        "steps": [
-            {"rewrite": f"{__name__}:_as_it_is", "keep": True},
-            {"retrieve": "bm25", "depth": 20},
-            {"rerank": f"{__name__}:_shared_words"},
-        ]
-    }
+SPARSE = {"legs": ["bm25", "bm25s"], "depth": 20}
+SUITES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "BM25": ("bm25", {}),
+    "BM25L": ("bm25", {"variant": "l"}),
+    "BM25Plus": ("bm25", {"variant": "plus"}),
+    "BM25Characters": ("bm25", {"tokenizer": {"name": "ngram", "n": 3}}),
+    "BM25S": ("bm25s", {}),
+    "BM25SLucene": ("bm25s", {"tokenizer": "lucene"}),
+    "HybridOfSparseLegs": ("hybrid", SPARSE),
+    "ConvexParallelHybrid": (
+        "hybrid",
+        {**SPARSE, "parallel": True, "fusion": {"method": "convex"}},
+    ),
+    "HybridDynamicWeights": ("hybrid-dynamic", {**SPARSE, "expansion": False}),
+    "PipelineOfOneStep": ("pipeline", {"steps": [{"retrieve": "bm25"}]}),
+}
+SLOW_SUITES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "Pipeline": (
+        "pipeline",
+        {
+            "steps": [
+                {"rewrite": f"{__name__}:_as_it_is", "keep": True},
+                {"retrieve": "bm25", "depth": 20},
+                {"rerank": f"{__name__}:_shared_words"},
+            ]
+        },
+    ),
+    "PipelineOverHybrid": (
+        "pipeline",
+        {
+            "steps": [
+                {"retrieve": {"target": "hybrid", "params": SPARSE}},
+                {"rerank": f"{__name__}:_shared_words"},
+            ]
+        },
+    ),
+}
 
 
-@pytest.mark.slow
-class TestPipelineOverHybrid(RetrieverConformance):
-    target = "pipeline"
-    params: ClassVar[Mapping[str, Any]] = {
-        "steps": [
-            {"retrieve": {"target": "hybrid", "params": {"legs": ["bm25", "bm25s"], "depth": 20}}},
-            {"rerank": f"{__name__}:_shared_words"},
-        ]
-    }
+def _suites() -> Iterator[tuple[str, type]]:
+    for name, (target, params) in {**SUITES, **SLOW_SUITES}.items():
+        body = {"target": target, "params": params}
+        made = type(f"Test{name}", (RetrieverConformance,), body)
+        yield f"Test{name}", pytest.mark.slow(made) if name in SLOW_SUITES else made
+
+
+globals().update(_suites())
 
 
 @pytest.mark.slow
@@ -439,18 +408,8 @@ def test_retrievers_with_required_parameters_say_so() -> None:
     from retrieval_bench.core.errors import ConfigError
 
     for target in (
-        "maxsim",
-        "learned-sparse",
-        "trec_run",
-        "callable",
-        "langchain",
-        "llamaindex",
-        "haystack",
-        "pyterrier",
-        "hybrid",
-        "hybrid-dynamic",
-        "pipeline",
-        "http",
+        *("maxsim", "learned-sparse", "trec_run", "callable", "langchain", "llamaindex"),
+        *("haystack", "pyterrier", "hybrid", "hybrid-dynamic", "pipeline", "http"),
     ):
         with pytest.raises(ConfigError):
             plugins.construct(target, {})

@@ -227,14 +227,6 @@ def test_search_reports_its_stages(make: Make) -> None:
 
 
 @BOTH
-def test_search_before_index_and_k_below_one_are_errors(make: Make) -> None:
-    with pytest.raises(ContractError, match="before index"):
-        make().search(Query("q", "fox"), 1)
-    with pytest.raises(ContractError, match="k = 0"):
-        _indexed(make, ["fox"]).search(Query("q", "fox"), 0)
-
-
-@BOTH
 def test_the_dataset_s_language_is_used_unless_the_parameters_name_one(make: Make) -> None:
     texts = ["les chanteuses", "un autre texte"]
     told = make()

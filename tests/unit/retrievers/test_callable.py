@@ -18,6 +18,12 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Message, Query, Ranking
 from retrieval_bench_retrievers.functions.callable import CallableRetriever
 
+UNDECLARED: list[tuple[Any, str]] = [
+    (False, "a value of type bool"),
+    ({}, "a value of type dict"),
+    ({"idx": "a", "count": 3}, "unknown key 'idx'"),
+    ({"count": "many"}, "a count that is no whole number"),
+]
 QUERY = Query("7", "물은 왜 얼까?", messages=(Message("user", "물은 왜 얼까?"),))
 
 
@@ -153,6 +159,10 @@ class TestParameters:
                 {"pass_filter": True, "filter": {}},
                 "leave one of the two out",
             ),
+            (lambda query: [], {}, "cannot be called as function(query, k): too many"),
+            (lambda query, k, tenant: [], {}, "missing a required argument: 'tenant'"),
+            (42, {}, "is int, not a function"),
+            *((_nothing, {"external": given}, told) for given, told in UNDECLARED),
         ],
     )
     def test_they_are_checked_before_any_search(
@@ -280,27 +290,6 @@ def test_what_the_function_raises_is_passed_through() -> None:
         CallableRetriever(broken).search(QUERY, 2)
 
 
-def test_k_below_one_is_an_error() -> None:
-    with pytest.raises(ContractError, match="k = 0"):
-        _answering([]).search(QUERY, 0)
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda query: [], "cannot be called as function(query, k): too many"),
-        (lambda query, k, tenant: [], "missing a required argument: 'tenant'"),
-        (42, "is int, not a function"),
-    ],
-)
-def test_what_cannot_be_called_with_query_and_k_is_an_error_before_any_search(
-    function: Callable[..., Any], message: str
-) -> None:
-    with pytest.raises(ConfigError) as caught:
-        CallableRetriever(function)
-    assert message in str(caught.value)
-
-
 def test_a_function_that_does_not_exist_is_an_error_before_any_search() -> None:
     with pytest.raises(PluginError, match="no 'dump_all' in json"):
         CallableRetriever("json:dump_all")
@@ -311,17 +300,3 @@ def test_its_index_is_external_and_may_be_declared() -> None:
     retriever = CallableRetriever(_nothing, external=declared)
     assert retriever.capabilities.external
     assert retriever.describe() == {"function": f"{__name__}:_nothing", "external": declared}
-
-
-@pytest.mark.parametrize(
-    ("external", "message"),
-    [
-        (False, "a value of type bool"),
-        ({}, "a value of type dict"),
-        ({"idx": "a", "count": 3}, "unknown key 'idx'"),
-        ({"count": "many"}, "a count that is no whole number"),
-    ],
-)
-def test_another_declaration_is_an_error(external: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        CallableRetriever(_nothing, external=external)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import (
     ConfigError,
@@ -30,7 +29,7 @@ from retrieval_bench_retrievers.encoders.model_files import (
 )
 from tests.builders import some
 from tests.builders.files import save
-from tests.builders.tiny_encoder import build_tiny_model, one_thread
+from tests.builders.tiny_encoder import build_tiny_model, encoded, one_thread
 
 TEXTS = ["river water", "stars", "the heart of a whale", "ice and snow on stone", "bee", "engine"]
 
@@ -45,13 +44,6 @@ def loaded(model: Path | str, **params: Any) -> Encoder:
     encoder = Encoder(str(model), device="cpu", **params)
     encoder.load()
     return encoder
-
-
-def encoded(encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
-    vectors = np.full((len(texts), encoder.dimension), np.nan, dtype=np.float32)
-    for rows, batch in encoder.document_batches(texts):
-        vectors[rows] = batch
-    return vectors
 
 
 def four_parts(problem: HarnessError) -> bool:

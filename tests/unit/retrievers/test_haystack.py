@@ -9,9 +9,9 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.filters import Filter, parse_filter
-from retrieval_bench.core.ranking import checked_ranking
-from retrieval_bench.core.types import Document, Query
+from retrieval_bench.core.types import Query
 from retrieval_bench_retrievers.libraries.haystack import HaystackRetriever
+from tests.builders.foxes import FOXES, ask
 from tests.lazily import Lazily
 
 _MODULES = (
@@ -22,14 +22,6 @@ _MODULES = (
 )
 haystack: Any = Lazily("haystack", needs=_MODULES)
 pytestmark = [pytest.mark.needs("haystack"), pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
-
-CORPUS = [
-    Document("d1", "fox fox dog", title="Fox", metadata={"topic": "land", "year": 2020}),
-    Document("d2", "dog dog dog", metadata={"topic": "land", "year": 2021}),
-    Document("d3", "owl and fox"),
-    Document("d4", "바다 바다 산"),
-    Document("d5", "산 owl"),
-]
 
 
 def bm25(documents: Sequence[Any], k: int) -> Any:
@@ -66,13 +58,8 @@ def chunked(documents: Sequence[Any], k: int) -> Any:
 
 def indexed(factory: Callable[..., Any], **params: Any) -> HaystackRetriever:
     retriever = HaystackRetriever(factory, **params)
-    retriever.index(CORPUS)
+    retriever.index(FOXES)
     return retriever
-
-
-def ask(retriever: HaystackRetriever, text: str, k: int) -> list[str]:
-    raw = retriever.search(Query("1", text), k)
-    return list(checked_ranking(raw, k).doc_ids)
 
 
 @pytest.mark.parametrize("use_async", [None, True])

@@ -27,6 +27,7 @@ from retrieval_bench.core.types import Document, Query, Usage
 from retrieval_bench.measure.deadline import QueryTimeoutError, deadline
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench_retrievers.http.http import HTTP
+from tests.builders.files import beir
 from tests.builders.service import (
     Reply,
     Request,
@@ -619,13 +620,8 @@ def _dataset(folder: Path) -> list[Document]:
         for at in range(10)
     ]
     lines = [{"_id": d.id, "text": d.text, "metadata": dict(d.metadata)} for d in documents]
-    asked = [{"_id": f"q{at}", "text": f"word{at}"} for at in range(5)]
-    for name, content in (("corpus", lines), ("queries", asked)):
-        text = "".join(json.dumps(one) + "\n" for one in content)
-        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
-    (folder / "qrels").mkdir()
-    judged = "".join(f"q{at}\td{at}\t1\n" for at in range(5))
-    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+    asked = {f"q{at}": f"word{at}" for at in range(5)}
+    beir(folder, lines, asked, [(f"q{at}", f"d{at}", 1) for at in range(5)])
     return documents
 
 

@@ -20,6 +20,7 @@ from retrieval_bench.experiment.doctor.doctor import doctor
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench_retrievers.http.http import HTTP
 from retrieval_bench_retrievers.http.partial import SIGNS
+from tests.builders.files import beir
 from tests.builders.service import Reply, Request, Service, replies, service
 
 Asking = Callable[..., HTTP]
@@ -256,14 +257,9 @@ def test_a_score_that_is_null_may_be_left_out(asking: Asking, read: dict[str, st
 
 
 def _dataset(folder: Path) -> None:
-    documents = [{"_id": f"d{at}", "text": f"word{at}"} for at in range(1, 5)]
-    queries = [{"_id": f"q{at}", "text": f"word{at}"} for at in range(1, 5)]
-    for name, content in (("corpus", documents), ("queries", queries)):
-        text = "".join(json.dumps(one) + "\n" for one in content)
-        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
-    (folder / "qrels").mkdir()
-    judged = "".join(f"q{at}\td{at}\t1\n" for at in range(1, 5))
-    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+    documents = {f"d{at}": f"word{at}" for at in range(1, 5)}
+    queries = {f"q{at}": f"word{at}" for at in range(1, 5)}
+    beir(folder, documents, queries, [(f"q{at}", f"d{at}", 1) for at in range(1, 5)])
 
 
 def _finding(failed: Callable[[int], int]) -> Callable[[Request], Reply]:

@@ -10,9 +10,9 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, ContractError, MissingDependencyError
 from retrieval_bench.core.filters import Filter, parse_filter
 from retrieval_bench.core.plugins import construct
-from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.libraries.llamaindex import LlamaIndexRetriever
+from tests.builders.foxes import FOXES, ask, word_counts
 from tests.lazily import Lazily
 
 core: Any = Lazily("llama_index.core", needs=("llama_index.core.retrievers",))
@@ -22,22 +22,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
-VOCABULARY = ["fox", "dog", "owl", "바다", "산"]
-CORPUS = [
-    Document("d1", "fox fox dog", title="Fox", metadata={"topic": "land", "year": 2020}),
-    Document("d2", "dog dog dog", metadata={"topic": "land", "year": 2021}),
-    Document("d3", "owl and fox"),
-    Document("d4", "바다 바다 산"),
-    Document("d5", "산 owl"),
-]
-
 
 def embedding() -> Any:
     """One number for each word of a tiny vocabulary."""
 
     class WordCounts(core.embeddings.BaseEmbedding):  # type: ignore[misc]
         def _get_text_embedding(self, text: str) -> list[float]:
-            return [float(text.split().count(word)) for word in VOCABULARY] + [0.01]
+            return word_counts(text)
 
         def _get_query_embedding(self, query: str) -> list[float]:
             return self._get_text_embedding(query)
@@ -80,14 +71,8 @@ def listing(*nodes: tuple[str, float | None], async_only: bool = False) -> Any:
 
 def indexed(factory: Callable[..., Any], **params: Any) -> LlamaIndexRetriever:
     retriever = LlamaIndexRetriever(factory, **params)
-    retriever.index(CORPUS)
+    retriever.index(FOXES)
     return retriever
-
-
-def ask(retriever: LlamaIndexRetriever, text: str, k: int) -> list[str]:
-    raw = retriever.search(Query("1", text), k)
-    has_scores = retriever.capabilities.has_scores
-    return list(checked_ranking(raw, k, has_scores=has_scores).doc_ids)
 
 
 def test_a_vector_index_is_searched_for_k_hits_with_its_scores() -> None:
@@ -246,5 +231,5 @@ def test_without_the_library_it_says_how_to_install_it(monkeypatch: pytest.Monke
         monkeypatch.delitem(sys.modules, name)
     retriever = construct("llamaindex", {"factory": f"{__name__}:in_memory"})
     with pytest.raises(MissingDependencyError, match="LlamaIndex is not installed") as caught:
-        retriever.index(CORPUS)
+        retriever.index(FOXES)
     assert caught.value.fix == "pip install llama-index-core"

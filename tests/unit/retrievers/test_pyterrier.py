@@ -13,9 +13,11 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, ContractError, MissingDependencyError
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.ranking import checked_ranking
-from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
+from retrieval_bench.core.retriever import RankingLike
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.libraries.pyterrier import PyTerrierRetriever, as_pyterrier
+from tests.builders.files import save
+from tests.builders.foxes import Overlap
 from tests.builders.processes import python
 from tests.lazily import Lazily
 
@@ -30,6 +32,23 @@ CORPUS = [
 ]
 
 
+PIPE = """
+import pandas
+
+
+class Pipe:
+    def __init__(self, docno='d1'):
+        self.docno = docno
+
+    def transform(self, frame):
+        return pandas.DataFrame({'docno': [self.docno], 'score': [1.0]})
+
+
+PIPE = Pipe()
+made = Pipe
+"""
+
+
 class Stored:
     """Has ``transform`` as a transformer has, and gives what it holds."""
 
@@ -40,23 +59,6 @@ class Stored:
     def transform(self, frame: Any) -> Any:
         self.asked.append(frame)
         return self.found
-
-
-class Overlap(Retriever):
-    """A retriever of the harness: number of shared words."""
-
-    def __init__(self, *, has_scores: bool = True) -> None:
-        self.has_scores = has_scores
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(external=True, has_scores=self.has_scores)
-
-    def search(self, query: Query, k: int) -> RankingLike:
-        words = set(query.text.split())
-        counts = [(d.id, len(words & set(d.text.split()))) for d in CORPUS]
-        hits = sorted([hit for hit in counts if hit[1]], key=lambda hit: (-hit[1], hit[0]))[:k]
-        return Ranking([i for i, _ in hits], [n for _, n in hits] if self.has_scores else None)
 
 
 def frame(*rows: tuple[Any, ...], columns: str = "docno score") -> Any:
@@ -124,25 +126,13 @@ class TestRetriever:
             PyTerrierRetriever(Parser()).search(QUERY, 3)
 
     def test_a_config_names_an_object_or_what_makes_one(self, tmp_path: Path) -> None:
-        (tmp_path / "pipe.py").write_text(
-            "import pandas\n"
-            "class Pipe:\n"
-            "    def __init__(self, docno='d1'):\n"
-            "        self.docno = docno\n"
-            "    def transform(self, frame):\n"
-            "        return pandas.DataFrame({'docno': [self.docno], 'score': [1.0]})\n"
-            "PIPE = Pipe()\n"
-            "def made(docno):\n"
-            "    return Pipe(docno)\n",
-            encoding="utf-8",
-        )
+        file = save(tmp_path / "pipe.py", PIPE)
         for name, params, expected in [
             ("PIPE", {}, "d1"),
             ("Pipe", {"docno": "d2"}, "d2"),
             ("made", {"docno": "문서"}, "문서"),
         ]:
-            target = f"{tmp_path / 'pipe.py'}:{name}"
-            retriever = construct("pyterrier", {"pipeline": target, **params})
+            retriever = construct("pyterrier", {"pipeline": f"{file}:{name}", **params})
             assert list(checked_ranking(retriever.search(QUERY, 1), 1).doc_ids) == [expected]
             assert retriever.describe()["returned"] == "Pipe"
 
@@ -185,7 +175,7 @@ def test_without_pyterrier_the_way_back_says_what_to_install(
         sys.modules, "retrieval_bench_retrievers.libraries.pyterrier_bridge", raising=False
     )
     with pytest.raises(MissingDependencyError, match="pip install python-terrier"):
-        as_pyterrier(Overlap())
+        as_pyterrier(Overlap(CORPUS))
 
 
 @pytest.mark.filterwarnings("ignore")  # of its own libraries
@@ -194,28 +184,28 @@ class TestTransformer:
     @pytest.mark.slow
     def test_a_retriever_is_a_transformer_of_frames(self) -> None:
         topics = pt.new.queries(["fox dog", "nothing"], ["1", "2"], lang=["en", "en"])
-        found = as_pyterrier(Overlap(), k=2)(topics)
+        found = as_pyterrier(Overlap(CORPUS), k=2)(topics)
         assert found.to_dict("records") == [
             {"qid": "1", "query": "fox dog", "lang": "en", "docno": "d1", "score": 2.0, "rank": 0},
             {"qid": "1", "query": "fox dog", "lang": "en", "docno": "d2", "score": 1.0, "rank": 1},
         ]
 
     def test_without_scores_the_order_is_kept(self) -> None:
-        found = as_pyterrier(Overlap(has_scores=False)).search("fox dog")
+        found = as_pyterrier(Overlap(CORPUS, has_scores=False)).search("fox dog")
         assert found["docno"].tolist() == ["d1", "d2", "문서"]
         assert found["score"].tolist() == [0.0, -1.0, -2.0]
 
     def test_texts_are_there_for_steps_that_read_them(self) -> None:
-        ours = as_pyterrier(Overlap(), documents=CORPUS)
+        ours = as_pyterrier(Overlap(CORPUS), documents=CORPUS)
         longest = ours >> pt.apply.doc_score(lambda row: len(row["title"] + row["text"]))
         found = longest.search("fox")
         assert found.sort_values("rank")["docno"].tolist() == ["d1", "문서"]
         with pytest.raises(ContractError, match="'문서' is not among the documents"):
-            as_pyterrier(Overlap(), documents=CORPUS[:2]).search("fox")
+            as_pyterrier(Overlap(CORPUS), documents=CORPUS[:2]).search("fox")
 
     @pytest.mark.slow
     def test_it_takes_part_in_an_experiment_and_with_operators(self) -> None:
-        ours = as_pyterrier(Overlap())
+        ours = as_pyterrier(Overlap(CORPUS))
         topics = pt.new.queries(["산 fox", "산"], ["1", "2"])
         qrels = frame(("1", "d1", 1), ("2", "문서", 1), columns="qid docno label")
         systems = {"ours": ours, "first": ours % 1, "sum": ours + ours}
@@ -224,13 +214,13 @@ class TestTransformer:
         assert values == {"ours": 0.75, "first": 0.5, "sum": 0.75}
 
     def test_it_says_which_columns_it_gives(self) -> None:
-        outputs = pt.inspect.transformer_outputs(as_pyterrier(Overlap()), ["qid", "query"])
+        outputs = pt.inspect.transformer_outputs(as_pyterrier(Overlap(CORPUS)), ["qid", "query"])
         assert set(outputs) == {"qid", "query", "docno", "score", "rank"}
 
     def test_documents_as_input_are_refused(self) -> None:
         hits = frame(("1", "fox", "d1"), columns="qid query docno")
         with pytest.raises(pt.validate.InputValidationError):
-            as_pyterrier(Overlap()).transform(hits)
+            as_pyterrier(Overlap(CORPUS)).transform(hits)
 
     def test_the_contract_is_checked_on_the_way_out_too(self) -> None:
         class Broken(Overlap):
@@ -238,12 +228,14 @@ class TestTransformer:
                 return [("d1", 1.0), ("d1", 1.0)]
 
         with pytest.raises(ContractError, match="twice"):
-            as_pyterrier(Broken()).search("x")
+            as_pyterrier(Broken(CORPUS)).search("x")
         with pytest.raises(ContractError, match="k = 0"):
-            as_pyterrier(Overlap(), k=0)
+            as_pyterrier(Overlap(CORPUS), k=0)
 
     def test_there_and_back_gives_the_same_rankings(self) -> None:
-        back = PyTerrierRetriever(as_pyterrier(Overlap()) % 2)
+        back = PyTerrierRetriever(as_pyterrier(Overlap(CORPUS)) % 2)
         query = Query("q", "fox dog")
-        assert list(back.search(query, 5)) == list(checked_ranking(Overlap().search(query, 2), 2))
+        assert list(back.search(query, 5)) == list(
+            checked_ranking(Overlap(CORPUS).search(query, 2), 2)
+        )
         assert back.describe()["pyterrier"] == pt.__version__
