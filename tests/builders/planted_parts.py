@@ -116,6 +116,14 @@ def pipeline(steps: Iterable[Mapping[str, Any]]) -> Retriever:
     return Pipeline(steps=list(steps))
 
 
+def _of(worth: Mapping[str, str], *steps: Mapping[str, Any]) -> Planted:
+    return Planted(lambda: pipeline(steps), worth)
+
+
+def _finding(lists: Mapping[str, Sequence[str]], depth: int = DEPTH) -> Mapping[str, Any]:
+    return {"retrieve": Scripted("base", lists), "depth": depth}
+
+
 def base_ranks(rng: np.random.Generator, n: int = QUERIES) -> Ranks:
     """The relevant document within the first ten of most queries."""
     return rng.integers(0, 10, n)
@@ -157,56 +165,36 @@ def _contained(rng: np.random.Generator) -> Planted:
 def _after_the_cut(rng: np.random.Generator) -> Planted:
     ranks = base_ranks(rng)
     better = moved(rng, ranks, 0.25)
-    return Planted(
-        lambda: pipeline(
-            [
-                {"retrieve": Scripted("base", by_query(ranks)), "depth": 10},
-                {"rerank": Placing(better), "name": "helping", "top": 10},
-                {"rerank": Placing(better), "name": "again"},
-            ]
-        ),
+    return _of(
         {"again": "dead"},
+        _finding(by_query(ranks), 10),
+        {"rerank": Placing(better), "name": "helping", "top": 10},
+        {"rerank": Placing(better), "name": "again"},
     )
 
 
 def _depth(rng: np.random.Generator) -> Planted:
-    ranks = base_ranks(rng)
-    lists = by_query(ranks)
-    return Planted(
-        lambda: pipeline([{"retrieve": Scripted("base", lists), "depth": DEPTH}]),
-        {f"depth {DEPTH}": "dead"},
-    )
+    return _of({f"depth {DEPTH}": "dead"}, _finding(by_query(base_ranks(rng))))
 
 
 def _idle(rng: np.random.Generator) -> Planted:
-    ranks = base_ranks(rng)
-    lists = by_query(ranks)
-    lists |= {text.replace("question", "asked"): found for text, found in lists.items()}
-    return Planted(
-        lambda: pipeline(
-            [{"rewrite": _other_word}, {"retrieve": Scripted("base", lists), "depth": DEPTH}]
-        ),
-        {"rewrite": "dead"},
-    )
+    lists = by_query(base_ranks(rng))
+    return _of({"rewrite": "dead"}, {"rewrite": _other_word}, _finding(lists | _reworded(lists)))
 
 
 def _other_word(text: str) -> str:
     return text.replace("question", "asked")
 
 
+def _reworded(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {_other_word(text): found for text, found in lists.items()}
+
+
 def _reranker(least: float) -> Callable[[np.random.Generator], Planted]:
     def make(rng: np.random.Generator) -> Planted:
         ranks = base_ranks(rng)
-        other = moved(rng, ranks, least)
-        return Planted(
-            lambda: pipeline(
-                [
-                    {"retrieve": Scripted("base", by_query(ranks)), "depth": DEPTH},
-                    {"rerank": Placing(other)},
-                ]
-            ),
-            {"rerank": "helps" if least > 0 else "harmful"},
-        )
+        worth = {"rerank": "helps" if least > 0 else "harmful"}
+        return _of(worth, _finding(by_query(ranks)), {"rerank": Placing(moved(rng, ranks, least))})
 
     return make
 
@@ -214,17 +202,9 @@ def _reranker(least: float) -> Callable[[np.random.Generator], Planted]:
 def _rewriting(least: float) -> Callable[[np.random.Generator], Planted]:
     def make(rng: np.random.Generator) -> Planted:
         ranks = base_ranks(rng)
-        other = moved(rng, ranks, least)
-        lists = by_query(ranks)
-        lists |= {
-            text.replace("question", "asked"): found for text, found in by_query(other).items()
-        }
-        return Planted(
-            lambda: pipeline(
-                [{"rewrite": _other_word}, {"retrieve": Scripted("base", lists), "depth": DEPTH}]
-            ),
-            {"rewrite": "helps" if least > 0 else "harmful"},
-        )
+        lists = by_query(ranks) | _reworded(by_query(moved(rng, ranks, least)))
+        worth = {"rewrite": "helps" if least > 0 else "harmful"}
+        return _of(worth, {"rewrite": _other_word}, _finding(lists))
 
     return make
 
@@ -258,7 +238,8 @@ def _mixed(rng: np.random.Generator) -> Planted:
     ranks = base_ranks(rng)
     better = moved(rng, ranks, LEAST)
     lists = by_query(ranks)
-    lists |= {text.replace("question", "asked"): found for text, found in lists.items()}
+    lists |= _reworded(lists)
+    # A hybrid of its own each time: it has threads and is closed.
     return Planted(
         lambda: pipeline(
             [
