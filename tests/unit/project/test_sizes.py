@@ -48,7 +48,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 1_800,
     "retrieval_bench_retrievers/text": 800,
     "product": 99_600,
-    "tests": 85_100,
+    "tests": 84_300,
     "frozen data": 11_500,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,
