@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ _HELD = "SELECT create_trans_id FROM oceanbase.__all_virtual_obj_lock WHERE obj_
 class _Embedded(SeekdbServer, FolderStore):
     """A server that ends with this process, and its folder."""
 
+    _remedy = "free what it lacks; where its server was killed as it made the folder, remove that"
     _instance: Any = None
     _alias: Any = None
     _second: Any = None
@@ -46,6 +48,7 @@ class _Embedded(SeekdbServer, FolderStore):
         if self._instance is None:
             super().open()
         super().remember(loaded)
+        self._mark.unlink(missing_ok=True)
 
     def _building(self, begun: set[str]) -> bool:
         """A server whose client was killed as it asked for an index may keep that waiting for
@@ -63,6 +66,9 @@ class _Embedded(SeekdbServer, FolderStore):
                 )
             self._restarted, self._since = True, 0.0
             self._let_go()
+            until = time.monotonic() + END_S
+            while self._alive() and time.monotonic() < until:  # it is no child of this process
+                time.sleep(0.1)
             self.open()
         return bool(tasks)
 
@@ -71,7 +77,11 @@ class _Embedded(SeekdbServer, FolderStore):
         import pylibseekdb
 
         if self._watch is None and self._second is None:
+            while self._mark.exists() and not self._alive():
+                _swept(self.folder, self._mark)
             self._second = _user_of(self.folder / "run")
+            if not self.made():
+                self._mark.touch()
         until = time.monotonic() + END_S * self.made()
         while True:
             try:
@@ -81,6 +91,18 @@ class _Embedded(SeekdbServer, FolderStore):
                     self._dismiss()
                     raise
                 time.sleep(0.5)
+
+    @property
+    def _mark(self) -> Path:
+        """There until something was kept in the folder."""
+        return self.folder / "retrieval-bench-begun"
+
+    def _alive(self) -> bool:
+        try:
+            os.kill(int((self.folder / "run" / "seekdb.pid").read_text()), 0)
+        except (OSError, ValueError):
+            return False
+        return True
 
     def _dismiss(self) -> None:
         for helper in filter(None, (self._alias, self._second)):
@@ -154,6 +176,22 @@ class Seekdb(Engine):
     """See :class:`.Engine`; ``bm25`` is ``MATCH ... AGAINST``."""
 
     store = _Seekdb
+
+
+def _swept(folder: Path, begun: Path) -> None:
+    """A folder whose server was killed as it made it holds nothing, and a server that opens it may
+    wait for good: it is made anew, once nobody uses it."""
+    import fcntl
+
+    users = folder / "run" / "seekdb.clients"
+    users.parent.mkdir(exist_ok=True)
+    with users.open("ab") as file, suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for made in ("etc", "log", "run", "store"):
+            shutil.rmtree(folder / made, ignore_errors=True)
+        begun.unlink()
+        return
+    time.sleep(0.1)
 
 
 def _user_of(folder: Path) -> Any:

@@ -37,6 +37,7 @@ class SeekdbServer(base.EngineStore):
 
     kind, extra, schemes = "seekdb", "seekdb", ("seekdb", "mysql")
     modes, usual_ef = ("dense", "bm25", "hybrid"), 64
+    _remedy = "start the server, correct the address, or see to what it says"
 
     def __init__(self, address: Address, table: str) -> None:
         super().__init__(address, table)
@@ -165,7 +166,7 @@ class SeekdbServer(base.EngineStore):
                 where=self.address.shown,
                 accepted="a server of one of them and a database that is there (MariaDB, MySQL and "
                 "TiDB have other words for vectors); for a folder 1 GB of memory, 300 MB of disk",
-                fix="start the server, correct the address, or see to what it says",
+                fix=self._remedy,
             ) from problem
 
     def _options(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers": 550,
     "retrieval_bench_retrievers/dense": 1_050,
     "retrieval_bench_retrievers/encoders": 2_600,
-    "retrieval_bench_retrievers/engines": 2_300,
+    "retrieval_bench_retrievers/engines": 2_350,
     "retrieval_bench_retrievers/functions": 900,
     "retrieval_bench_retrievers/http": 1_550,
     "retrieval_bench_retrievers/hybrid": 1_850,
@@ -48,7 +48,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 1_800,
     "retrieval_bench_retrievers/text": 800,
     "product": 99_600,
-    "tests": 84_300,
+    "tests": 84_400,
     "frozen data": 11_500,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,

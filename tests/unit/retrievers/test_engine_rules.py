@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -126,6 +127,41 @@ def test_a_folder_whose_lock_no_server_frees_is_refused(
     assert len(asked) == 3
 
 
+def test_a_folder_that_no_server_opens_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schemes = seekdb.Seekdb.store.schemes
+    store = seekdb.Seekdb.store.at(Address.parse(f"seekdb://{tmp_path}", schemes, "t"), "kept")
+    (tmp_path / "store").mkdir()
+
+    def connect() -> None:
+        raise RuntimeError("seekdb_open failed: code=-1")
+
+    monkeypatch.setattr(store, "_connect", connect)
+    with pytest.raises(ConfigError, match="seekdb_open failed") as raised:
+        store.open()
+    assert raised.value.where == f"seekdb://{tmp_path}"
+    assert "killed as it made the folder, remove that" in raised.value.fix
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such lock")
+def test_a_folder_that_a_killed_server_began_is_made_anew(tmp_path: Path) -> None:
+    import fcntl
+
+    begun, users = tmp_path / "retrieval-bench-begun", tmp_path / "run" / "seekdb.clients"
+    begun.touch()
+    (tmp_path / "store").mkdir()
+    (tmp_path / "letter").touch()
+    users.parent.mkdir()
+    with users.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        seekdb._swept(tmp_path, begun)
+        assert begun.exists()  # somebody uses it
+        assert (tmp_path / "store").exists()
+    seekdb._swept(tmp_path, begun)
+    assert [path.name for path in tmp_path.iterdir()] == ["letter"]
+
+
 def test_a_server_that_does_not_begin_with_an_index_is_started_anew_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +173,7 @@ def test_a_server_that_does_not_begin_with_an_index_is_started_anew_once(
     monkeypatch.setattr(seekdb, "END_S", -1.0)
     monkeypatch.setattr(store, "_ask", lambda *_: tasks)
     monkeypatch.setattr(store, "_let_go", lambda: done.append("ended"))
+    monkeypatch.setattr(store, "_alive", lambda: False)
     monkeypatch.setattr(store, "open", lambda: done.append("opened"))
     assert [store._building(set()) for _ in range(3)] == [True] * 3
     assert done == []  # it is at one of them
