@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import sys
 import zipfile
@@ -11,11 +10,12 @@ import pytest
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Step
 from retrieval_bench.duets.revisions import environments
-from retrieval_bench.duets.revisions.dependencies import fingerprint, needs
+from retrieval_bench.duets.revisions.dependencies import Needs
 from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.duets.revisions.revisions import place_of, wrong_code
 from retrieval_bench.duets.sides import Place, Side
 from tests.builders import some
+from tests.builders.files import save_all
 from tests.builders.git_project import GitProject
 from tests.builders.processes import printed
 from tests.builders.reporters import Remembering
@@ -64,34 +64,52 @@ def test_only_what_is_about_dependencies_counts(project: GitProject, cache: Path
     for name in ("HEAD~1", "HEAD"):
         place = project.at(name)
         assert (str(place.python), place.notes) == (sys.executable, ())
-    assert not (cache / "environments").exists()
+    assert not [*cache.glob("revisions/*/env")]
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "text"),
+    [
+        ({"pyproject.toml": toml("numpy")}, "pyproject.toml", toml("numpy>=2")),
+        (
+            {"pyproject.toml": toml("numpy")},
+            "pyproject.toml",
+            toml("numpy", extra="[project.optional-dependencies]\na = ['numpy>=2']\n"),
+        ),
+        ({"pyproject.toml": toml("numpy")}, "requirements.txt", "numpy"),
+        ({"requirements.txt": "-r requirements/base.txt"}, "requirements/base.txt", "numpy"),
+        ({"requirements.txt": "-c constraints-a.txt"}, "constraints-a.txt", "numpy==2"),
+        ({"requirements.txt": "numpy"}, "constraints.txt", "numpy==2"),
+        ({"setup.py": "setup()"}, "setup.py", "setup(name='a')"),
+        ({"setup.py": "setup()"}, "setup.cfg", "[options]\n"),
+        ({"setup.py": "setup()"}, "pyproject.toml", "[build-system]\nrequires = ['hatchling']\n"),
+        ({"setup.py": "setup()"}, "pyproject.toml", "[tool.poetry.dependencies]\na = '1'\n"),
+    ],
+)
+def test_each_file_that_says_what_is_needed_counts(
+    tmp_path: Path, files: dict[str, str], name: str, text: str
+) -> None:
+    save_all(tmp_path / "then", files)
+    save_all(tmp_path / "now", files)
+    then, now = ([tmp_path / "then"], [tmp_path / "now"])
+    assert Needs.of(then, None, now) == Needs.of(now, None, then)
+    save_all(tmp_path / "now", {name: text})
+    assert Needs.of(then, None, now) != Needs.of(now, None, then)
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("pyproject.toml", toml("numpy>=2")),
         ("pyproject.toml", toml("numpy", extra='requires-python = ">=3.12"\n')),
-        ("pyproject.toml", toml("numpy", extra="[project.optional-dependencies]\na = ['b']\n")),
-        ("pyproject.toml", toml("numpy", extra="[build-system]\nrequires = ['hatchling']\n")),
         ("pyproject.toml", toml("numpy", extra="[dependency-groups]\ndev = ['pytest']\n")),
-        ("pyproject.toml", toml("numpy", extra="[tool.poetry.dependencies]\na = '1'\n")),
-        ("pyproject.toml", "[broken"),
-        ("setup.py", "setup()"),
-        ("setup.cfg", "[options]\n"),
-        ("requirements.txt", "numpy"),
-        ("requirements-dense.txt", "numpy"),
-        ("requirements/base.txt", "numpy"),
-        ("constraints.txt", "numpy==2"),
-        ("uv.lock", "version = 1"),
+        ("requirements-dev.txt", "pytest"),
     ],
 )
-def test_each_file_that_says_what_is_needed_counts(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / "pyproject.toml").write_text(toml("numpy"))
-    before = fingerprint(tmp_path, [tmp_path])
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).write_text(text)
-    assert fingerprint(tmp_path, [tmp_path]) != before
+def test_what_is_not_installed_does_not_count(tmp_path: Path, name: str, text: str) -> None:
+    save_all(tmp_path / "then", {"pyproject.toml": toml("numpy")})
+    save_all(tmp_path / "now", {"pyproject.toml": toml("numpy"), name: text})
+    then, now = ([tmp_path / "then"], [tmp_path / "now"])
+    assert Needs.of(then, None, now) == Needs.of(now, None, then)
 
 
 @pytest.mark.slow
@@ -134,13 +152,14 @@ everything = ["mine[fast-math, absent]"]
 
 def test_extras_in_use_are_those_whose_packages_are_all_installed(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(toml("pydantic", extra=OPTIONAL))
-    wanted = needs(tmp_path, None, tmp_path)
+    here = [tmp_path]
+    wanted = Needs.of(here, None, here)
     assert wanted.extras == ("fast-math", "conditional")
     assert wanted.requirements == (
         *("pydantic", "numpy>=99", "absent; python_version < '3'", "scipy"),
     )
-    assert needs(tmp_path, (), tmp_path).requirements == ("pydantic",)
-    assert needs(tmp_path, ("Everything",), tmp_path).requirements == (
+    assert Needs.of(here, (), here).requirements == ("pydantic",)
+    assert Needs.of(here, ("Everything",), here).requirements == (
         *("pydantic", "numpy>=99", "numpy", "no-such-package-anywhere"),
     )
 
@@ -150,82 +169,38 @@ def test_an_extra_is_in_use_when_it_is_so_in_the_users_tree(tmp_path: Path) -> N
         (tmp_path / name).mkdir()
         extra = f"[project.optional-dependencies]\ndense = ['{package}']\n"
         (tmp_path / name / "pyproject.toml").write_text(toml(extra=extra))
-    found = needs(tmp_path / "then", None, tmp_path / "now")
+    found = Needs.of([tmp_path / "then"], None, [tmp_path / "now"])
     assert found.requirements == ("a-package-that-was-replaced",)
 
 
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({}, (False, True, True)),
-        ({"pyproject.toml": toml("a")}, (False, False, True)),
-        ({"pyproject.toml": "[tool.ruff]\n"}, (False, True, True)),
-        ({"pyproject.toml": "[build-system]\nrequires = []\n"}, (True, False, False)),
+        ({}, (False, True)),
+        ({"pyproject.toml": toml("a")}, (False, False)),
+        ({"pyproject.toml": "[tool.ruff]\n"}, (False, True)),
+        ({"pyproject.toml": "[broken"}, (False, True)),
+        ({"pyproject.toml": "[build-system]\nrequires = []\n"}, (True, False)),
         ({"pyproject.toml": toml().replace("dependencies = []", "dynamic = ['dependencies']")},
-         (True, False, False)),
-        ({"setup.py": ""}, (True, False, False)),
-        ({"setup.cfg": "[flake8]\nx = 1\n"}, (False, True, True)),
-        ({"setup.cfg": "[options]\ninstall_requires = a\n"}, (True, False, False)),
-        ({"requirements.txt": "a"}, (False, False, True)),
-        ({"requirements.txt": "a\n-r base.txt"}, (False, False, False)),
-        ({"requirements.txt": "a\n./local"}, (False, False, False)),
+         (True, False)),
+        ({"setup.py": ""}, (True, False)),
+        ({"setup.cfg": "[flake8]\nx = 1\n"}, (False, True)),
+        ({"setup.cfg": "[options]\ninstall_requires = a\n"}, (True, False)),
+        ({"requirements.txt": "a"}, (False, False)),
+        ({"constraints.txt": "a"}, (False, True)),
     ],
 )  # fmt: skip
 def test_what_is_built_and_what_is_only_read(
-    tmp_path: Path, files: dict[str, str], expected: tuple[bool, bool, bool]
+    tmp_path: Path, files: dict[str, str], expected: tuple[bool, bool]
 ) -> None:
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    found = needs(tmp_path, None, tmp_path)
-    assert (found.builds, found.nothing, found.self_contained) == expected
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("numpy", "Num.py_1[fast, a-b] >= 1.0, != 1.*", "numpy (>=1)", "numpy===1!2+local.3"),
-        *(
-            "numpy<2 ; python_version < '3.12' or os_name == 'nt'  # why: ./x",
-            "",
-            "# -r a",
-        ),
-        *("numpy==1 \\\n    --hash=sha256:ab \\\n    --hash=sha256:cd", "numpy # a \\\nscipy"),
-        *("--index-url https://index.example/simple", "-i=http://a/b", "--only-binary :all:"),
-        *("--pre", "--require-hashes", "package.zipped", "a.b; sys_platform == 'x.zip'"),
-    ],
-)
-def test_packages_asked_for_by_name_are_the_same_in_every_commit(tmp_path: Path, line: str) -> None:
-    (tmp_path / "requirements.txt").write_text(f"scipy\n{line}\n")
-    assert needs(tmp_path, None, tmp_path).self_contained
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("./core", "../core", "vendor/core", "vendor/core[fast]", "/core", "file:core", "~/core"),
-        *("vendor/core-1-py3-none-any.whl", "core-1-py3-none-any.whl", "core-1.TAR.GZ[fast]"),
-        *("core==1.zip", "core-1.tgz ; python_version > '3'", "core @ file:///core", "core@./core"),
-        *("git+https://example.org/core@main", "core @ git+ssh://a/b", "https://a/core.whl"),
-        *("-f wheels", "--find-links=wheels", "-r base.txt", "-rbase.txt", "-c base.txt", "-e ."),
-        *("--index-url ./simple", "-i file:simple", "--extra-index-url simple", "core==${VERSION}"),
-        *("core --config-settings=a=vendor", "core; python_version > '3' --global-option=-I."),
-        *("core \\\n@ file:core", "# a \\\n./core", "vendor\\core"),
-    ],
-)
-def test_what_a_path_or_a_url_leads_to_belongs_to_the_commit(tmp_path: Path, line: str) -> None:
-    (tmp_path / "requirements.txt").write_text(f"scipy\n{line}\n")
-    assert not needs(tmp_path, None, tmp_path).self_contained
-    (tmp_path / "requirements.txt").write_text("scipy\n")
-    (tmp_path / "constraints.txt").write_text(line)
-    assert not needs(tmp_path, None, tmp_path).self_contained
-    (tmp_path / "constraints.txt").unlink()
-    (tmp_path / "pyproject.toml").write_text(f"[project]\ndependencies = [{json.dumps(line)}]\n")
-    assert not needs(tmp_path, None, tmp_path).self_contained
+    save_all(tmp_path, files)
+    found = Needs.of([tmp_path], None, [tmp_path])
+    assert (bool(found.building), found.nothing) == expected
 
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_two_commits_with_other_files_behind_the_same_words_share_no_environment(
+def test_two_commits_share_no_environment_though_their_words_are_the_same(
     project: GitProject,
 ) -> None:
     for says in ("first", "second"):
@@ -286,8 +261,8 @@ def test_a_revision_with_other_dependencies_has_an_environment_of_its_own(
     project.write({"pyproject.toml": toml("tiny-dep>=2", "numpy"), "harness.py": "own = 1"})
     reporter = Remembering()
     place, other = (project.at(name, reporter=reporter) for name in ("HEAD~1", "HEAD"))
-    assert reporter.count(Step.MAKING_ENVIRONMENT) == 1  # both need the same
-    assert place.python == other.python != Path(sys.executable)
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 2
+    assert sys.executable not in {str(place.python), str(other.python)}
     assert printed(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
     # What is the same is that of the running interpreter, and the harness is there.
     mine = "import numpy; print(numpy.__file__)"
@@ -296,13 +271,13 @@ def test_a_revision_with_other_dependencies_has_an_environment_of_its_own(
         ROOT / "harness" / "retrieval_bench" / "__init__.py"
     )
     again = project.at("HEAD", reporter=reporter)
-    assert (reporter.count(Step.MAKING_ENVIRONMENT), again.python) == (1, place.python)
+    assert (reporter.count(Step.MAKING_ENVIRONMENT), again.python) == (2, other.python)
     own = project.at("WORKTREE")
     assert str(own.python) == sys.executable
     # An interpreter that is gone is made again.
     place.python.unlink()
-    project.at("HEAD", reporter=reporter)
-    assert reporter.count(Step.MAKING_ENVIRONMENT) == 2
+    project.at("HEAD~1", reporter=reporter)
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 3
     assert printed(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
 
 
@@ -344,7 +319,7 @@ def test_what_cannot_be_installed_is_said_in_pips_words(
         project.at("HEAD")
     assert "No matching distribution found for no-such-package-anywhere==7" in str(caught.value)
     assert "name the extras" in caught.value.fix
-    assert not [path for path in (cache / "environments").iterdir() if path.is_dir()]
+    assert not [path for path in (cache / "revisions").iterdir() if path.is_dir()]
 
 
 @pytest.mark.slow
@@ -494,4 +469,4 @@ def test_a_command_that_fails_or_changes_code_is_refused(
     for _ in range(2):
         with pytest.raises(ConfigError, match=said):
             project.at("HEAD", setup=Setup(command=command))
-    assert not [path for path in (cache / "prepared").iterdir() if path.is_dir()]
+    assert not [path for path in (cache / "revisions").iterdir() if path.is_dir()]

@@ -51,7 +51,7 @@ def test_a_repository_that_is_not_there_is_told_with_options_that_regress_has(
     with pytest.raises(ConfigError) as caught:
         duet()
     assert ("bad config" in caught.value.given) is broken
-    assert ("outside of a git repository" in caught.value.given) is not broken
+    assert ("not a git repository" in caught.value.given) is not broken
     assert "--a and --b" not in caught.value.render()
     assert "--duet never" in caught.value.fix
 

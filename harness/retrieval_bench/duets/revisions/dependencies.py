@@ -4,13 +4,12 @@ trees need the same, and what to install.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,150 +17,143 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.duets.revisions.trees import Repository
 
-_FILES = (
-    *("setup.py", "setup.cfg", "requirements*.txt", "requirements*.in", "requirements/*.txt"),
-    *("requirements/*.in", "constraints*.txt", "*.lock", "pylock*.toml", "Pipfile", "Pipfile.lock"),
-)
-"""Files that count as they are; of pyproject.toml only what is about dependencies does."""
-
-_PROJECT_KEYS = ("dependencies", "optional-dependencies", "requires-python", "dynamic")
-
-# What pip takes for a file, though it reads as the name of a package.
-_ARCHIVE = re.compile(r"\.(whl|zip|tar|t[bglx]z)\b", re.IGNORECASE)
-_OPTION_WITHOUT_PATH = re.compile(
-    r"(-i|--index-url|--extra-index-url)[\s=]\s*https?://\S+"
-    r"|--(no-binary|only-binary|trusted-host)[\s=]\s*[^\s/]+"
-    r"|--(no-index|pre|prefer-binary|require-hashes)"
-)
-_COMMENT = re.compile(r"(^|\s+)#.*$", re.MULTILINE)
-_HASH = re.compile(r"\s--hash[\s=]\s*\S+")
-
-
-def fingerprint(tree: Path, projects: Sequence[Path]) -> dict[str, str]:
-    """Return the fingerprint of every file in ``tree`` that says what is needed: its path, and a
-    hash of what it says.
-
-    Args:
-        projects: folders in ``tree`` that are looked at.
-    """
-    fingerprint = {}
-    for project in projects:
-        paths = {path for pattern in _FILES for path in project.glob(pattern) if path.is_file()}
-        for path in sorted(paths):
-            fingerprint[path.relative_to(tree).as_posix()] = _hash(path.read_bytes())
-        path = project / "pyproject.toml"
-        if path.is_file():
-            said = _about_dependencies(path)
-            if said:
-                content = json.dumps(said, sort_keys=True, default=str).encode()
-                fingerprint[path.relative_to(tree).as_posix()] = _hash(content)
-    return fingerprint
-
-
-def _about_dependencies(path: Path) -> dict[str, Any]:
-    project, poetry = table(path, "project"), table(path, "tool", "poetry")
-    parts = {
-        "project": {key: project[key] for key in _PROJECT_KEYS if key in project},
-        "build-system": table(path, "build-system"),
-        "groups": table(path, "dependency-groups"),
-        "poetry": {k: poetry[k] for k in ("dependencies", "extras", "group") if k in poetry},
-        "unreadable": _hash(path.read_bytes()) if _toml(path) is None else "",
-    }
-    return {name: part for name, part in parts.items() if part}
+_LISTS = ("requirements*.txt", "requirements/*.txt", "constraints*.txt")
+_GIVEN = (("--requirement", "requirements.txt"), ("--constraint", "constraints.txt"))
+_LOCKS = ("*.lock", "pylock*.toml", "Pipfile", "Pipfile.lock")
+_BUILDING = ("setup.py", "setup.cfg")
+_PROJECT_FILES = ("pyproject.toml", *_BUILDING)
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Packages that pip is to install for a project.
+    """What pip is to install for a project; equal where it would install the same.
 
     Attributes:
+        project: that says so; it does not count.
         requirements: as in a requirements file.
-        files, constraints: files for the options ``-r`` and ``-c`` of pip.
-        builds: whether only the project itself can tell, so that it has to be built.
+        words: for pip, run in the folder of the project: the requirements and constraints files.
+        lists: text of those files, and of all that they may name, by the path in the tree.
         extras: names of optional dependencies that are in ``requirements``, or that the project is
             to be built with.
-        self_contained: whether all that matters is in the files of :func:`fingerprint`: nothing is
-            built, and no path or URL leads to other files.
+        building: where only the project itself can tell, so that it has to be built: text of what
+            it does so by; else none.
     """
 
-    requirements: tuple[str, ...] = ()
-    files: tuple[Path, ...] = ()
-    constraints: tuple[Path, ...] = ()
-    builds: bool = False
-    extras: tuple[str, ...] = ()
-    self_contained: bool = True
+    project: Path = field(compare=False)
+    requirements: tuple[str, ...]
+    words: tuple[str, ...]
+    lists: Mapping[str, str]
+    extras: tuple[str, ...]
+    building: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls, projects: Sequence[Path], extras: Sequence[str] | None, others: Sequence[Path]
+    ) -> Needs:
+        """What the innermost of ``projects`` that has files about it asks for.
+
+        Args:
+            extras: names of optional dependencies to install; None = those whose packages are all
+                installed in the interpreter that runs now, by the names of the project or, for an
+                extra of the same name, by those of the project in the other tree. Others were not
+                in use either.
+            others: the projects in the other tree.
+        """
+        project = declaring(projects)
+        declared = table(project / "pyproject.toml", "project")
+        # Without [project] it is setup.py, setup.cfg or a build backend that knows.
+        builds = not declared and is_project(project)
+        builds |= not {"dependencies", "optional-dependencies"}.isdisjoint(_dynamic(declared))
+        optional, theirs = _optional(project), _optional(declaring(others))
+        if extras is None:
+            chosen = [n for n in optional if _in_use(optional[n]) or _in_use(theirs.get(n, []))]
+        else:
+            chosen = [canonicalize_name(name) for name in extras]
+        requirements = []
+        if not builds:
+            requirements = [str(item) for item in declared.get("dependencies", [])]
+            name = canonicalize_name(str(declared.get("name", "")))
+            requirements += _expanded(optional, chosen, name)
+        given = [option for option in _GIVEN if (project / option[1]).is_file()]
+        lists = _texts_of(projects, _LISTS) if given else {}
+        words = tuple(word for option in given for word in option)
+        building = _building(project) if builds else {}
+        return cls(project, tuple(requirements), words, lists, tuple(chosen), building)
 
     @property
     def nothing(self) -> bool:
         """True if there is nothing to install."""
-        return not (self.requirements or self.files or self.builds)
+        return not (self.requirements or "--requirement" in self.words or self.building)
 
 
-def needs(project: Path, extras: Sequence[str] | None, own: Path) -> Needs:
-    """Read what the files of ``project`` ask for.
+def declaring(projects: Sequence[Path]) -> Path:
+    """The innermost folder that says what to install."""
+    names = (*_PROJECT_FILES, "requirements.txt")
+    return next((p for p in projects if any((p / name).is_file() for name in names)), projects[-1])
+
+
+def _building(project: Path) -> dict[str, str]:
+    tables = ("project",), ("build-system",), ("tool", "poetry")
+    said = [table(project / "pyproject.toml", *names) for names in tables]
+    files = {path.name: _text(path) for path in _matching(project, _BUILDING)}
+    return {"pyproject.toml": json.dumps(said, sort_keys=True, default=str)} | files
+
+
+def other_locks(projects: Sequence[Path], others: Sequence[Path]) -> list[str]:
+    """Lock files that are others in two trees, as paths within them.
 
     Args:
-        extras: names of optional dependencies to install; None = those whose packages are all
-            installed in the interpreter that runs now, by the names of ``project`` or, for an extra
-            of the same name, by those of ``own``. Others were not in use either.
-        own: the same folder in the user's tree.
+        projects: folders of one tree that are looked at, the last of which is all of it.
+        others: those of the other.
     """
-    declared = table(project / "pyproject.toml", "project")
-    # Without [project] it is setup.py, setup.cfg or a build backend that knows.
-    builds = bool({"dependencies", "optional-dependencies"} & {*declared.get("dynamic", [])}) or (
-        not declared and is_project(project)
-    )
-    optional, theirs = _optional(project), _optional(own)
-    if extras is None:
-        used = {name for groups in (optional, theirs) for name in groups if _in_use(groups[name])}
-        chosen = [name for name in optional if name in used]
-    else:
-        chosen = [canonicalize_name(name) for name in extras]
-    requirements: list[str] = []
-    if not builds and declared:
-        requirements = [str(item) for item in declared.get("dependencies", [])]
-        name = canonicalize_name(str(declared.get("name", "")))
-        requirements += _expanded(optional, chosen, name)
-    files = tuple(path for path in [project / "requirements.txt"] if path.is_file())
-    constraints = tuple(path for path in [project / "constraints.txt"] if path.is_file())
-    texts = [path.read_text("utf-8", "replace") for path in (*files, *constraints)]
-    by_name = all(map(_by_names, (*texts, *requirements)))
-    return Needs(
-        tuple(requirements), files, constraints, builds, tuple(chosen), not builds and by_name
-    )
+    there, here = _texts_of(projects, _LOCKS), _texts_of(others, _LOCKS)
+    return sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
 
 
-def _by_names(text: str) -> bool:
-    """Return whether lines for pip ask for packages by name and version only, so that whoever has
-    the same lines gets the same."""
-    lines = _COMMENT.sub("", "\n".join(text.splitlines())).replace("\\\n", " ")
-    return all(_is_by_name(_HASH.sub("", line).strip()) for line in lines.split("\n"))
+def _texts_of(projects: Sequence[Path], patterns: Sequence[str]) -> dict[str, str]:
+    """The files in any of the folders, the last of which is the tree, by their paths in that."""
+    paths = [path for project in projects for path in _matching(project, patterns)]
+    return {path.relative_to(projects[-1]).as_posix(): _text(path) for path in paths}
 
 
-def _is_by_name(line: str) -> bool:
-    if not line or _OPTION_WITHOUT_PATH.fullmatch(line):
-        return True
-    wanted = _requirement(line)
-    return wanted is not None and wanted.url is None and not _ARCHIVE.search(wanted.name)
+def _matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    paths = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
+    return sorted(paths)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
 def _requirement(line: str) -> Requirement | None:
-    """None where it is none of a package by its name: an option, a path, a URL."""
+    """None where it is none of a package by its name: a path, a URL."""
     try:
         return Requirement(line)
     except InvalidRequirement:
         return None
 
 
-def unknown_extras(project: Path, extras: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the ``extras`` that ``project`` does not declare, and all that it does declare; none
-    are unknown where its files do not tell."""
-    said, declared = table(project / "pyproject.toml", "project"), list(_optional(project))
-    if not said or "optional-dependencies" in said.get("dynamic", []):
-        return [], declared
-    return [name for name in extras if canonicalize_name(name) not in declared], declared
+def check_extras(project: Path, extras: Iterable[str], label: str) -> None:
+    """Refuse ``extras`` that ``project`` does not declare, as far as its files tell.
+
+    Raises:
+        ConfigError: there are such.
+    """
+    said, declared = table(project / "pyproject.toml", "project"), _optional(project)
+    unknown = [name for name in extras if canonicalize_name(name) not in declared]
+    if unknown and said and "optional-dependencies" not in _dynamic(said):
+        raise ConfigError(
+            f"extras {', '.join(unknown)}, which {label} does not have",
+            where=str(project / "pyproject.toml"),
+            accepted=", ".join(declared) or "(none)",
+        )
+
+
+def _dynamic(declared: Mapping[str, Any]) -> list[str]:
+    return list(declared.get("dynamic", []))
 
 
 def _expanded(optional: Mapping[str, list[str]], names: Sequence[str], own: str) -> list[str]:
@@ -214,30 +206,21 @@ def is_project(folder: Path) -> bool:
     return (
         bool(table(path, "project") or table(path, "build-system"))
         or (folder / "setup.py").is_file()
-        or (old.is_file() and bool(_INSTALLS.search(old.read_text("utf-8", "replace"))))
+        or (old.is_file() and bool(_INSTALLS.search(_text(old))))
     )
 
 
 def table(path: Path, *names: str) -> dict[str, Any]:
     """A table of a TOML file, empty where it has none or cannot be read."""
-    content: Any = _toml(path)
+    try:
+        content: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
     for name in names:
         content = content.get(name) if isinstance(content, dict) else None
     return content if isinstance(content, dict) else {}
 
 
-def _toml(path: Path) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 _BUILDERS = ("hatch", "maturin", "pdm", "poetry", "scikit-build", "setuptools", "uv")
 _INSTALLS = re.compile(r"^\[(options|metadata)\]", re.MULTILINE)
 _FOLDERS = re.compile(r"(?:package_dir|where)\s*=\s*(\{[^}]*\}|.*)")
@@ -273,25 +256,16 @@ def _sources(project: Path) -> Iterator[Path]:
     """The folder of a project, its ``src``, and what its settings name for packages to lie in."""
     tool = table(project / "pyproject.toml", "tool")
     named = ["src", *(text for builder in _BUILDERS for text in _texts(tool.get(builder)))]
-    for name in ("setup.py", "setup.cfg"):
-        if (project / name).is_file():
-            text = (project / name).read_text("utf-8", "replace")
-            named += [word for found in _FOLDERS.findall(text) for word in _WORD.findall(found)]
+    for path in _matching(project, _BUILDING):
+        named += [word for found in _FOLDERS.findall(_text(path)) for word in _WORD.findall(found)]
     yield project
     for name in named:
         folder = Path(os.path.normpath(project / name))
-        if project in folder.parents and _is_folder(folder):
+        if project in folder.parents and os.path.isdir(folder):  # noqa: PTH112 - of any length
             # A package may be named, or the place that it is in.
             while folder != project and (folder / "__init__.py").is_file():
                 folder = folder.parent
             yield folder
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # a text of any length is no name of a file
-        return False
 
 
 def _texts(value: Any) -> Iterator[str]:

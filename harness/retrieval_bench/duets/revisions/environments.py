@@ -7,7 +7,6 @@ the harness itself is there whether the revision has it or not.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shlex
@@ -15,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -24,16 +23,8 @@ from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.installed.git import git_variables
-from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
-from retrieval_bench.duets.revisions.dependencies import (
-    Needs,
-    fingerprint,
-    is_distributed,
-    needs,
-    unknown_extras,
-)
-from retrieval_bench.duets.revisions.kept import Kept
-from retrieval_bench.duets.revisions.trees import Repository, Tree, last_lines, python_in, starts
+from retrieval_bench.duets.revisions.dependencies import Needs, is_distributed
+from retrieval_bench.duets.revisions.trees import last_lines
 
 _SHOWN_LINES = 10
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -41,7 +32,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 def among_packages(path: Path) -> bool:
     """Return whether a path is one of installed packages."""
-    return bool(_INSTALLED & {*path.parts})
+    return not _INSTALLED.isdisjoint(path.parts)
 
 
 def is_installed(path: Path) -> bool:
@@ -52,8 +43,14 @@ def is_installed(path: Path) -> bool:
 
 
 def is_code_of(tree: Path, path: Path) -> bool:
-    """Return whether a path lies in a tree, and is not one of packages that are installed there."""
-    return not is_installed(path) and tree in (path.resolve(), *path.resolve().parents)
+    """Return whether a path lies in ``tree``, and not in an environment that lies there."""
+    tree, path = tree.resolve(), path.resolve()
+    return path.is_relative_to(tree) and not is_installed(path.relative_to(tree))
+
+
+def python_in(folder: Path) -> Path:
+    """The interpreter of the environment in ``folder``."""
+    return folder / "env" / "bin" / "python"
 
 
 def new_environment(folder: Path, own_tree: Path) -> None:
@@ -68,8 +65,8 @@ def new_environment(folder: Path, own_tree: Path) -> None:
     python = python_in(folder)
     if pip:
         _name_pip(python)
-    words = [str(python), "-P", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    packages = Path(run_program(words, "an environment cannot be used", cwd=folder).strip())
+    base = {"base": str(folder / "env")}
+    packages = Path(sysconfig.get_path("purelib", "venv", base))
     lines = [
         f"import site; site.addsitedir({entry!a})"
         if among_packages(Path(entry))
@@ -106,6 +103,15 @@ def _underlay(own_tree: Path) -> list[str]:
     )
 
 
+def beneath(own_tree: Path) -> dict[str, Any]:
+    """Describe what an environment is put on."""
+    return {
+        "python": [sys.version, sys.executable, sys.prefix],
+        "underlay": _underlay(own_tree),
+        "installed": _distributions(),
+    }
+
+
 def _distributions() -> list[str]:
     """Names and versions of all that is installed, as their folders say it."""
     return sorted(
@@ -114,15 +120,6 @@ def _distributions() -> list[str]:
         if among_packages(Path(entry))
         for path in Path(entry).glob("*-info")
     )
-
-
-def beneath(own_tree: Path) -> dict[str, Any]:
-    """Describe what an environment is put on."""
-    return {
-        "python": [sys.version, sys.executable, sys.prefix],
-        "underlay": _underlay(own_tree),
-        "installed": _distributions(),
-    }
 
 
 def run_program(
@@ -163,9 +160,6 @@ def run_program(
     return done.stdout
 
 
-MOST_ENVIRONMENTS = 5
-"""So many are kept, the most recently used ones."""
-
 HARNESS = "retrieval-bench"
 
 
@@ -195,114 +189,11 @@ class Setup:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Interpreter:
-    """The interpreter of a revision.
-
-    Attributes:
-        packages: the environment, when it was made for this commit and no other.
-        notes: what to know of it.
-    """
-
-    python: Path
-    packages: Path | None = None
-    notes: tuple[str, ...] = ()
-
-
-def python_of(
-    tree: Tree,
-    repository: Repository,
-    cache: Path,
-    setup: Setup,
-    *,
-    projects: Sequence[Path],
-    own_projects: Sequence[Path],
-    has_harness: bool,
-    reporter: Reporter | None = None,
-) -> Interpreter:
-    """The interpreter of a revision that no command of the user prepared.
-
-    Args:
-        projects: folders in ``tree`` that say what is needed, the innermost first.
-        own_projects: the same folders in the user's tree.
-        has_harness: whether the revision is one of this project.
-
-    Raises:
-        ConfigError: the installation failed.
-    """
-    here = fingerprint(repository.root, own_projects)
-    there = fingerprint(tree.folder, projects)
-    project = _declaring(projects)
-    _check_extras(project, setup, tree.label)
-    if here == there:
-        return Interpreter(Path(sys.executable))
-    own = own_projects[0 if project == projects[0] else -1]
-    wanted = needs(project, setup.extras, own)
-    locks = [name for name in sorted({*here, *there}) if _is_lock(name)]
-    notes = tuple(
-        f"{tree.label}: {name} is another one and was not used, since pip cannot read it; "
-        "`setup` can install by it"
-        for name in locks
-        if here.get(name) != there.get(name)
-    )
-    if wanted.nothing:
-        return Interpreter(Path(sys.executable), notes=notes)
-    identity = beneath(repository.root) | {
-        "needs": there,
-        "extras": wanted.extras,
-        "harness": has_harness,
-        # What is built, or lies behind a path, may depend on any file.
-        "commit": "" if wanted.self_contained else tree.commit,
-    }
-    key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
-
-    def make(folder: Path) -> dict[str, Any]:
-        with (reporter or Silent()).phase(Phase(Step.MAKING_ENVIRONMENT, tree.label)):
-            new_environment(folder, repository.root)
-            _install(wanted, folder, project, tree.label, has_harness=has_harness)
-        return {"revision": tree.label, "commit": tree.commit}
-
-    kept = Kept(cache / "environments", "environments", most=MOST_ENVIRONMENTS, reporter=reporter)
-    folder, _ = kept.folder(key, make, lambda folder, _: starts(folder))
-    packages = None if wanted.self_contained else folder / "env"
-    return Interpreter(python_in(folder), packages, notes)
-
-
-def prepared_by(
-    command: str,
-    repository: Repository,
-    inside: Path,
-    label: str,
-    projects: Callable[[Path], Sequence[Path]],
-    *,
-    reporter: Reporter | None = None,
-) -> tuple[Callable[[Path], None], str]:
-    """A command of the user, run with an environment beside the files, and its identity, both for
-    :func:`.tree_of`.
-
-    Args:
-        inside: where the user stands, as a path within the repository.
-        projects: of a tree, the folders that say what is needed.
-    """
-
-    def run(folder: Path) -> None:
-        project = _declaring(projects(folder / "tree"))
-        with (reporter or Silent()).phase(Phase(Step.MAKING_ENVIRONMENT, label)):
-            new_environment(folder, repository.root)
-            _run_command(command, folder, project, repository, label)
-
-    # The command reads the user's own tree, and in linked ones other things lie; where the user
-    # stands decides which project it is run in.
-    own = {"command": command, "tree": str(repository.root), "inside": inside.as_posix()}
-    return run, json.dumps(beneath(repository.root) | own, sort_keys=True)
-
-
-def search_path(python: Path, own_tree: Path) -> list[str]:
+def search_path(python: Path) -> list[str]:
     """Where ``python`` looks for modules, with all that the running interpreter sees behind it.
 
-    Of ``PYTHONPATH`` only what lies in the user's tree goes first: it is code of the repository.
-    All else goes behind the packages of an environment, where pip saw it: in front of them it would
-    hide the versions that the revision asks for.
+    What ``PYTHONPATH`` names goes behind the packages of an environment, where pip saw it: in front
+    of them it would hide the versions that the revision asks for.
 
     Raises:
         ConfigError: the interpreter does not start.
@@ -316,58 +207,36 @@ def search_path(python: Path, own_tree: Path) -> list[str]:
         fix="remove the environment's folder, so that it is made again",
     )
     found: list[str] = json.loads(said.splitlines()[-1])
-    library = sysconfig.get_path("stdlib")  # PYTHONPATH goes before it
-    ahead = sys.path[: sys.path.index(library)] if library in sys.path else []
-    own = [entry for entry in ahead if is_code_of(own_tree, Path(entry))]
-    return list(dict.fromkeys([*own, *found, *sys.path]))
+    return list(dict.fromkeys([*found, *sys.path]))
 
 
-def _declaring(projects: Sequence[Path]) -> Path:
-    """The innermost folder that says what to install."""
-    names = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
-    return next((p for p in projects if any((p / name).is_file() for name in names)), projects[-1])
+def install(wanted: Needs, folder: Path, label: str, *, has_harness: bool) -> None:
+    """Install what a revision needs into the environment in ``folder``.
 
+    Args:
+        has_harness: whether the revision is one of this project.
 
-def _check_extras(project: Path, setup: Setup, label: str) -> None:
-    unknown, declared = unknown_extras(project, setup.extras or ())
-    if unknown:
-        raise ConfigError(
-            f"extras {', '.join(unknown)}, which {label} does not have",
-            where=str(project / "pyproject.toml"),
-            accepted=", ".join(declared) or "(none)",
-        )
-
-
-def _is_lock(name: str) -> bool:
-    last = name.rpartition("/")[2]
-    return last.endswith(".lock") or last.startswith(("pylock", "Pipfile"))
-
-
-def _install(wanted: Needs, folder: Path, project: Path, label: str, *, has_harness: bool) -> None:
-    python = python_in(folder)
+    Raises:
+        ConfigError: pip cannot.
+    """
     requirements = list(wanted.requirements)
     if not has_harness:
         # So that pip keeps to what the harness itself needs, too.
         with suppress(metadata.PackageNotFoundError):
             requirements.append(f"{HARNESS}=={metadata.version(HARNESS)}")
-    listed = folder / "requirements.txt"
+    listed, source = folder / "requirements.txt", folder / "source"
     listed.write_text("\n".join(requirements) + "\n", encoding="utf-8")
-    words = ["--requirement", str(listed)]
-    for path in wanted.files:
-        words += ["--requirement", str(path)]
-    for path in wanted.constraints:
-        words += ["--constraint", str(path)]
-    source = folder / "source"
-    if wanted.builds:
+    words = ["--requirement", str(listed), *wanted.words]
+    if wanted.building:
         # Not in its place: what a build leaves behind would be taken for damage.
-        shutil.copytree(project, source, symlinks=True)
+        shutil.copytree(wanted.project, source, symlinks=True)
         words.append(str(source) + (f"[{','.join(wanted.extras)}]" if wanted.extras else ""))
-    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    pip = [str(python_in(folder)), "-m", "pip", "install", "--disable-pip-version-check"]
     try:
         run_program(
-            [*pip, "--no-warn-script-location", *words],
+            [*pip, "--no-input", "--no-warn-script-location", *words],
             f"what {label} needs cannot be installed",
-            cwd=project,
+            cwd=wanted.project,
             variables={"PIP_USER": "0"},
             fix="make it installable, name the extras that it needs, or give a command as `setup`",
         )
@@ -375,18 +244,28 @@ def _install(wanted: Needs, folder: Path, project: Path, label: str, *, has_harn
         shutil.rmtree(source, ignore_errors=True)
 
 
-def _run_command(
-    command: str, folder: Path, project: Path, repository: Repository, label: str
-) -> None:
-    scripts = python_in(folder).parent
+def installed_from_files(folder: Path) -> bool:
+    """Return whether pip installed anything by a path or a URL into the environment in ``folder``,
+    as pip writes down itself."""
+    return any((folder / "env").glob("lib/*/site-packages/*.dist-info/direct_url.json"))
+
+
+def run_setup(command: str, folder: Path, project: Path, own_tree: Path, label: str) -> None:
+    """Run the user's command for a revision, with the environment in ``folder``.
+
+    Raises:
+        ConfigError: it failed.
+    """
     run_program(
         command,
         f"`setup` failed for {label}: {command}",
         cwd=project,
         variables={
-            "PATH": os.pathsep.join(filter(None, [str(scripts), os.environ.get("PATH")])),
+            "PATH": os.pathsep.join(
+                filter(None, [str(python_in(folder).parent), os.environ.get("PATH")])
+            ),
             "VIRTUAL_ENV": str(folder / "env"),
-            "RETRIEVAL_BENCH_TREE": str(repository.root),
+            "RETRIEVAL_BENCH_TREE": str(own_tree),
         },
         fix="correct the command; it runs in the folder of the revision, see `where`",
     )

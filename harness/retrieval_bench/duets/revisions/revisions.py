@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.installed.cache import cache_folder
 from retrieval_bench.core.installed.git import changed, code_state
-from retrieval_bench.core.progress import Reporter
-from retrieval_bench.duets.revisions.dependencies import package_roots, projects_around
+from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
+from retrieval_bench.duets.revisions.dependencies import (
+    Needs,
+    check_extras,
+    declaring,
+    other_locks,
+    package_roots,
+    projects_around,
+)
 from retrieval_bench.duets.revisions.environments import (
-    Interpreter,
     Setup,
     among_packages,
+    beneath,
+    install,
+    installed_from_files,
+    is_code_of,
     is_installed,
-    prepared_by,
-    python_of,
+    new_environment,
+    python_in,
+    run_setup,
     search_path,
 )
-from retrieval_bench.duets.revisions.trees import Repository, python_in, tree_of
+from retrieval_bench.duets.revisions.kept import kept
+from retrieval_bench.duets.revisions.trees import Checkout, Repository
 from retrieval_bench.duets.sides import Place, Side
 
 WORKTREE = "WORKTREE"
@@ -75,48 +90,122 @@ def place_of(
             fix="let the variable RETRIEVAL_BENCH_CACHE name one",
         )
     setup = setup or Setup()
+    # A command reads the user's own tree, and in linked ones other things lie; where the user
+    # stands decides which project it is about.
+    identity = asdict(setup) | {"tree": str(repository.root), "inside": str(inside)}
+    identity |= beneath(repository.root)
+    key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
     # Absolute: the processes that use what is kept there stand elsewhere.
-    root = root.absolute()
+    made = (root / "revisions").absolute() / f"{commit[:12]}-{key}"
+    checkout = Checkout(repository, commit, label, made)
+    return _Revision(checkout, inside, own_projects, setup, reporter or Silent()).place()
 
-    def projects_of(tree: Path) -> tuple[Path, ...]:
-        return _measurable(repository, tree, inside, label)
 
-    prepare, identity = None, ""
-    if setup.command:
-        prepare, identity = prepared_by(
-            setup.command, repository, inside, label, projects_of, reporter=reporter
-        )
-    tree = tree_of(
-        repository, commit, label, root, prepare=prepare, identity=identity, reporter=reporter
-    )
-    projects = projects_of(tree.folder)
-    if setup.command:
-        beside = tree.folder.parent
-        interpreter = Interpreter(python_in(beside), beside / "env")
-    else:
-        interpreter = python_of(
-            tree,
-            repository,
+@dataclass(frozen=True, slots=True)
+class _Revision:
+    """A commit whose files and environment are kept.
+
+    Attributes:
+        inside: where the user stands, as a path within the repository.
+        own_projects: around that, in the user's tree, the innermost first.
+    """
+
+    checkout: Checkout
+    inside: Path
+    own_projects: Sequence[Path]
+    setup: Setup
+    reporter: Reporter
+
+    def place(self) -> Place:
+        """It, in use until this process ends."""
+        files = self.checkout
+        about = kept(files.folder, self._make, self._is_whole, self.reporter)
+        projects, needs = self._projects(), self._needs()
+        python, packages = Path(sys.executable), None
+        notes = [*about["notes"]]
+        if self.setup.command or needs is not None:
+            python = python_in(files.folder)
+            packages = files.folder / "env" if about["own_packages"] else None
+        if not self.setup.command:
+            notes += [
+                f"{files.label}: {name} is another one and was not used, since pip cannot read it; "
+                "`setup` can install by it"
+                for name in other_locks(projects, self.own_projects)
+            ]
+        root = files.repository.root
+        return Place(
+            files.label,
+            files.tree / self.inside,
+            python,
+            _search_path(search_path(python), projects, files.tree, root),
+            files.commit,
+            files.tree,
             root,
-            setup,
-            projects=projects,
-            own_projects=own_projects,
-            has_harness=_is_ours(projects),
-            reporter=reporter,
+            tuple(notes),
+            roots=package_roots(files.repository, files.commit, files.tree),
+            packages=packages,
         )
-    entries = search_path(interpreter.python, repository.root)
-    return Place(
-        label,
-        tree.folder / inside,
-        interpreter.python,
-        _search_path(entries, projects, tree.folder, repository.root),
-        commit,
-        tree.folder,
-        repository.root,
-        (*tree.notes, *interpreter.notes),
-        roots=package_roots(repository, commit, tree.folder),
-        packages=interpreter.packages,
-    )
+
+    def _make(self) -> dict[str, Any]:
+        files, root = self.checkout, self.checkout.repository.root
+        with self.reporter.phase(Phase(Step.CHECKING_OUT, files.label)):
+            files.write()
+        differences, project = files.changed(), declaring(self._projects())
+        check_extras(project, self.setup.extras or (), files.label)
+        needs = self._needs()
+        if self.setup.command or needs is not None:
+            with self.reporter.phase(Phase(Step.MAKING_ENVIRONMENT, files.label)):
+                new_environment(files.folder, root)
+                if needs is None:
+                    run_setup(self.setup.command, files.folder, project, root, files.label)
+                else:
+                    ours = _is_ours(self._projects())
+                    install(needs, files.folder, files.label, has_harness=ours)
+        self._check_unchanged(differences)
+        return {
+            "notes": files.notes(),
+            "needs": needs and repr(needs),
+            "changed": self._changed(),
+            "own_packages": bool(self.setup.command) or installed_from_files(files.folder),
+        }
+
+    def _is_whole(self, about: Mapping[str, Any]) -> bool:
+        if about.get("changed") is None or about["changed"] != self._changed():
+            return False
+        needs = self._needs()
+        if needs is None and not self.setup.command:
+            return True
+        starts = os.access(python_in(self.checkout.folder), os.X_OK)
+        return starts and about["needs"] == (needs and repr(needs))
+
+    def _changed(self) -> list[str] | None:
+        # What the user's command added is as it wants it to be.
+        return self.checkout.changed(new=not self.setup.command)
+
+    def _needs(self) -> Needs | None:
+        """What to install; None where the user's command does, or the running interpreter has
+        it."""
+        projects, extras = self._projects(), self.setup.extras
+        there = Needs.of(projects, extras, self.own_projects)
+        here = Needs.of(self.own_projects, extras, projects)
+        return None if self.setup.command or there.nothing or there == here else there
+
+    def _projects(self) -> tuple[Path, ...]:
+        """The projects around where the user stands, if a duet can measure them."""
+        files = self.checkout
+        return _measurable(files.repository, files.tree, self.inside, files.label)
+
+    def _check_unchanged(self, before: list[str] | None) -> None:
+        now = self.checkout.changed()
+        if now != before:
+            others = sorted({*(now or ())} - {*(before or ())}) or before or []
+            who = "`setup`" if self.setup.command else "installing what it needs"
+            raise ConfigError(
+                f"{who} changed files of {self.checkout.label}: {', '.join(others[:3])}",
+                where=str(self.checkout.tree),
+                accepted="new files only: what is measured must be the code of the revision",
+                fix="let the command leave the files that git knows as they are",
+            )
 
 
 def _own_tree(repository: Repository, folder: Path, projects: tuple[Path, ...]) -> Place:
@@ -169,33 +258,42 @@ def _search_path(
     not have it. Packages that are installed in an environment within the user's tree stay.
     """
     library: list[str] = []
+    twins: list[str] = []
     rest: list[str] = []
-    for entry in entries:
-        path = Path(entry).absolute()
+    for path in (Path(entry).absolute() for entry in entries):
+        own = path.resolve()
         if is_installed(path):
             (rest if among_packages(path) else library).append(str(path))
         elif path.suffix == ".zip" and path.stem.startswith("python"):
             library.append(str(path))
-        elif origin in (path.resolve(), *path.resolve().parents):
-            twin = tree / path.resolve().relative_to(origin)
+        elif own.is_relative_to(origin):
+            twin = tree / own.relative_to(origin)
             # Where today's tree has a folder of packages the revision may have a package.
-            package = (twin / "__init__.py").is_file() and not (path / "__init__.py").is_file()
-            rest += [str(twin)] if twin.is_dir() and not package else []
+            if twin.is_dir() and (_is_package(path) or not _is_package(twin)):
+                twins.append(str(twin))
         else:
             rest.append(str(path))
+    # No other folders that settings name: those of examples or tests may be among them.
     roots = [
         str(root)
         for project in projects
         for root in (*_own_roots(project), project, project / "src")
-        if root == project or (root.is_dir() and not (root / "__init__.py").is_file())
+        if root == project or (root.is_dir() and not _is_package(root))
     ]
     # The user's own package of such a name must not hide this project's.
-    namesakes = not _is_ours(projects) and any(
-        (Path(root) / name / "__init__.py").is_file() for root in roots for name in _OWN_PACKAGES
+    hides = not _is_ours(projects) and any(
+        _is_package(Path(root, name)) for root in roots for name in _OWN_PACKAGES
     )
-    return tuple(
-        dict.fromkeys([*library, *rest, *roots] if namesakes else [*library, *roots, *rest])
-    )
+    code = [*twins, *rest, *roots] if hides else [*roots, *twins, *rest]
+    return tuple(dict.fromkeys([*library, *code]))
+
+
+def _own_roots(project: Path) -> list[Path]:
+    return [project / root for root in _OWN_PACKAGES.values()] if _is_ours([project]) else []
+
+
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").is_file()
 
 
 def wrong_code(sides: Sequence[Side], facts: Sequence[Mapping[str, Any]]) -> str:
@@ -219,7 +317,7 @@ def wrong_code(sides: Sequence[Side], facts: Sequence[Mapping[str, Any]]) -> str
         file
         for side, fact in zip(sides, facts, strict=True)
         for file in fact["files"]
-        if side.place.tree is not None and _lies_in(Path(file), side.place.tree)
+        if side.place.tree is not None and is_code_of(side.place.tree, Path(file))
     ]
     if not of_trees and _config(a, facts[0]) == _config(b, facts[1]):
         return (
@@ -233,10 +331,6 @@ def _config(place: Place, facts: Mapping[str, Any]) -> str:
     """The config of a side, whatever the folder that its tree is in."""
     text = json.dumps(facts["config"], sort_keys=True)
     return text if place.tree is None else text.replace(json.dumps(str(place.tree))[1:-1], "")
-
-
-def _own_roots(project: Path) -> list[Path]:
-    return [project / root for root in _OWN_PACKAGES.values()] if _is_ours([project]) else []
 
 
 def same_code(a: Place, b: Place) -> str:
@@ -253,16 +347,16 @@ def _misplaced(place: Place, file: str) -> str:
     if place.tree is None or not file:
         return ""
     path = Path(file).resolve()
-    if _lies_in(path, place.tree):
+    if is_code_of(place.tree, path):
         return ""
-    if place.origin is not None and _lies_in(path, place.origin):
+    if place.origin is not None and is_code_of(place.origin, path):
         return f"{path} was loaded, a file of your own tree"
     return _other_copy(place, path, place.tree)
 
 
 def _other_copy(place: Place, path: Path, tree: Path) -> str:
     """Return why a file from elsewhere hides code of the revision, "" when there is none."""
-    on_path = [Path(entry) for entry in place.sys_path if _lies_in(Path(entry), tree)]
+    on_path = [Path(entry) for entry in place.sys_path if is_code_of(tree, Path(entry))]
     name = _import_path(path, place.sys_path)
     if name in _OWN_PACKAGES and not _is_ours([tree, *on_path]):
         return ""
@@ -283,21 +377,14 @@ def _other_copy(place: Place, path: Path, tree: Path) -> str:
 
 
 def _holds(root: Path, name: str) -> bool:
-    return (root / name / "__init__.py").is_file() or (root / f"{name}.py").is_file()
-
-
-def _lies_in(path: Path, tree: Path) -> bool:
-    """Return whether a path is in ``tree``, and not in an environment that lies there."""
-    tree = tree.resolve()
-    path = path.resolve()
-    return tree in (path, *path.parents) and not is_installed(path.relative_to(tree))
+    return _is_package(root / name) or (root / f"{name}.py").is_file()
 
 
 def _import_path(path: Path, entries: Sequence[str]) -> str:
     """The package, or the module, that one imports to get at a file; with the namespace that it is
     in, as in ``acme/search``."""
     folder, name = path.parent, path.name.partition(".")[0]
-    while (folder / "__init__.py").is_file():
+    while _is_package(folder):
         folder, name = folder.parent, folder.name
     known = {Path(entry).resolve() for entry in entries}
     top, whole = folder, name
