@@ -692,6 +692,13 @@ def test_a_start_from_cold_is_shown_and_kept(project: Path, run: Command) -> Non
     assert shown["processes"] == 1
 
 
+def test_a_saved_run_has_no_start_from_cold(project: Path, run: Command) -> None:
+    (project / "run.trec").write_text("q Q0 d 1 1.0 x\n", encoding="utf-8")
+    said = run.refused("bench trec_run --set path=run.trec --dataset data --cold 1", *QUICK)
+    assert "--cold 1 with a retriever that reads its answers from a saved run" in said
+    assert not list(project.glob("results/runs/*"))
+
+
 def test_a_k_beyond_the_corpus_is_told(run: Command) -> None:
     arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK)
     assert run(*arguments, "--k", "1000") == 0

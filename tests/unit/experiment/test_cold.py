@@ -17,7 +17,8 @@ from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.data import load_dataset
 from retrieval_bench.experiment.fresh import cold
-from retrieval_bench.experiment.fresh.cold import ColdProcess, ColdStart, cold_start
+from retrieval_bench.experiment.fresh.cold import ColdDataset, ColdProcess, ColdStart, cold_start
+from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.experiment.workers import cold_worker
 from retrieval_bench.measure.child import Child
 from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
@@ -26,6 +27,7 @@ from tests.builders.files import save_all
 from tests.builders.marks import also
 
 MS = 1_000_000
+DATASET = ColdDataset(name="d", split="test", fingerprint="f", n_documents=10, n_queries=3)
 
 SCRIPTED = '''
 import builtins
@@ -138,7 +140,7 @@ def config(kind: str = "Plain", **params: str) -> dict[str, Any]:
 def told_by_the_worker(kind: str = "Plain", **changes: Any) -> list[Mapping[str, Any]]:
     """What it says in this process, where its clock is the script's."""
     spec: dict[str, Any] = {
-        "retriever": config(kind),
+        "retrievers": [config(kind)],
         "overrides": [],
         "dataset": "science-mini",
         "split": "test",
@@ -198,7 +200,7 @@ def test_steady_times_are_seen_after_three_windows_of_repeats(scripts: Path) -> 
     seen = done(told)
     n = len(load_dataset("science-mini").evaluated) + len(load_dataset("science-mini").unanswerable)
     assert seen["steady"]
-    assert [line["about"]["n_queries"] for line in told if "about" in line] == [n]
+    assert [line["about"]["dataset"]["n_queries"] for line in told if "about" in line] == [n]
     assert seen["calls"] == n + 150
     assert seen["seconds"] == pytest.approx((50 + 4 * (n + 149)) / 1000)
     assert set(seen["repeats_ns"]) == {4 * MS}
@@ -255,11 +257,9 @@ def test_judgements_on_units_ask_for_one_more_hit(scripts: Path) -> None:
     assert sys.modules["retriever_of_test_cold"].Plain.told_k == 6
 
 
-def test_a_replayed_run_has_no_cold_start(tmp_path: Path) -> None:
-    (tmp_path / "run.trec").write_text("q Q0 d 1 1.0 x\n", encoding="utf-8")
-    inline = {"target": "trec_run", "params": {"path": str(tmp_path / "run.trec")}}
-    with pytest.raises(ConfigError, match="reads its answers from a saved run"):
-        told_by_the_worker(retriever=inline)
+def started(given: Any = None, processes: int = 1, **options: Any) -> ColdStart:
+    spec = LaunchSpec([config() if given is None else given], "science-mini", k=5)
+    return cold_start(spec, processes, **options)
 
 
 @pytest.mark.slow
@@ -267,14 +267,14 @@ def test_fresh_processes_are_timed_from_their_start(
     scripts: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     seen: list[tuple[int, int]] = []
-    start = cold_start(config(), k=5, processes=2, progress=lambda *numbers: seen.append(numbers))
-    assert not start.partial
+    start = started(processes=2, progress=lambda *numbers: seen.append(numbers))
+    assert start.status == "complete"
     assert seen == [(1, 2), (2, 2)]
-    assert list(start.steps_ms()) == [
-        *("interpreter", "import", "build", "documents", "index build"),
+    assert list(start.steps_ms) == [
+        *("interpreter", "import", "build", "model load", "documents", "index build"),
         *("first query", "second query"),
     ]
-    assert all(1 < ms < 60_000 for ms in start.steps_ms()["interpreter"])
+    assert all(1 < some(ms) < 60_000 for ms in start.steps_ms["interpreter"].values)
     document = start.as_dict()
     assert document["steps_ms"]["model load"]["reason"] is not None
     memory = document["peak_rss_bytes"]
@@ -288,11 +288,11 @@ def test_fresh_processes_are_timed_from_their_start(
 
 @pytest.mark.slow
 def test_an_index_that_can_be_kept_is_built_once_and_loaded_by_all(scripts: Path) -> None:
-    start = cold_start(config("Kept"), processes=1)
+    start = started(config("Kept"))
     assert some(start.saved).steps_ns["index build"] > 0
     assert [process.index for process in start.processes] == ["loaded"]
-    assert start.first.disk_bytes == len("saved")
-    assert start.documents_per_second is not None
+    assert start.index.disk_bytes == len("saved")
+    assert start.index.documents_per_second is not None
 
 
 @pytest.mark.slow
@@ -302,7 +302,11 @@ def test_an_index_that_can_be_kept_is_built_once_and_loaded_by_all(scripts: Path
         ("raise", "index", "index build failed with TypeError: 자료가 이상함"),
         ("die", "index", "the process died without a word: exit code 3"),
         *also(
-            ("raise", "search", "first query failed with TypeError: 자료가 이상함; query '"),
+            (
+                "raise",
+                "search",
+                "first query failed with TypeError: 자료가 이상함\n  where: query '",
+            ),
             ("exit", "build", "SystemExit: 4"),
             ("kill", "search", "killed by SIGKILL"),
         ),
@@ -312,7 +316,7 @@ def test_a_first_process_that_fails_is_an_error_that_names_the_step(
     scripts: Path, act: str, at: str, says: str
 ) -> None:
     with pytest.raises((ContractError, ConfigError)) as failure:
-        cold_start(config(act=act, at=at), processes=3)
+        started(config(act=act, at=at), 3)
     assert says in str(failure.value)
     assert "process 1 of 3, step" in str(failure.value)
 
@@ -320,17 +324,18 @@ def test_a_first_process_that_fails_is_an_error_that_names_the_step(
 @pytest.mark.slow
 def test_an_error_of_the_config_comes_back_as_it_is(scripts: Path) -> None:
     with pytest.raises(ConfigError, match="unknown retriever 'bm26'") as failure:
-        cold_start("bm26")
+        started("bm26")
     assert "did you mean bm25" in failure.value.accepted
     assert "Traceback" in str(failure.value.__cause__)
 
 
 @pytest.mark.slow
 def test_a_process_that_hangs_is_ended_and_shows_where_it_was(
-    scripts: Path, capfd: pytest.CaptureFixture[str]
+    scripts: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(cold, "TIMEOUT_S", 6.0)
     with pytest.raises(ContractError, match="did not finish within 6 s"):
-        cold_start(config(act="hang", at="index"), timeout_s=6.0)
+        started(config(act="hang", at="index"))
     assert "retriever_of_test_cold.py" in capfd.readouterr().err
 
 
@@ -340,24 +345,25 @@ def test_a_process_that_cannot_even_end_itself_is_killed(
     scripts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cold, "_GRACE_S", 0.1)
+    monkeypatch.setattr(cold, "TIMEOUT_S", 1.5)
     with pytest.raises(ContractError, match=r"did not finish within 1\.5 s"):
-        cold_start(config(act="stop", at="index"), timeout_s=1.5)
+        started(config(act="stop", at="index"))
 
 
 @pytest.mark.slow
 def test_a_later_process_that_fails_leaves_what_was_finished(scripts: Path) -> None:
-    start = cold_start(config(act="die", at="index", count=str(scripts / "runs")), processes=3)
-    assert start.partial
+    start = started(config(act="die", at="index", count=str(scripts / "runs")), 3)
+    assert start.status == "partial"
     assert len(start.processes) == 1
-    assert "exit code 3" in start.problem
-    assert "process 2 of 3" in start.problem
+    assert "exit code 3" in some(start.problem)
+    assert "process 2 of 3" in some(start.problem)
     assert start.as_dict()["status"] == "partial"
 
 
 @pytest.mark.slow
 def test_a_failure_to_close_is_a_warning(scripts: Path) -> None:
-    start = cold_start(config(act="raise", at="close"), processes=1)
-    assert start.warnings() == ["close failed with TypeError: 자료가 이상함"]
+    start = started(config(act="raise", at="close"))
+    assert start.warnings == ["close failed with TypeError: 자료가 이상함"]
 
 
 @pytest.mark.slow
@@ -365,7 +371,7 @@ def test_an_interruption_keeps_what_was_finished(scripts: Path) -> None:
     def stop(finished: int, planned: int) -> None:
         raise KeyboardInterrupt
 
-    start = cold_start(config(), processes=3, progress=stop)
+    start = started(processes=3, progress=stop)
     assert start.interrupted
     assert len(start.processes) == 1
 
@@ -374,40 +380,17 @@ def test_an_interruption_keeps_what_was_finished(scripts: Path) -> None:
 def test_an_interruption_before_that_ends_the_process_too(
     scripts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[Child] = []
+    children: list[Child] = []
 
     def interrupted(process: Child) -> bool:
-        started.append(process)
+        children.append(process)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Child, "running", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        cold_start(config(act="hang", at="build"))
-    assert len(started) == 1
-    assert started[0].process.returncode not in (None, 0)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [Hybrid, {"target": "hybrid", "params": {"legs": [object()]}}, {"params": {"weights": {1: 2}}}],
-)
-def test_an_object_cannot_be_started_in_a_fresh_process(given: Any) -> None:
-    with pytest.raises(ConfigError, match=r"that is a \w+ object"):
-        cold_start(given)
-
-
-def test_a_dataset_in_memory_cannot_be_read_by_a_fresh_process() -> None:
-    data: Any = load_dataset("science-mini")
-    with pytest.raises(ConfigError, match="a dataset that is a Dataset"):
-        cold_start("bm25", data)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("processes", 0), ("processes", True), ("threads", 0), ("timeout_s", 0.0)]
-)
-def test_impossible_numbers_are_refused(name: str, value: Any) -> None:
-    with pytest.raises(ConfigError):
-        cold_start("bm25", **{name: value})
+        started(config(act="hang", at="build"))
+    assert len(children) == 1
+    assert children[0].process.returncode not in (None, 0)
 
 
 def test_a_clock_that_is_not_shared_gives_no_time_for_the_interpreter() -> None:
@@ -418,7 +401,11 @@ def test_a_clock_that_is_not_shared_gives_no_time_for_the_interpreter() -> None:
 
     assert started_at(7).steps_ns == {"build": 5}
     assert started_at(130).steps_ns == {"interpreter": 30, "build": 5}
-    assert started_at(130).without(["interpreter"]) == started_at(7)
+    readings = (started_at(130), started_at(7))
+    start = ColdStart("one", DATASET, k=1, threads=1, planned=2, processes=readings)
+    assert start.until_first_answer_ms.values == [5 / MS, 5 / MS]
+    assert start.steps_ms["interpreter"].values == []
+    assert "does not read the same" in some(start.steps_ms["interpreter"].reason)
 
 
 def test_the_first_process_is_kept_out_of_the_others_median() -> None:
@@ -429,10 +416,9 @@ def test_the_first_process_is_kept_out_of_the_others_median() -> None:
 
     start = ColdStart(
         retriever="one",
-        dataset={"name": "d", "split": "test", "n_documents": 10},
+        dataset=DATASET,
         k=1,
         threads=1,
-        n_queries=3,
         planned=4,
         processes=(process(900), process(1), process(2, 5 * MS, 7 * MS), process(3)),
     )

@@ -83,6 +83,13 @@ def run_bench(options: argparse.Namespace) -> int:
         )
     if options.probe is not None:
         return _probe(experiment, options)
+    if options.cold is not None and experiment.candidates[0].capabilities.replays:
+        experiment.close()
+        raise ConfigError(
+            f"--cold {options.cold} with a retriever that reads its answers from a saved run",
+            accepted="a retriever that searches",
+            fix="measure the system that made the run, or leave --cold out",
+        )
     if options.dry_run:
         return dry_run([experiment], options)
     if options.protocol == "tutorial":
@@ -167,18 +174,19 @@ def _cold(options: argparse.Namespace, run: Run) -> Any:
     """The start from nothing, in fresh processes; kept in the folder of the run."""
     from retrieval_bench.core.progress import Phase, Step
     from retrieval_bench.experiment.fresh.cold import cold_start
+    from retrieval_bench.experiment.fresh.launches import LaunchSpec
+    from retrieval_bench.measure.protocol import Protocol
     from retrieval_bench.runs.records import COLD, add_files, to_json
 
+    told = LaunchSpec(
+        [options.retriever],
+        options.dataset,
+        **values(options, "split language self_hits k"),
+        overrides=options.set,
+        protocol=Protocol(threads=options.threads or 1),
+    )
     with working(options) as bars, bars.phase(Phase(Step.STARTING_COLD)) as task:
-        start = cold_start(
-            options.retriever,
-            options.dataset,
-            **values(options, "split language self_hits k"),
-            overrides=options.set,
-            processes=options.cold,
-            threads=options.threads or 1,
-            progress=task,
-        )
+        start = cold_start(told, options.cold, task)
     if run.folder is not None:
         add_files(run.folder, {COLD: to_json(start.as_dict()) + "\n"})
     return start

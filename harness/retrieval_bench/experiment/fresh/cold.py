@@ -9,35 +9,34 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any, cast
+from typing import Any, Literal, Self, TypedDict
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.calls.foreign import how_ended
-from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
-from retrieval_bench.core.retriever import require_k
-from retrieval_bench.experiment.fresh.cold_document import ColdDataset, ColdDocument, Spread
+from retrieval_bench.core.errors import ContractError, HarnessError
+from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.measure import child
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.stats.resampling import SEED
 
 INTERPRETER = "interpreter"
+INDEX_BUILD = "index build"
 FIRST_QUERY = "first query"
 
-STEPS = (
+UNTIL_FIRST = (
     INTERPRETER,
     "import",
     "build",
     "model load",
     "documents",
     "index load",
-    "index build",
+    INDEX_BUILD,
     FIRST_QUERY,
-    "second query",
 )
+STEPS = (*UNTIL_FIRST, "second query")
 """In the order in which they happen; a process has those that apply to its retriever."""
 
 UNTIL_FIRST_ANSWER = "until first answer"
@@ -45,18 +44,81 @@ UNTIL_FIRST_ANSWER = "until first answer"
 STEADY_SECONDS = 10.0
 """How long a process is searched for steady times."""
 
+TIMEOUT_S = 600.0
+"""What one process may take in all."""
 
-_LONGEST_S = 1e6
 _GRACE_S = 5.0
 """What a process that hangs gets to show where, before it is killed."""
 
 _WORKER = "retrieval_bench.experiment.workers.cold_worker"
-_FIX = "a fresh process must be able to build the retriever: write a config for it"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread(Documented):
+    """A figure of several processes.
+
+    Attributes:
+        first: of the first one, which may have found files that were not in memory yet.
+        median, min, max: of the others; where it is alone, of it.
+        values: of all, in their order.
+    """
+
+    first: float | None
+    median: float | None
+    min: float | None
+    max: float | None
+    values: Sequence[float | None]
+
+    @classmethod
+    def of(cls, values: Sequence[float | None], *more: str | None) -> Self:
+        """Over ``values``, one for each process; ``more`` are further fields."""
+        known = [value for value in values[1:] or values if value is not None]
+        middle = median(known) if known else None
+        ends = min(known, default=None), max(known, default=None)
+        return cls(values[0] if values else None, middle, *ends, values, *more)
+
+
+@dataclass(frozen=True, slots=True)
+class StepSpread(Spread):
+    """Milliseconds of a step.
+
+    Attributes:
+        reason: why it has no time; null where it has.
+    """
+
+    reason: str | None = None
+
+
+class ColdDataset(TypedDict):
+    """A dataset with its queries."""
+
+    name: str
+    split: str
+    fingerprint: str
+    n_documents: int
+    n_queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColdIndex:
+    """Origin of the index.
+
+    Attributes:
+        how: each process built it, or they loaded it.
+        build_ms: of the process that built the index which the others loaded.
+        documents_per_second: of building it, without importing libraries.
+        disk_bytes: of its files.
+    """
+
+    how: str
+    build_ms: float | None
+    documents_per_second: float | None
+    disk_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class ColdProcess:
-    """Record of one fresh process.
+    """One fresh process.
 
     Attributes:
         disk_bytes: of the files of the index; None where it is not told.
@@ -86,173 +148,154 @@ class ColdProcess:
     facts: Sequence[str] = ()
     warnings: Sequence[str] = ()
 
-    @property
-    def until_first_answer_ns(self) -> int:
-        """All steps up to and with the first query."""
-        upto = STEPS[: STEPS.index(FIRST_QUERY) + 1]
-        return sum(self.steps_ns.get(step, 0) for step in upto)
-
-    def without(self, steps: Collection[str]) -> ColdProcess:
-        """The same, without the times of some steps."""
-        kept = {step: ns for step, ns in self.steps_ns.items() if step not in steps}
-        return replace(self, steps_ns=kept)
-
-    @property
-    def same_query_ms(self) -> float | None:
-        """Median of later calls of the first query, None where it was not asked again."""
-        return median(self.repeats_ns) / 1e6 if self.repeats_ns else None
-
 
 @dataclass(frozen=True, slots=True)
 class ColdStart(Documented):
     """Cold starts of one retriever.
 
     Attributes:
-        retriever, k, threads: what was started: its name, hits asked for, threads.
-        n_queries: that were asked.
-        dataset: name, split, fingerprint and number of documents.
-        processes: those that finished, in their order.
+        retriever, dataset, k, threads: what was started, for what.
         planned: how many were asked for.
+        finished: how many finished.
+        processes: those that did, in their order.
         saved: the process that built the index which the others loaded, None where each built it.
         interrupted: the user stopped it.
-        problem: why there are fewer than planned, empty where there are not.
-        without: steps that have no time, and why.
+        problem: why there are fewer processes than planned; null where there are not.
     """
 
-    KEYS = "*document"
+    KEYS = (
+        "retriever dataset k threads status problem planned processes=finished steps_ms imports_ms "
+        "until_first_answer_ms same_query_warm_ms steady calls_until_steady seconds_until_steady "
+        "failed_calls index peak_rss_bytes health warnings"
+    )
 
     retriever: str
-    dataset: Mapping[str, Any]
+    dataset: ColdDataset
     k: int
     threads: int
-    n_queries: int
     planned: int
     processes: tuple[ColdProcess, ...]
     saved: ColdProcess | None = None
     interrupted: bool = False
-    problem: str = ""
-    without: Mapping[str, str] = field(default_factory=dict)
+    problem: str | None = None
 
     @property
-    def partial(self) -> bool:
-        """True if fewer processes finished than were asked for."""
-        return len(self.processes) < self.planned
+    def finished(self) -> int:
+        """How many processes finished."""
+        return len(self.processes)
 
     @property
-    def first(self) -> ColdProcess:
-        """The first one, which may have found files that were not in memory yet."""
-        return self.processes[0]
+    def status(self) -> Literal["complete", "partial"]:
+        """Whether all finished that were asked for."""
+        return "partial" if self.finished < self.planned else "complete"
 
     @property
-    def others(self) -> tuple[ColdProcess, ...]:
-        """The processes in the medians: all but the first, or the first where it is alone."""
-        return self.processes[1:] or self.processes
-
-    def steps_ms(self) -> dict[str, list[float]]:
-        """Milliseconds of every step, one for each process."""
-        present = [step for step in STEPS if step in self.first.steps_ns]
-        return {step: [p.steps_ns[step] / 1e6 for p in self.processes] for step in present}
+    def without(self) -> dict[str, str]:
+        """Steps that have no time, and why."""
+        first, reasons = self.processes[0], {}
+        if not all(INTERPRETER in process.steps_ns for process in self.processes):
+            reasons[INTERPRETER] = "this system's clock does not read the same in two processes"
+        if "model load" not in first.steps_ns:
+            reasons["model load"] = "it loads nothing before there are documents"
+        if first.index == "external":
+            reasons[INDEX_BUILD] = "external: it holds its corpus already"
+        return reasons
 
     @property
-    def documents_per_second(self) -> float | None:
-        """The documents per second of building the index, without importing libraries; None where
-        none is built."""
-        builders = [self.saved] if self.saved else self.others
-        step = "index build"
+    def steps_ms(self) -> dict[str, StepSpread]:
+        """Each step of a start."""
+        without = self.without
+        spreads = {step: StepSpread.of([], reason) for step, reason in without.items()}
+        for step in self.processes[0].steps_ns.keys() - without:
+            spreads[step] = StepSpread.of([p.steps_ns[step] / 1e6 for p in self.processes])
+        return {step: spreads[step] for step in STEPS if step in spreads}
+
+    @property
+    def imports_ms(self) -> dict[str, Spread]:
+        """Importing libraries, of these."""
+        names = dict.fromkeys(step for process in self.processes for step in process.imports_ns)
+        return {
+            step: Spread.of([p.imports_ns.get(step, 0) / 1e6 for p in self.processes])
+            for step in names
+        }
+
+    @property
+    def until_first_answer_ms(self) -> Spread:
+        """Start to first answer."""
+        steps = [step for step in UNTIL_FIRST if step not in self.without]
+        return self._over(lambda p: sum(p.steps_ns.get(step, 0) for step in steps) / 1e6)
+
+    @property
+    def same_query_warm_ms(self) -> Spread:
+        """The same query later."""
+        return self._over(lambda p: median(p.repeats_ns) / 1e6 if p.repeats_ns else None)
+
+    @property
+    def steady(self) -> list[bool]:
+        """Whether times stopped to fall."""
+        return [process.steady for process in self.processes]
+
+    @property
+    def calls_until_steady(self) -> Spread:
+        """Until then."""
+        return self._over(lambda p: p.calls if p.steady else None)
+
+    @property
+    def seconds_until_steady(self) -> Spread:
+        """Until then."""
+        return self._over(lambda p: p.seconds if p.steady else None)
+
+    @property
+    def failed_calls(self) -> int:
+        """Searches that failed, of all processes."""
+        return sum(process.failed for process in self.processes)
+
+    @property
+    def index(self) -> ColdIndex:
+        """How the index came to be."""
+        first = self.processes[0]
+        built_ms = self.saved.steps_ns[INDEX_BUILD] / 1e6 if self.saved else None
+        return ColdIndex(first.index, built_ms, self._documents_per_second, first.disk_bytes)
+
+    @property
+    def _documents_per_second(self) -> float | None:
+        builders = [self.saved] if self.saved else self.processes[1:] or self.processes
         seconds = [
-            (p.steps_ns[step] - p.imports_ns.get(step, 0)) / 1e9
+            (p.steps_ns[INDEX_BUILD] - p.imports_ns.get(INDEX_BUILD, 0)) / 1e9
             for p in builders
-            if step in p.steps_ns
+            if INDEX_BUILD in p.steps_ns
         ]
         if not seconds or not median(seconds):
             return None
-        return float(self.dataset["n_documents"] / median(seconds))
+        return self.dataset["n_documents"] / median(seconds)
 
     @property
-    def document(self) -> ColdDocument:
-        """Everything, for JSON."""
-        times = self.steps_ms()
-        imports = dict.fromkeys(step for p in self.processes for step in p.imports_ns)
-        memory = dict.fromkeys(when for p in self.processes for when in p.peak_rss_bytes)
-
-        def over(figure: Callable[[ColdProcess], float | None]) -> Spread:
-            return _spread([figure(process) for process in self.processes])
-
+    def peak_rss_bytes(self) -> dict[str, Spread]:
+        """Memory by the moment at which it was looked at."""
+        names = dict.fromkeys(when for p in self.processes for when in p.peak_rss_bytes)
         return {
-            "retriever": self.retriever,
-            "dataset": cast("ColdDataset", {**self.dataset, "n_queries": self.n_queries}),
-            "k": self.k,
-            "threads": self.threads,
-            "status": "partial" if self.partial else "complete",
-            "problem": self.problem or None,
-            "planned": self.planned,
-            "processes": len(self.processes),
-            "steps_ms": {
-                step: {**_spread(times.get(step, [])), "reason": self.without.get(step)}
-                for step in STEPS
-                if step in times or step in self.without
-            },
-            "imports_ms": {
-                step: _spread([p.imports_ns.get(step, 0) / 1e6 for p in self.processes])
-                for step in imports
-            },
-            "until_first_answer_ms": over(lambda p: p.until_first_answer_ns / 1e6),
-            "same_query_warm_ms": over(lambda p: p.same_query_ms),
-            "steady": [p.steady for p in self.processes],
-            "calls_until_steady": over(lambda p: p.calls if p.steady else None),
-            "seconds_until_steady": over(lambda p: p.seconds if p.steady else None),
-            "failed_calls": sum(p.failed for p in self.processes),
-            "index": {
-                "how": self.first.index,
-                "build_ms": self.saved.steps_ns["index build"] / 1e6 if self.saved else None,
-                "documents_per_second": self.documents_per_second,
-                "disk_bytes": self.first.disk_bytes,
-            },
-            "peak_rss_bytes": {
-                when: _spread([p.peak_rss_bytes.get(when) for p in self.processes])
-                for when in memory
-            },
-            "health": self.facts(),
-            "warnings": self.warnings(),
+            when: Spread.of([p.peak_rss_bytes.get(when) for p in self.processes]) for when in names
         }
 
-    def facts(self) -> list[str]:
-        """Facts from the retriever; those of the first process only are marked so."""
+    @property
+    def health(self) -> list[str]:
+        """Facts that the retriever said of itself; those of the first process only are marked
+        so."""
         last = self.processes[-1].facts
-        own = [f"first process: {fact}" for fact in self.first.facts if fact not in last]
+        own = [f"first process: {fact}" for fact in self.processes[0].facts if fact not in last]
         return [*last, *own]
 
+    @property
     def warnings(self) -> list[str]:
-        """Return the warnings of the thread limits, and of a retriever that could not be closed;
-        each once."""
+        """Warnings of thread limits, and of a retriever that could not be closed; each once."""
         return list(dict.fromkeys(text for p in self.processes for text in p.warnings))
 
-
-def _spread(values: Sequence[float | None]) -> Spread:
-    known = [value for value in values[1:] or values if value is not None]
-    return {
-        "first": values[0] if values else None,
-        "median": median(known) if known else None,
-        "min": min(known, default=None),
-        "max": max(known, default=None),
-        "values": list(values),
-    }
+    def _over(self, figure: Callable[[ColdProcess], float | None]) -> Spread:
+        return Spread.of([figure(process) for process in self.processes])
 
 
 def cold_start(
-    retriever: str | Path | Mapping[str, Any],
-    dataset: str | Path = "science-mini",
-    *,
-    split: str = "test",
-    language: str | None = None,
-    self_hits: str | None = None,
-    k: int = 10,
-    overrides: Sequence[str] = (),
-    processes: int = 5,
-    threads: int = 1,
-    timeout_s: float = 600.0,
-    seed: int = SEED,
-    progress: Callable[[int, int], None] | None = None,
+    told: LaunchSpec, processes: int, progress: Callable[[int, int], None] = lambda _, __: None
 ) -> ColdStart:
     """Start ``processes`` fresh processes one after the other and time each of their steps.
 
@@ -261,38 +304,27 @@ def cold_start(
     finished before comes back marked as partial.
 
     Args:
-        retriever: a config's name, a YAML file, ``module:Class`` or an inline mapping; an object
-            cannot be started elsewhere.
-        dataset: a name or a folder.
-        language, self_hits: of the dataset, as in :func:`.load_dataset`.
-        timeout_s: seconds that one process may take in all.
+        told: what is started, which can be measured: the first of its retrievers.
         progress: told (processes finished, processes in all).
 
     Raises:
-        HarnessError: what was given cannot be used, or the first process failed.
+        HarnessError: the first process failed.
         KeyboardInterrupt: before one process had finished.
     """
-    _require(processes, threads, timeout_s)
-    require_k(k)
+    threads = told.protocol.threads
     prepare_environment(threads)  # processes inherit it
-    spec: dict[str, Any] = {
-        "retriever": child.retriever_to_send(retriever, _FIX),
-        "overrides": list(overrides),
-        "dataset": child.dataset_to_send(dataset, "write the dataset to a folder"),
-        "split": split,
-        "language": language,
-        "self_hits": self_hits,
-        "k": int(k),
+    spec = told.message(0) | {
         "threads": threads,
-        "timeout_s": timeout_s,
+        "timeout_s": TIMEOUT_S,
         "steady_s": STEADY_SECONDS,
-        "seed": seed,
+        "seed": SEED,
+        "save_to": None,
         "load_from": None,
     }
     done: list[ColdProcess] = []
     saved: ColdProcess | None = None
     about: dict[str, Any] = {}
-    interrupted, problem = False, ""
+    interrupted, problem = False, None
     with tempfile.TemporaryDirectory(prefix="cold-start-") as index:
         spec["save_to"] = index
         try:
@@ -302,35 +334,23 @@ def cold_start(
                 spec["save_to"] = None
                 if process.index == "saved":
                     saved, spec["load_from"] = process, index
-                    continue
-                if process.disk_bytes is None and saved is not None:
-                    files = (path for path in Path(index).rglob("*") if path.is_file())
-                    process = replace(process, disk_bytes=sum(f.stat().st_size for f in files))
-                done.append(process)
-                if progress is not None:
+                else:
+                    done.append(process)
                     progress(len(done), processes)
         except (KeyboardInterrupt, HarnessError) as failure:
             if not done:
                 raise
             interrupted = isinstance(failure, KeyboardInterrupt)
             problem = failure.render() if isinstance(failure, HarnessError) else "interrupted"
-    without = {}
-    if not all(INTERPRETER in process.steps_ns for process in done):
-        without[INTERPRETER] = "this system's clock does not read the same in two processes"
-    if "model load" not in done[0].steps_ns:
-        without["model load"] = "it loads nothing before there are documents"
-    if done[0].index == "external":
-        without["index build"] = "external: it holds its corpus already"
     return ColdStart(
         **about,
-        k=spec["k"],
+        k=told.k,
         threads=threads,
         planned=processes,
-        processes=tuple(process.without(without) for process in done),
+        processes=tuple(done),
         saved=saved,
         interrupted=interrupted,
         problem=problem,
-        without=without,
     )
 
 
@@ -340,13 +360,15 @@ def _started(spec: Mapping[str, Any], place: str) -> tuple[dict[str, Any], ColdP
     Raises:
         HarnessError: it failed, hung or died.
     """
+    said: dict[str, Any] = {}
     with child.started(_WORKER, spec) as process:
         late = time.monotonic() + spec["timeout_s"] + _GRACE_S
-        while (hung := process.running()) and time.monotonic() < late:
+        while (message := process.next(late)) is not None:
+            said |= message
             process.pass_on()
+        hung = process.running()
         process.kill()
         process.pass_on()
-        said = {name: value for message in process.messages() for name, value in message.items()}
         ended_ns = time.perf_counter_ns()
     if "done" in said:
         return said["about"], _record(said, process.spawned_ns, ended_ns)
@@ -357,7 +379,7 @@ def _started(spec: Mapping[str, Any], place: str) -> tuple[dict[str, Any], ColdP
         raise ContractError(
             f"the process did not finish within {spec['timeout_s']:g} s and was ended",
             where=where,
-            fix="see above where it was when time was up; correct the retriever, or allow more",
+            fix="see above where it was when time was up; correct the retriever",
         )
     raise ContractError(
         f"the process died without a word: {how_ended(process.process.returncode)}",
@@ -373,19 +395,5 @@ def _record(said: Mapping[str, Any], spawned_ns: int, ended_ns: int) -> ColdProc
     steps = dict(process.steps_ns)
     if spawned_ns <= said["started_ns"] <= ended_ns:
         steps = {INTERPRETER: said["started_ns"] - spawned_ns} | steps
-    late = [said["failed"]] if "failed" in said else []
+    late = [said["error"]["parts"][0]] if "error" in said else []
     return replace(process, steps_ns=steps, warnings=[*process.warnings, *late])
-
-
-def _require(processes: int, threads: int, timeout_s: float) -> None:
-    for name, value in (("processes", processes), ("threads", threads)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ConfigError(
-                f"{name} = {value!r}", where="cold start", accepted="a whole number of at least 1"
-            )
-    if not 0 < timeout_s <= _LONGEST_S:
-        raise ConfigError(
-            f"timeout = {timeout_s!r}",
-            where="cold start",
-            accepted=f"seconds, up to {_LONGEST_S:,.0f}",
-        )

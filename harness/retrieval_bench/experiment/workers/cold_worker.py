@@ -14,7 +14,7 @@ STARTED_NS = time.perf_counter_ns()
 
 import builtins  # noqa: E402 - the reading above comes before everything else
 from collections.abc import Callable, Iterator, Mapping, Sequence  # noqa: E402
-from contextlib import contextmanager  # noqa: E402
+from contextlib import contextmanager, suppress  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
@@ -93,37 +93,38 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
     steps.imports_ns.clear()  # all of it
     from retrieval_bench.core import secrets
     from retrieval_bench.core.as_judged.self_hits import as_judged
+    from retrieval_bench.measure.environment import peak_rss_bytes
 
     secrets.redact_tracebacks()
-    memory = {"after import": _peak()}
+    memory = {"after import": peak_rss_bytes()}
     with steps.timed("build"):
         retriever = config.build()
     try:
-        _refuse_replay(config.name, retriever)
         if _overrides(retriever, "prepare"):
             with steps.timed("model load"):
                 retriever.prepare()
-            memory["after model load"] = _peak()
+            memory["after model load"] = peak_rss_bytes()
         steps.begin("reading the dataset")
-        data, queries = _data(spec, retriever)
-        known = ("name", "split", "fingerprint", "n_documents")
-        facts = {name: getattr(data, name) for name in known}
-        steps.say(
-            {"about": {"retriever": config.name, "dataset": facts, "n_queries": len(queries)}}
+        from retrieval_bench.data import load_dataset
+
+        data = load_dataset(
+            spec["dataset"], spec["split"], language=spec["language"], self_hits=spec["self_hits"]
         )
+        names = ("name", "split", "fingerprint", "n_documents")
+        facts = {name: getattr(data, name) for name in names} | {"n_queries": len(data.asked)}
+        steps.say({"about": {"retriever": config.name, "dataset": facts}})
         searched = as_judged(retriever, data)  # as in a measured run
         searched.use_k(spec["k"])
         done: dict[str, Any] = {"peak_rss_bytes": memory, "steps_ns": steps.ns}
         done["imports_ns"] = steps.imports_ns
-        done["index"] = _index(retriever, data, spec, steps)
-        memory["after index"] = _peak()
-        steps.begin("disk_bytes")
-        done["disk_bytes"] = retriever.disk_bytes()
+        done["index"], done["disk_bytes"] = _index(retriever, data, spec, steps)
+        memory["after index"] = peak_rss_bytes()
         if done["index"] != "saved":
-            done |= _searches(searched, queries, spec, steps)
-            memory["after queries"] = _peak()
+            done |= _searches(searched, data.asked, spec, steps)
+            memory["after queries"] = peak_rss_bytes()
             steps.begin("health_facts")
-            done["facts"] = secrets.redact([str(fact) for fact in retriever.health_facts(queries)])
+            told = retriever.health_facts(data.asked)
+            done["facts"] = secrets.redact([str(fact) for fact in told])
         steps.say({"done": done})
         steps.begin("close")
     finally:
@@ -137,65 +138,44 @@ def _imported(spec: Mapping[str, Any]) -> RetrieverConfig:
     from retrieval_bench.measure.threads import prepare_environment
 
     prepare_environment(spec["threads"])
-    find = inline_config if isinstance(spec["retriever"], Mapping) else load_retriever_config
-    config = find(spec["retriever"], spec["overrides"])
+    (given,) = spec["retrievers"]
+    find = inline_config if isinstance(given, Mapping) else load_retriever_config
+    config = find(given, spec["overrides"])
     where = str(config.source or f"retriever {config.name!r}")
     base = config.source.parent if config.source else None
     plugins.resolve("retriever", secrets.expand(config.target, where), base=base)
     return config
 
 
-def _refuse_replay(name: str, retriever: Retriever) -> None:
-    from retrieval_bench.core.errors import ConfigError
-
-    if retriever.capabilities.replays:
-        raise ConfigError(
-            f"a cold start of {name!r}, which reads its answers from a saved run",
-            accepted="a retriever that searches",
-            fix="measure the system that made the run",
-        )
-
-
-def _data(spec: Mapping[str, Any], retriever: Retriever) -> tuple[Dataset, Sequence[Query]]:
-    """The dataset and the queries that a measured run would make of it."""
-    from retrieval_bench.data import load_dataset
-    from retrieval_bench.data.needs_judgements import require_corpus, require_queries
-
-    data = load_dataset(
-        spec["dataset"], spec["split"], language=spec["language"], self_hits=spec["self_hits"]
-    )
-    queries = data.asked
-    require_queries(data, queries)
-    require_corpus(data, {"the retriever": retriever.capabilities})
-    return data, queries
-
-
-def _index(retriever: Retriever, data: Dataset, spec: Mapping[str, Any], steps: Steps) -> str:
+def _index(
+    retriever: Retriever, data: Dataset, spec: Mapping[str, Any], steps: Steps
+) -> tuple[str, int | None]:
     """Get an index, and say how: ``external``, ``loaded``, ``built``, or ``saved`` where it was
-    built to be loaded by the processes that follow."""
+    built to be loaded by the processes that follow; and the bytes of its files, where known."""
     from retrieval_bench.data.saved.indexes import documents_to_index
 
-    unread = documents_to_index(retriever, data)
+    unread, how, kept = documents_to_index(retriever, data), "built", None
     if unread is None:
-        return "external"
-    if spec["load_from"] is not None:
+        how = "external"
+    elif spec["load_from"] is not None:
+        how, folder = "loaded", Path(spec["load_from"])
         with steps.timed("index load"):
-            retriever.load(Path(spec["load_from"]))
-        return "loaded"
-    with steps.timed("documents"):
-        documents = list(unread)
-    with steps.timed("index build"):
-        retriever.index(documents)
-    if spec["save_to"] is None or not (
-        _overrides(retriever, "save") and _overrides(retriever, "load")
-    ):
-        return "built"
-    steps.begin("saving the index")
-    try:
-        retriever.save(Path(spec["save_to"]))
-    except NotImplementedError:  # it depends on the parameters
-        return "built"
-    return "saved"
+            retriever.load(folder)
+        kept = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    else:
+        with steps.timed("documents"):
+            documents = list(unread)
+        with steps.timed("index build"):
+            retriever.index(documents)
+        can = spec["save_to"] and _overrides(retriever, "save") and _overrides(retriever, "load")
+        if can:
+            steps.begin("saving the index")
+            with suppress(NotImplementedError):  # it depends on the parameters
+                retriever.save(Path(spec["save_to"]))
+                how = "saved"
+    steps.begin("disk_bytes")
+    told = retriever.disk_bytes()
+    return how, kept if told is None else told
 
 
 def _overrides(retriever: Retriever, method: str) -> bool:
@@ -268,30 +248,6 @@ def _seeded(n: int, seed: int) -> Iterator[int]:
         yield from rng.permutation(n).tolist()
 
 
-def _peak() -> int | None:
-    from retrieval_bench.measure.environment import peak_rss_bytes
-
-    return peak_rss_bytes()
-
-
-def _described(problem: BaseException, step: str) -> dict[str, Any]:
-    """Describe a failure: the parent makes an error of it, or after the measurement a warning."""
-    from retrieval_bench.core.calls.foreign import innermost, message_of
-    from retrieval_bench.core.errors import ContractError, HarnessError
-    from retrieval_bench.measure.child import described
-
-    failed = f"{step} failed with {message_of(problem)}"
-    error = problem
-    if not isinstance(error, HarnessError):
-        error = ContractError(
-            "; ".join([failed, *getattr(problem, "__notes__", ())]),
-            where=innermost(problem),
-            fix="correct the retriever or its parameters; --debug shows the traceback",
-        ).with_traceback(problem.__traceback__)
-        error.__cause__ = problem
-    return {"error": described(error), "failed": failed}
-
-
 def main(spec: Mapping[str, Any]) -> int:
     """Measure and answer; gives the exit code."""
     import faulthandler
@@ -304,6 +260,16 @@ def main(spec: Mapping[str, Any]) -> int:
     try:
         measure(spec, steps)
     except BaseException as problem:  # also SystemExit, which a library may raise
-        say(_described(problem, steps.current))
+        from retrieval_bench.core.calls.foreign import failing, foreign_code
+        from retrieval_bench.core.errors import HarnessError
+        from retrieval_bench.measure.child import described
+
+        where = "; ".join(getattr(problem, "__notes__", ()))
+        fix = "correct the retriever or its parameters; --debug shows the traceback"
+        try:
+            with foreign_code(failing(steps.current, where=where, fix=fix)):
+                raise
+        except HarnessError as error:
+            say({"error": described(error)})
         return 1
     return 0

@@ -60,10 +60,10 @@ def cold_tables(start: ColdStart) -> list[Table]:
     data = document["dataset"]
     where = f"{on_dataset(data['name'])} ({data['split']})"
     title = f"Cold start of {start.retriever} {where}, k = {start.k}"
-    partial = f" - PARTIAL: {len(start.processes)} of {start.planned} processes"
+    partial = f" - PARTIAL: {start.finished} of {start.planned} processes"
     return [
         Table(
-            title + (partial if start.partial else ""),
+            title + (partial if start.status == "partial" else ""),
             ("ms, unless said otherwise", "median", "min", "max", "first process"),
             [*steps, *searches, *memory],
             (len(steps) - 1, len(steps), len(steps) + len(searches)),
@@ -114,7 +114,7 @@ def _notes(start: ColdStart, document: Mapping[str, Any], names: Sequence[str]) 
 
 
 def _processes(start: ColdStart) -> str:
-    n, others = len(start.processes), len(start.others)
+    n, others = start.finished, max(1, start.finished - 1)
     threads = f"Searches had {counted(start.threads, 'thread')}."
     if n == 1:
         return f"1 fresh process ran. {threads}"
@@ -128,7 +128,7 @@ def _processes(start: ColdStart) -> str:
 def _steady(start: ColdStart) -> list[AnyNote]:
     note = (
         "Steady: the times of three successive windows of 50 repeated queries agree within 2 %, "
-        f"which takes at least {start.n_queries + WINDOW * WINDOWS:,} calls."
+        f"which takes at least {start.dataset['n_queries'] + WINDOW * WINDOWS:,} calls."
     )
     never = [process.calls for process in start.processes if not process.steady]
     if not never:
