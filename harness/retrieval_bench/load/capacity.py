@@ -91,7 +91,7 @@ class Evidence:
     @classmethod
     def of(cls, made: Made, result: LevelResult, limit: Limit) -> Evidence:
         """What a level was; nothing where the generator's own lag decides what it shows."""
-        times = Times.of(made.calls, made.begin, made.end, made.level.slots)
+        times = Times.of(made)
         calls = np.bincount(times.block, minlength=BLOCKS)
         one, without = (
             cls(np.bincount(times.block[ms > limit.ms], minlength=BLOCKS), calls, result.state)

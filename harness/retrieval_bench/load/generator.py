@@ -12,6 +12,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.load.clients import NANOSECONDS
 from retrieval_bench.load.schedule import Pace
@@ -102,6 +105,16 @@ class Made:
     processes: Sequence[Process | None]
     lost: Sequence[str] = ()
     answers: Mapping[tuple[int, int], tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Which calls are due in the window: those that count."""
+        return (self.calls.due >= self.begin) & (self.calls.due < self.end)
+
+    @property
+    def seconds(self) -> float:
+        """Of the window."""
+        return (self.end - self.begin) / NANOSECONDS
 
 
 class Generator:

@@ -135,9 +135,9 @@ class Times:
     block: Ints
 
     @classmethod
-    def of(cls, calls: Calls, begin: int, end: int, slots: int) -> Times:
+    def of(cls, made: Made) -> Times:
         """Those of the calls that are due in the window."""
-        inside = (calls.due >= begin) & (calls.due < end)
+        calls, inside, slots = made.calls, made.inside, made.level.slots
         free = undelayed(calls, slots)[inside]
         waited = _all_taken(calls, slots)[inside]
         calls = calls[inside]
@@ -146,7 +146,7 @@ class Times:
         service = np.where(ok, (calls.done - calls.sent) / _NS_PER_MS, np.inf)
         sent = calls.sent != NEVER
         lag = np.where(sent, np.maximum(calls.sent - free, 0) / _NS_PER_MS, 0.0)
-        return cls(latency, service, lag, waited, block_of(calls.due, begin, end))
+        return cls(latency, service, lag, waited, block_of(calls.due, made.begin, made.end))
 
 
 def _all_taken(calls: Calls, slots: int) -> NDArray[np.bool_]:
@@ -197,14 +197,11 @@ def judged(
         in_process: the retriever runs in the processes of the generator.
         percentiles: that the generator's own lag must not move.
     """
-    level, calls, begin, end = made.level, made.calls, made.begin, made.end
-    seconds = (end - begin) / 1e9
-    inside = (calls.due >= begin) & (calls.due < end)
-    status = calls.status[inside]
-    times = Times.of(calls, begin, end, level.slots)
+    level, calls, times = made.level, made.calls, Times.of(made)
+    due = calls[made.inside]
     timeout_ms = level.timeout_s * 1e3
-    ours = _our_fault(made, times, calls, inside, seconds, service=not in_process)
-    theirs = _overload(made, times, calls, inside, bounded=not in_process)
+    ours = _our_fault(made, times, due, service=not in_process)
+    theirs = _overload(made, times, due, bounded=not in_process)
     latency, service, lag = (
         tails(ms, times.block, timeout_ms, percentiles)
         for ms in (times.latency, times.service, times.lag)
@@ -214,20 +211,20 @@ def judged(
         ours.append(moved)
     state = State.NOT_MEASURED if ours else State.OVERLOADED if theirs else State.MEASURED
     shown = state is State.MEASURED
-    done = (calls.done >= begin) & (calls.done < end) & (calls.status == ANSWERED)
+    done = (calls.done >= made.begin) & (calls.done < made.end) & (calls.status == ANSWERED)
     cpu = [one.cpu_s / one.took_s for one in made.processes if one is not None]
     return LevelResult(
         planned=None if level.pace is None else level.pace.rate,
-        rate=None if level.pace is None else float(np.count_nonzero(inside)) / seconds,
+        rate=None if level.pace is None else len(due) / made.seconds,
         clients=level.slots * level.processes if level.pace is None else None,
-        seconds=seconds,
+        seconds=made.seconds,
         state=state,
         reasons=tuple(ours or theirs),
-        calls=int(inside.sum()),
-        answered=int((status == ANSWERED).sum()),
-        errors=_errors(calls[inside]),
-        answered_rate=float(done.sum()) / seconds,
-        under_way=_under_way(calls, begin, end) / (end - begin),
+        calls=len(due),
+        answered=int((due.status == ANSWERED).sum()),
+        errors=_errors(due),
+        answered_rate=float(done.sum()) / made.seconds,
+        under_way=_under_way(calls, made.begin, made.end) / (made.end - made.begin),
         latency=tuple(latency) if shown else (),
         service=tuple(service) if shown else (),
         lag=tuple(lag),
@@ -252,20 +249,12 @@ def _errors(calls: Calls) -> dict[str, int]:
     return {kind: n for kind, n in found.items() if n}
 
 
-def _our_fault(
-    made: Made,
-    times: Times,
-    calls: Calls,
-    inside: NDArray[np.bool_],
-    seconds: float,
-    *,
-    service: bool,
-) -> list[str]:
+def _our_fault(made: Made, times: Times, due: Calls, *, service: bool) -> list[str]:
     """Why the level says nothing of the system, in words; none where it does."""
     found = [f"a process of the generator {one}" for one in made.lost]
-    if not inside.any() and not _all_wait(made):
+    if not len(due) and not _all_wait(made):
         found.append("no call was due in the window")
-    if made.lost or not inside.any():
+    if made.lost or not len(due):
         return found
     here = [one for one in made.processes if one is not None]
     busy = max(one.cpu_s / one.took_s for one in here)
@@ -277,18 +266,18 @@ def _our_fault(
     if service and (waited := _waited_for_a_core(made, here)):
         found.append(waited)
     if made.level.pace is not None:
-        late = (calls.sent[inside] == NEVER) | (calls.sent[inside] >= made.end)
-        late &= ~times.waited & (calls.due[inside] < made.end - 1_000_000)
+        late = (due.sent == NEVER) | (due.sent >= made.end)
+        late &= ~times.waited & (due.due < made.end - 1_000_000)
         in_time = 1 - float(np.mean(late))
         free = made.level.slots - max(one.most for one in here)
         if in_time < LEAST_SENT and free > 0:
             found.append(f"only {in_time:.1%} of the calls were made in time, with slots free")
-    stamped = _under_way(calls, made.begin, made.end)
+    stamped = _under_way(made.calls, made.begin, made.end)
     counted_ns = sum(one.integral for one in here)
     if abs(stamped - counted_ns) > LITTLE * max(stamped, counted_ns):
         found.append(
-            f"calls under way: {counted_ns / seconds / 1e9:,.2f} counted, "
-            f"{stamped / seconds / 1e9:,.2f} by the stamps, so stamps are lost"
+            f"calls under way: {counted_ns / made.seconds / 1e9:,.2f} counted, "
+            f"{stamped / made.seconds / 1e9:,.2f} by the stamps, so stamps are lost"
         )
     return found
 
@@ -322,21 +311,19 @@ def _under_way(calls: Calls, begin: int, end: int) -> int:
     return int(np.maximum(spans, 0).sum())
 
 
-def _overload(
-    made: Made, times: Times, calls: Calls, inside: NDArray[np.bool_], *, bounded: bool
-) -> list[str]:
+def _overload(made: Made, times: Times, due: Calls, *, bounded: bool) -> list[str]:
     """Why the system did not keep up, in words; none where it did."""
-    if not inside.any():
+    if not len(due):
         return ["no client had an answer all the while"] if _all_wait(made) else []
     if made.level.pace is None:
         return []
     found = []
-    waited = float(np.mean(times.waited | (calls.sent[inside] == NEVER)))
+    waited = float(np.mean(times.waited | (due.sent == NEVER)))
     if bounded and waited > _WAITED:
         slots = counted(made.level.slots * made.level.processes, "slot")
         found.append(f"{waited:.0%} of the calls found all {slots} taken (--slots)")
-    growth, surely = growth_of(calls, made.begin, made.end)
-    if surely > 0 and growth > max(5.0, _GROWTH * float(inside.sum())):
+    growth, surely = growth_of(made.calls, made.begin, made.end)
+    if surely > 0 and growth > max(5.0, _GROWTH * len(due)):
         found.append(f"calls under way grew by {growth:,.0f} over the window, and would grow on")
     return found
 

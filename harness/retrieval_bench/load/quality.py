@@ -77,9 +77,7 @@ class Scorer:
         if first:
             for query, ids in made.answers.values():
                 self._unloaded.setdefault(query, set()).add(ids)
-        calls = made.calls
-        inside = (calls.due >= made.begin) & (calls.due < made.end)
-        calls = calls[inside]
+        calls = made.calls[made.inside]
         answers = _answers_of(calls, made)
         counts = self._changed(answers, calls)
         means = self._means_of(answers, calls)

@@ -106,11 +106,9 @@ class Course(Documented):
 
 def course_of(made: Made) -> Course:
     """How a level went."""
-    calls, begin, end = made.calls, made.begin, made.end
-    times = Times.of(calls, begin, end, made.level.slots)
-    due = calls.due[(calls.due >= begin) & (calls.due < end)]
-    part = np.minimum((due - begin) * PARTS // max(1, end - begin), PARTS - 1)
-    seconds = (end - begin) / 1e9
+    times, begin, seconds = Times.of(made), made.begin, made.seconds
+    due = made.calls.due[made.inside]
+    part = np.minimum((due - begin) * PARTS // max(1, made.end - begin), PARTS - 1)
     before = made.level.warm_up_s + (made.level.pace.ramp_s if made.level.pace else 0.0)
     own, server = _readings(made, before)
     parts = []

@@ -95,9 +95,7 @@ class Blocks:
                 reasons = "; ".join(result.reasons) or "no call was due"
                 self.lost.append(f"pair {number}, side {'ab'[side]}: {reasons}")
                 return None
-            times.append(
-                Times.of(measured.calls, measured.begin, measured.end, measured.level.slots).latency
-            )
+            times.append(Times.of(measured).latency)
         if states[0] is State.OVERLOADED:  # what both wait for is the length of the block
             self.lost.append(f"pair {number}: side a can't keep up with this rate")
             return None

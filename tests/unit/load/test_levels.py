@@ -107,7 +107,7 @@ def test_a_lost_process_says_nothing_of_the_system() -> None:
 def test_a_wait_for_a_taken_slot_is_no_lag() -> None:
     due = np.array([0, 10, 20], dtype=np.int64) * 10**6
     calls = served(due, np.full(3, 50 * 10**6))
-    times = Times.of(calls, 0, 10**9, 1)
+    times = Times.of(level_of(calls, 1.0, 0.0, rate=3.0))
     assert times.lag.tolist() == [0, 0, 0]
     assert times.latency.tolist() == [50, 90, 130]
     assert times.waited.tolist() == [False, True, True]
