@@ -203,6 +203,9 @@ def test_selftest_counts_verdicts(run: Command) -> None:
     duets = {kind["name"]: kind["duets"] for kind in document["kinds"]}
     assert duets["equal sides"] == duets["+5 %"] == 1
     assert len(document["visible"]) == 3
+    assert run("lab selftest --dataset data --time 0.1") == 0
+    assert re.search(r"False alarms: 0 of \d+ duets of equal sides failed", run.out)
+    assert "Smallest slow-down that 90 % of duets find" in run.out
 
 
 @pytest.mark.slow
@@ -257,11 +260,3 @@ def test_selftest_whose_processes_die_again_and_again_judges_nothing(
         slowed.lost[str(extra_work(None, kind).retriever)] = set(range(1, 100))
     assert run("lab selftest --dataset data --time 1") == 3
     assert "no duet of equal sides passed" in run.err
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("quick", "slowed")
-def test_selftest_shows_a_table(run: Command) -> None:
-    assert run("lab selftest --dataset data --time 0.1") == 0
-    assert re.search(r"False alarms: 0 of \d+ duets of equal sides failed", run.out)
-    assert "Smallest slow-down that 90 % of duets find" in run.out

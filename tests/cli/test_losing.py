@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders.frozen import HERE
-from tests.cli.project import Command, make_project
+from tests.cli.project import Command
 
 pytestmark = pytest.mark.slow
 
@@ -16,11 +16,9 @@ OWN = "shrunk.py:Shrunk"
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = make_project(tmp_path / "project")
-    (folder / "shrunk.py").write_bytes((HERE / "files" / "shrunk.py").read_bytes())
-    monkeypatch.chdir(folder)
-    return folder
+def project(project: Path) -> Path:
+    (project / "shrunk.py").write_bytes((HERE / "files" / "shrunk.py").read_bytes())
+    return project
 
 
 def test_each_step_is_measured_and_nothing_is_saved(run: Command, project: Path) -> None:

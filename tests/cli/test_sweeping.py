@@ -7,18 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.builders.frozen import HERE
-from tests.cli.project import Command, make_project
+from tests.cli.project import Command
 
 OWN = "partly.py:Partly"
 SMOKE = ("--dataset", "data", "--k", "1", "--rounds", "1", "--warm-up", "0", "--no-pictures")
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = make_project(tmp_path / "project")
-    (folder / "partly.py").write_bytes((HERE / "files" / "partly.py").read_bytes())
-    monkeypatch.chdir(folder)
-    return folder
+def project(project: Path) -> Path:
+    (project / "partly.py").write_bytes((HERE / "files" / "partly.py").read_bytes())
+    return project
 
 
 def test_the_answer_comes_first_and_the_sweep_is_saved(run: Command, project: Path) -> None:

@@ -395,14 +395,28 @@ class Counting:
 
 
 class TestNumberOfHits:
-    def test_the_factory_is_called_with_the_k_that_was_announced(self) -> None:
-        factory = Counting(["d1", "d2", "d3"])
-        retriever = LangChainRetriever(factory)
+    @pytest.mark.parametrize(
+        ("ids", "params", "found", "called_with"),
+        [
+            ("d1 d2 d3", {}, "d1 d2 d3", [3]),
+            # by default a chain is built again while chunks collapse
+            ("d1 d1 d2 d2 d3 d4", {}, "d1 d2 d3", [3, 6]),
+            # min_k is what production asks for
+            ("d1 d1 d2 d2 d3 d4", {"deepen": False, "min_k": 5}, "d1 d2 d3", [5]),
+        ],
+        ids=["as announced", "chunks", "no deeper"],
+    )
+    def test_the_factory_is_called_with_the_k_that_was_announced(
+        self, ids: str, params: dict[str, Any], found: str, called_with: list[int]
+    ) -> None:
+        factory = Counting(ids.split())
+        retriever = LangChainRetriever(factory, **params)
         retriever.use_k(3)
         retriever.index(FOXES)
-        assert ask(retriever, "any", 3) == ["d1", "d2", "d3"]
-        assert factory.called_with == [3]
-        assert retriever.health([]) == []
+        assert ask(retriever, "any", 3) == found.split()
+        assert factory.called_with == called_with
+        assert retriever.health_facts([]) == []
+        assert len(called_with) > 1 or retriever.health([]) == []
 
     def test_another_k_builds_again_and_says_how_to_avoid_it(self) -> None:
         factory = Counting(["d1", "d2", "d3", "d4", "d5"] * 3)
@@ -493,15 +507,6 @@ class TestNumberOfHits:
 class TestDeepening:
     """``deepen: false`` asks for what production asks for."""
 
-    def test_by_default_a_chain_is_built_again_while_chunks_collapse(self) -> None:
-        factory = Counting(["d1", "d1", "d2", "d2", "d3", "d4"])
-        retriever = LangChainRetriever(factory)
-        retriever.use_k(3)
-        retriever.index(FOXES)
-        assert ask(retriever, "any", 3) == ["d1", "d2", "d3"]
-        assert factory.called_with == [3, 6]
-        assert retriever.health_facts([]) == []
-
     def test_without_it_the_factory_is_called_once_and_the_list_stays_shorter(self) -> None:
         factory = Counting(["d1", "d1", "d2", "d2", "d3", "d4"])
         retriever = LangChainRetriever(factory, deepen=False)
@@ -515,15 +520,6 @@ class TestDeepening:
         assert fact == (
             "2 of 2 lists are shorter than asked for, because chunks of one document count once"
         )
-
-    def test_min_k_is_what_production_asks_for(self) -> None:
-        factory = Counting(["d1", "d1", "d2", "d2", "d3", "d4"])
-        retriever = LangChainRetriever(factory, deepen=False, min_k=5)
-        retriever.use_k(3)
-        retriever.index(FOXES)
-        assert ask(retriever, "any", 3) == ["d1", "d2", "d3"]
-        assert factory.called_with == [5]
-        assert retriever.health_facts([]) == []
 
     def test_a_factory_that_is_deaf_for_k_is_still_told(self) -> None:
         retriever = indexed(Counting(["d1", "d2"]), deepen=False)
