@@ -36,6 +36,12 @@ def python(code: str, *words: str, cwd: Path | None = None, **variables: str) ->
     return completed(*command, cwd=cwd, check=True, **variables).stdout.strip()
 
 
+def loads(code: str, *names: str) -> set[str]:
+    """Say which of these modules a fresh Python has loaded after ``code``."""
+    end = f"\nimport sys\nprint('loaded:', *({set(names)!r} & set(sys.modules)))"
+    return set(python(code + end).rpartition("loaded:")[2].split())
+
+
 def printed(place: Place, code: str) -> str:
     """What ``code`` prints at ``place`` as a worker runs it, or its last word on stderr."""
     start = f"import sys; sys.path[:] = {list(place.sys_path)!r}; "

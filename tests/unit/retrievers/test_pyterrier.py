@@ -18,7 +18,6 @@ from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.libraries.pyterrier import PyTerrierRetriever, as_pyterrier
 from tests.builders.files import save
 from tests.builders.foxes import Overlap
-from tests.builders.processes import python
 from tests.lazily import Lazily
 
 pd = Lazily("pandas")
@@ -157,14 +156,6 @@ class TestRetriever:
         monkeypatch.setitem(sys.modules, "pandas", None)
         with pytest.raises(MissingDependencyError, match="pip install pandas"):
             PyTerrierRetriever(Stored(None))
-
-    @pytest.mark.slow
-    def test_importing_the_adapter_loads_neither_pandas_nor_pyterrier(self) -> None:
-        told = python(
-            "import sys, retrieval_bench_retrievers.libraries.pyterrier\n"
-            "print({'pandas', 'pyterrier'} & set(sys.modules))"
-        )
-        assert told == "set()"
 
 
 def test_without_pyterrier_the_way_back_says_what_to_install(
