@@ -277,48 +277,36 @@ def test_no_query_is_in_both_the_choosing_and_the_reporting_set() -> None:
     assert report.rest_after == figures(rest.under(report.threshold))
 
 
-def test_what_the_held_out_queries_hold_does_not_touch_the_choice() -> None:
+def test_held_out_queries_and_the_choice_know_of_each_other_by_the_threshold_alone() -> None:
     found = sample()
     report = studied(abstention_report(found))
     in_dev = np.isin(found.query_ids, report.dev_ids)
+    ids, answerable, returned, top = (
+        found.query_ids, found.answerable, found.returned, found.top_score,
+    )  # fmt: skip
     other = outcomes(
-        found.query_ids,
-        found.answerable,
-        np.where(in_dev, found.returned, 5),
-        np.where(in_dev, found.top_score, np.arange(60.0)),
+        ids,
+        answerable,
+        np.where(in_dev, returned, 5),
+        np.where(in_dev, top, np.arange(60.0)),
         np.where(in_dev, found.ap, 1.0),
     )
     again = studied(abstention_report(other))
     assert (again.threshold, again.dev_after) == (report.threshold, report.dev_after)
     assert again.rest_after != report.rest_after
-
-
-def test_what_the_dev_queries_hold_touches_the_held_out_figures_by_the_threshold_only() -> None:
-    found = sample()
-    report = studied(abstention_report(found))
-    in_dev = np.isin(found.query_ids, report.dev_ids)
-    other = outcomes(
-        found.query_ids,
-        found.answerable,
-        found.returned,
-        found.top_score,
-        np.where(in_dev, 1.0, found.ap),
-    )
+    other = outcomes(ids, answerable, returned, top, np.where(in_dev, 1.0, found.ap))
     again = studied(abstention_report(other))
     assert again.dev_before != report.dev_before
     assert again.threshold != report.threshold
     assert again.rest_before == report.rest_before
 
 
-def test_given_dev_queries_are_used_and_all_others_reported() -> None:
+def test_given_dev_queries_are_used_and_all_others_reported_but_unknown_ones_refused() -> None:
     found = sample()
     dev = found.query_ids[:20]
     report = studied(abstention_report(found, dev_ids=set(dev)))
     assert report.dev_ids == dev
     assert report.rest_before.n == 40
-
-
-def test_an_unknown_dev_query_is_refused() -> None:
     with pytest.raises(DataError, match="1 dev query that this run does not know: q9999"):
         abstention_report(sample(), dev_ids={"q0001", "q9999"})
 

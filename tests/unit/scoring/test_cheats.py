@@ -167,15 +167,13 @@ def test_each_fault_is_found(cheat: str, fault: Callable[[Any, Any], Any]) -> No
     assert cheat in wrong(fault)
 
 
-def test_not_a_number_is_no_score_and_no_value() -> None:
+def test_not_a_number_is_no_score_and_no_value_and_changes_of_the_data_are_found() -> None:
     def nan(run: Any, qrels: Any) -> float:
         some = any(math.isnan(s) for of in run.values() for s in of.values())
         return math.nan if some else 0.5
 
     assert "NaN scores" in wrong(nan)
 
-
-def test_changes_of_the_data_are_found() -> None:
     def emptying(run: Any, qrels: Any) -> dict[str, float]:
         values = honest(run, qrels)
         run.clear()
@@ -232,11 +230,3 @@ def test_the_table_has_a_row_for_each_cheat_and_says_why() -> None:
     assert any("rewards ties" in str(note) for note in table.notes)
     (clean,) = cheat_tables(try_scorer(honest, "mine"))
     assert "None of 16 cheats wins with mine." in str(clean.lead)
-
-
-def test_the_document_has_every_trial() -> None:
-    document = try_scorer(honest, "mine").as_dict()
-    assert document["scorer"] == "mine"
-    assert {tuple(one) for one in document["cheats"]} == {
-        ("cheat", "what", "verdict", "got", "fair", "chance", "says")
-    }

@@ -88,7 +88,9 @@ def test_version_1_has_no_marks_and_repeated_golds_count_once(tmp_path: Path) ->
     assert data.predictions.answers["7"] == (Answer(""),)
 
 
-def test_json_lines_keep_answers_in_their_order_with_spans(tmp_path: Path) -> None:
+def test_json_lines_keep_answers_in_their_order_with_spans_or_as_texts_alone(
+    tmp_path: Path,
+) -> None:
     lines = write_lines(
         tmp_path,
         {"id": "q1", "answers": [span("Seoul", LATIN, score=2), span("서울", SEOUL, score=0.5)]},
@@ -101,9 +103,6 @@ def test_json_lines_keep_answers_in_their_order_with_spans(tmp_path: Path) -> No
         Answer("서울", Span(DOCUMENT, SEOUL, SEOUL + 2), 0.5),
     )
     assert predictions.answers["q2"] == (Answer(""),)
-
-
-def test_json_lines_without_offsets_are_texts_only(tmp_path: Path) -> None:
     path = tmp_path / "answers.txt"  # the content tells the format where the name does not
     save(path, '{"id": "q1", "answers": [{"text": "서울"}]}\n')
     predictions = read_answers(write_gold(tmp_path), path).predictions
@@ -162,14 +161,11 @@ def test_all_faults_of_both_files_come_at_once(tmp_path: Path) -> None:
         assert expected in told
 
 
-def test_offsets_for_some_answers_only_are_a_fault(tmp_path: Path) -> None:
+def test_offsets_of_some_answers_only_or_in_utf_16_units_are_faults(tmp_path: Path) -> None:
     answers = [span("서울", SEOUL), {"text": "Seoul"}, {"text": ""}]
     told = faults_in(write_gold(tmp_path), write_lines(tmp_path, {"id": "q1", "answers": answers}))
     assert len(told) == 1
     assert "answers[1] has no offsets" in told[0]
-
-
-def test_positions_count_characters_and_not_utf_16_units(tmp_path: Path) -> None:
     units = len(CONTEXT[:LATIN].encode("utf-16-le")) // 2
     assert units == LATIN + 1
     answers = [span("Seoul", units)]
@@ -193,9 +189,11 @@ def test_squad_json_of_another_shape_is_refused(
     assert expected in told[0]
 
 
-def test_a_question_predicted_twice_in_squad_json_is_a_fault(tmp_path: Path) -> None:
+def test_a_question_predicted_twice_and_gold_without_questions_are_faults(tmp_path: Path) -> None:
     path = save(tmp_path / "predictions.json", '{"q1": "x", "q1": "y"}')
     assert "key 'q1' given twice" in faults_in(write_gold(tmp_path), path)[0]
+    path = save(tmp_path / "gold.json", '{"data": []}')
+    assert "no questions" in faults_in(path, write_squad(tmp_path, {"q1": ""}))[0]
 
 
 @pytest.mark.parametrize("content", ["", "\n", "{"])
@@ -206,11 +204,6 @@ def test_empty_and_broken_files_are_named(tmp_path: Path, content: str) -> None:
         pair = (path, other) if name == "gold.json" else (write_gold(tmp_path), path)
         assert any(str(path) in fault for fault in faults_in(*pair))
     assert faults_in(tmp_path / "none", other)[0].endswith("no such file")
-
-
-def test_gold_without_questions_is_a_fault(tmp_path: Path) -> None:
-    path = save(tmp_path / "gold.json", '{"data": []}')
-    assert "no questions" in faults_in(path, write_squad(tmp_path, {"q1": ""}))[0]
 
 
 def test_what_can_be_scored_nonetheless_is_counted_and_named(tmp_path: Path) -> None:

@@ -75,19 +75,18 @@ def test_answers_decide_where_the_mark_says_something_else(tmp_path: Path) -> No
     assert "questions marked impossible with answers" in found.warnings[0]
 
 
-def test_answers_may_be_texts_and_then_there_are_no_spans() -> None:
+def test_answers_may_be_texts_without_spans_but_not_missing_or_of_another_kind() -> None:
     found = asked(texts_only(q=["alpha", "beta"]))
     assert not found.has_spans
     assert found.gold[0].texts == ("alpha", "beta")
     assert found.gold[0].documents == ("a",)
     assert not found.gold[1].answerable
     assert found.warnings == ()
-
-
-def test_a_dataset_without_answers_is_an_error() -> None:
     data = build_dataset("x", [Document("a", "b")], [Query("q", "?")], {"q": {"a": 1}})
     with pytest.raises(DataError, match="no query of 'x' has answers"):
         asked(data)
+    with pytest.raises(DataError, match="answers is 'alpha'"):
+        asked(texts_only(q="alpha"))
 
 
 def test_gold_offsets_that_do_not_fit_are_named_and_counted(tmp_path: Path) -> None:
@@ -106,11 +105,6 @@ def test_gold_offsets_that_do_not_fit_are_named_and_counted(tmp_path: Path) -> N
     path.write_text('{"s1": "25 days", "s2": "", "s3": ""}', encoding="utf-8")
     (told,) = asked(data, path).warnings
     assert "only the text counts: 2" in told
-
-
-def test_answers_of_another_kind_are_named() -> None:
-    with pytest.raises(DataError, match="answers is 'alpha'"):
-        asked(texts_only(q="alpha"))
 
 
 def test_predictions_are_read_and_the_own_document_is_filled_in(tmp_path: Path) -> None:

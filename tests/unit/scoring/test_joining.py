@@ -144,7 +144,7 @@ def qrels(tmp_path: Path) -> Path:
     return save(tmp_path / "q.txt", "q1 0 A-1 1\nq2 0 B-2 1\nq3 0 C-3 1\n")
 
 
-def test_ids_of_another_kind_are_told_with_both_sides_and_the_cause(
+def test_ids_or_queries_of_another_kind_are_told_with_both_sides_and_known_ones_are_not(
     tmp_path: Path, qrels: Path
 ) -> None:
     run = save(tmp_path / "r.run", "q1 Q0 a-1 1 3 t\nq2 Q0 b-2 1 3 t\nq3 Q0 c-3 1 3 t\n")
@@ -153,14 +153,8 @@ def test_ids_of_another_kind_are_told_with_both_sides_and_the_cause(
     assert text in warned({"q1": ["a-1"], "q2": ["b-2"], "q3": ["c-3"]}, qrels)
     assert any(text in warning for warning in audit([run], qrels).value.warnings)
     assert not evaluate(run, qrels).card.why_nothing, "without a corpus it is a warning"
-
-
-def test_queries_of_another_kind_are_told(qrels: Path) -> None:
     text = warned({"Q1": ["A-1"], "Q2": ["B-2"]}, qrels)
     assert "None of the 2 queries of the run is known ('Q1' beside 'q1'): they differ in" in text
-
-
-def test_a_bad_system_that_returns_known_ids_is_not_warned_of(qrels: Path) -> None:
     assert "ids" not in warned({"q1": ["B-2"], "q2": ["C-3"], "q3": ["A-1"]}, qrels)
     assert "ids" not in warned({"q1": ["A-1"], "q2": ["x"], "q3": ["y"]}, qrels)
 

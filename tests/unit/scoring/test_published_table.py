@@ -33,15 +33,14 @@ def test_the_smallest_difference_is_that_of_the_textbook_where_queries_are_many(
     assert pair.difference == pytest.approx(0.02)
 
 
-def test_holm_leaves_the_largest_of_three_a_third_of_the_level(tmp_path: Path) -> None:
+def test_holm_leaves_the_largest_of_three_a_third_of_the_level_and_corrects_a_metric_by_itself(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path, "a,AP,0.50,5000\nb,AP,0.51,5000\nc,AP,0.53,5000\n")
     pairs = {(pair.a, pair.b): pair for pair in audit_table(path, ["AP=0.3"]).pairs}
     for names, share in ((("a", "c"), 3), (("b", "c"), 2), (("a", "b"), 1)):
         expected = (norm.isf(0.025 / share) + norm.isf(0.2)) * 0.3 / np.sqrt(5000)
         assert pairs[names].smallest == pytest.approx(expected, rel=0.01), names
-
-
-def test_each_metric_is_corrected_by_itself(tmp_path: Path) -> None:
     one = write(tmp_path, "a,AP,0.5,400\nb,AP,0.6,400\n")
     alone = audit_table(one, ["0.3"]).pairs[0].smallest
     both = write(tmp_path, "a,AP,0.5,400\nb,AP,0.6,400\na,RR,0.5,400\nb,RR,0.6,400\n")
@@ -70,13 +69,20 @@ def test_equal_means_and_other_queries_are_told_apart(tmp_path: Path) -> None:
     assert "2 pairs of means over different queries" in str(table.notes)
 
 
-def test_every_metric_that_is_usual_has_a_spread_of_its_own(tmp_path: Path) -> None:
+def test_every_metric_that_is_usual_has_a_spread_of_its_own_and_others_ask_for_one(
+    tmp_path: Path,
+) -> None:
     assert {"nDCG@10", "AP", "RR@10", "R@100", "Success@1"} <= set(SPREADS)
     assert all(0 < sd < 0.6 for sd in SPREADS.values())
     path = write(tmp_path, "a,nDCG@10,0.6,300\nb,ndcg_cut_10,0.7,300\n")
     assert audit_table(path).pairs[0].sd == SPREADS["nDCG@10"]
     assert audit_table(path, ["0.5"]).pairs[0].sd == 0.5
     assert audit_table(path, ["0.5", "NDCG@10=0.2"]).pairs[0].sd == 0.2
+    path = write(tmp_path, "a,ERR@7,0.5,9\nb,ERR@7,0.6,9\n")
+    with pytest.raises(ConfigError) as caught:
+        audit_table(path)
+    assert "no standard deviation of paired differences for ERR@7" in caught.value.given
+    assert audit_table(path, ["0.3"]).as_dict()["pairs"][0]["sd"] == 0.3
 
 
 @pytest.mark.parametrize(
@@ -112,11 +118,3 @@ def test_another_header_is_told(tmp_path: Path) -> None:
 def test_a_spread_that_is_none_is_told(tmp_path: Path, spread: str) -> None:
     with pytest.raises(ConfigError, match="--sd"):
         audit_table(write(tmp_path, "a,AP,0.5,9\nb,AP,0.6,9\n"), [spread])
-
-
-def test_a_metric_without_a_spread_asks_for_one(tmp_path: Path) -> None:
-    path = write(tmp_path, "a,ERR@7,0.5,9\nb,ERR@7,0.6,9\n")
-    with pytest.raises(ConfigError) as caught:
-        audit_table(path)
-    assert "no standard deviation of paired differences for ERR@7" in caught.value.given
-    assert audit_table(path, ["0.3"]).as_dict()["pairs"][0]["sd"] == 0.3

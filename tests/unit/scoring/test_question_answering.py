@@ -137,14 +137,11 @@ def test_the_reader_gets_what_was_found_and_as_many_answers_as_asked_for() -> No
     assert {len(found) for found in result.predictions.answers.values()} == {4}
 
 
-def test_texts_alone_where_the_reader_gives_no_offsets() -> None:
+def test_texts_alone_are_scored_where_the_reader_or_the_gold_gives_no_offsets() -> None:
     result = run(FunctionReader(lambda q, d, n: "red fox", "f"))
     assert not result.readings["all"].has_spans
     assert mean(result, "all", "exact") == (pytest.approx(25), 4)
     assert result.warnings == ()
-
-
-def test_texts_alone_where_the_gold_has_no_offsets_and_it_is_said() -> None:
     result = run(Words(), dataset=data(offsets=False))
     assert not result.readings["all"].has_spans
     assert "the gold has no offsets: texts alone are scored" in result.warnings
@@ -241,23 +238,12 @@ def test_what_was_answered_can_be_written_and_scored_again(tmp_path: Path) -> No
     assert all(times.read is None for times in again.times)
 
 
-def test_documents_of_an_external_index_that_the_corpus_does_not_have_are_named() -> None:
+def test_documents_that_the_corpus_does_not_have_are_named_and_a_reader_needs_texts() -> None:
     retriever = fixed({**HITS, "q1": ["gone", "d1"]}, external=True)
     result = run(FunctionReader(lambda q, d, n: str(len(d)), "f"), retriever)
     assert "1 document not in the corpus, not read: gone" in result.warnings
     assert result.predictions.answers["q1"] == (Answer("1"),)
-
-
-def test_a_reader_needs_texts() -> None:
     without = replace(data(), documents=None)
     with pytest.raises(ConfigError, match="which has no corpus"):
         run(Words(), fixed(external=True), without)
     assert run(None, fixed(external=True), without).retrieval
-
-
-@pytest.mark.slow
-def test_the_document_is_json() -> None:
-    document = json.loads(json.dumps(run(Words()).as_dict(), allow_nan=False))
-    assert document["readings"]["retrieved"]["denominator"] == "retrieved"
-    assert document["times_ms"][0]["read"]["mean"] > 0
-    assert run().as_dict()["reader"] == "reader"

@@ -55,7 +55,9 @@ def test_two_spans_by_hand(answer: Span, overlap: bool, exact: bool, f1: float) 
     assert position_f1(GOLD, answer) == pytest.approx(f1)
 
 
-def test_top1_looks_at_the_first_answer_and_topk_at_the_best() -> None:
+def test_top1_looks_at_the_first_answer_and_topk_at_the_best_each_against_its_best_gold_span() -> (
+    None
+):
     answers = [("d", 15, 25), ("e", 10, 20), ("d", 10, 20)]
     found = score([GOLD, ("d", 40, 50)], answers)
     assert found == SpanScores(
@@ -67,18 +69,14 @@ def test_top1_looks_at_the_first_answer_and_topk_at_the_best() -> None:
         topk_f1=1,
         topk_mean_f1=0.5,
     )
-
-
-def test_the_best_gold_span_counts_for_each_answer() -> None:
     assert score([("d", 10, 30), ("d", 10, 12)], [("d", 10, 12)]).top1_f1 == 1
 
 
-def test_an_empty_answer_is_wrong_where_there_is_an_answer() -> None:
+def test_an_empty_answer_is_wrong_where_there_is_an_answer_and_else_right_first_or_anywhere() -> (
+    None
+):
     assert score([GOLD], [None]) == SpanScores(0, 0, 0, 0, 0, 0, 0)
     assert score([GOLD], [None, GOLD]) == SpanScores(0, 1, 0, 1, 0, 1, 0.5)
-
-
-def test_without_an_answer_the_empty_one_is_right_first_or_anywhere() -> None:
     assert score([], [None, GOLD]) == SpanScores(1, 1, 1, 1, 1, 1, 1)
     assert score([], [GOLD, None]) == SpanScores(0, 1, 0, 1, 0, 1, 1)
     assert score([], [GOLD]) == SpanScores(0, 0, 0, 0, 0, 0, 0)
@@ -102,12 +100,9 @@ def test_names_are_those_of_piaf() -> None:
     assert set(ALIASES.values()) <= set(METRICS)
 
 
-def test_questions_without_an_answer_always_count() -> None:
+def test_questions_without_an_answer_always_count_and_a_mean_over_none_is_not_defined() -> None:
     assert in_denominator([True, True, False], [True, False, False]) == [True, False, True]
     assert in_denominator([True, False], None) == [True, True]
-
-
-def test_a_mean_over_no_questions_is_not_defined() -> None:
     assert mean([]) is None
     assert mean([0.1] * 10) == 0.1
 

@@ -59,28 +59,23 @@ def figures(card: ScoreCard) -> dict[str, Any]:
 
 
 class TestTruth:
-    def test_of_judgements_knows_nothing_else(self) -> None:
+    def test_of_a_dataset_knows_all_queries_and_of_judgements_nothing_else(self) -> None:
         truth = Truth.of(QRELS)
         assert (truth.name, truth.known, truth.unanswerable) == ("judgements", (), ())
         assert truth.no_answer == {"hello"}
-
-    def test_of_a_dataset_knows_all_queries(self) -> None:
         truth = Truth.of(dataset())
         assert truth.name == "tiny (test)"
         assert truth.known == ("q1", "q2", "hello", "unjudged")
         assert truth.unanswerable == ("hello",)
         assert truth.no_answer == {"hello"}
 
-    def test_of_a_file_or_a_folder(self, tmp_path: Path) -> None:
+    def test_of_a_file_a_folder_or_its_split(self, tmp_path: Path) -> None:
         data = make_project(tmp_path) / "data"
         file = Truth.of(str(data / "qrels" / "test.tsv"))
         folder = Truth.of(data)
         assert file.judgements.qrels == folder.judgements.qrels
         assert (file.known, folder.known) == ((), ("q1", "q2", "q3", "질문"))
         assert folder.name == "data (test)"
-
-    def test_of_a_split_of_a_folder(self, tmp_path: Path) -> None:
-        data = make_project(tmp_path) / "data"
         rows = "query-id\tcorpus-id\tscore\nq2\td1\t1\n"
         save(data / "qrels" / "dev.tsv", rows)
         assert Truth.of(data, "dev").judgements.qrels == {"q2": {"d1": 1}}
@@ -141,32 +136,6 @@ class TestOrder:
 
 
 class TestDocument:
-    def test_has_the_keys_that_are_promised(self) -> None:
-        document = score_mapping(SCORES, Truth.of(QRELS), ["AP", "P@2"]).with_queries().as_dict()
-        assert json.loads(json.dumps(document, allow_nan=False)) == document
-        assert document["convention"] == "trec"
-        assert document["metrics_version"] == 1
-        assert document["counts"] == {
-            "evaluated": 3,
-            "missing": 1,
-            "unanswerable": 1,
-            "unjudged_queries": 0,
-            "unknown_queries": 1,
-        }
-        assert list(document["metrics"]) == ["AP", "P@2"]
-        assert set(document["metrics"]["AP"]) == {"mean", "ci95", "n"}
-        # a and b tie, so that b, the greater id, comes first; both are relevant.
-        assert document["per_query"] == {
-            "q1": {"AP": pytest.approx((1 / 2 + 2 / 3) / 2), "P@2": 0.5},
-            "q2": {"AP": 0.5, "P@2": 0.5},
-            "질문": {"AP": 0.0, "P@2": 0.0},
-        }
-        assert document["metrics"]["P@2"] | {"ci95": 0} == {
-            "mean": pytest.approx(1 / 3),
-            "ci95": 0,
-            "n": 3,
-        }
-
     def test_has_the_queries_only_when_they_are_asked_for(self) -> None:
         card = score_mapping(SCORES, Truth.of(QRELS), ["AP"])
         assert "per_query" not in card.as_dict()
@@ -205,17 +174,20 @@ class TestDocument:
 
 
 class TestAbstention:
-    def test_is_none_where_every_query_has_an_answer(self) -> None:
+    def test_is_none_where_every_query_has_an_answer_and_without_scores_has_no_threshold(
+        self,
+    ) -> None:
         assert score_mapping(SCORES, Truth.of({"q1": {"a": 1}})).abstention is None
+        card = score_mapping(LISTS, Truth.of(QRELS))
+        assert (some(card.abstention).auroc, some(card.abstention).threshold) == (None, None)
+        assert some(card.abstention).reason == "3 queries with hits but without scores"
 
-    def test_counts_empty_lists_of_all_judged_queries(self) -> None:
+    def test_counts_empty_lists_of_all_judged_queries_that_the_convention_counts(self) -> None:
         card = score_mapping({**SCORES, "q2": {}}, Truth.of(QRELS))
         found = some(card.abstention).run.abstention
         # 질문 is not in the run: a text format could not hold its empty list.
         assert (found.false_empty, found.true_return) == (2, 1)
         assert (found.true_empty, found.false_return) == (0, 1)
-
-    def test_leaves_out_the_queries_that_the_convention_leaves_out(self) -> None:
         card = score_mapping({**SCORES, "q2": {}}, Truth.of(QRELS), (), convention("scienceqa"))
         assert some(card.abstention).run.n == 3
         assert some(card.abstention).run.abstention.false_empty == 1
@@ -253,30 +225,29 @@ class TestAbstention:
         assert threshold.rest_before.n == n - 6
         assert abstention.auroc == 1.0
 
-    def test_unknown_queries_cannot_be_chosen_on(self) -> None:
+    def test_queries_to_choose_on_are_refused_where_they_are_unknown_or_all_have_an_answer(
+        self,
+    ) -> None:
         with pytest.raises(DataError, match="2 dev queries that this run does not know: x, y"):
             score_mapping(SCORES, Truth.of(QRELS), dev_ids=["q1", "y", "x"])
-
-    def test_queries_to_choose_on_are_refused_where_every_query_has_an_answer(self) -> None:
         with pytest.raises(ConfigError, match="here every query has an answer"):
             score_mapping(SCORES, Truth.of({"q1": {"a": 1}}), dev_ids=["q1"])
-
-    def test_lists_without_scores_have_no_threshold(self) -> None:
-        card = score_mapping(LISTS, Truth.of(QRELS))
-        assert (some(card.abstention).auroc, some(card.abstention).threshold) == (None, None)
-        assert some(card.abstention).reason == "3 queries with hits but without scores"
 
 
 class TestWrongRuns:
     @pytest.mark.parametrize("name", CONVENTIONS)
-    @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, "high", "1", None])
+    @pytest.mark.parametrize(
+        "score",
+        [math.nan, math.inf, -math.inf, "high", "1.5", None, [1], pytest.param(10**400, id="huge")],
+    )
     def test_a_score_that_is_no_finite_number_is_told_under_every_convention(
         self, name: str, score: Any
     ) -> None:
         run = {"q1": {"a": 1.0}, "nobody": {"문서": score}}
         with pytest.raises(DataError) as raised:
             score_mapping(run, Truth.of({"q1": {"a": 1}}), (), convention(name))
-        assert raised.value.given == f"score {score!r} of document '문서', query 'nobody'"
+        assert raised.value.given.startswith(f"score {score!r}"[:36])
+        assert raised.value.given.endswith(" of document '문서', query 'nobody'")
 
     @pytest.mark.parametrize("score", [2, np.float32(2), np.int64(2), True])
     def test_numbers_of_any_kind_are_scores(self, score: Any) -> None:
@@ -305,7 +276,3 @@ class TestWrongRuns:
     def test_nothing_returned_is_a_run(self, run: Any) -> None:
         card = score_mapping(run, Truth.of({"q1": {"a": 1}}), ["AP"])
         assert (card.scored.evaluation.means[0].mean, card.scored.counts.evaluated) == (0.0, 1)
-
-    def test_a_metric_that_the_convention_does_not_define(self) -> None:
-        with pytest.raises(ConfigError, match="under the convention scienceqa"):
-            score_mapping(SCORES, Truth.of(QRELS), ["nDCG@10"], convention("scienceqa"))

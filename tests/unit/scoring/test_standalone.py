@@ -23,11 +23,8 @@ def texts(rule: object) -> list[str]:
     return [q.text for q in standalone_queries([PLAIN, TALK], rule).queries]  # type: ignore[arg-type]
 
 
-def test_last_is_the_text_as_it_is() -> None:
+def test_last_is_the_text_as_it_is_and_joined_every_turn() -> None:
     assert standalone_queries([PLAIN, TALK], "last").queries == (PLAIN, TALK)
-
-
-def test_joined_is_every_turn_and_changes_nothing_else() -> None:
     made = standalone_queries([PLAIN, TALK], "joined").queries
     assert [q.text for q in made] == ["안녕", "일식이 뭐야?\n가리는 현상\n그럼 왜 그래?"]
     assert (made[1].id, made[1].messages, made[1].metadata) == ("2", TALK.messages, {"kept": True})
