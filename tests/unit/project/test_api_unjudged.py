@@ -40,17 +40,14 @@ def test_every_query_is_asked_and_none_evaluated(loose: Dataset) -> None:
     assert experiment.plan.measured == 2
 
 
-def test_a_run_has_hits_and_times_and_no_means(loose: Dataset) -> None:
+def test_a_run_has_hits_and_times_and_no_means_and_is_read_back_as_it_was(loose: Dataset) -> None:
     result = bench(TermOverlap(), loose, protocol=ONCE, save=True)
     assert result.summary["hits"] == {"n": 2, "mean": 1.0, "fewer_than_k": 2, "none": 0}
     assert all(math.isnan(mean.mean) for mean in result.evaluation.means)
     assert result.evaluation.per_query.shape == (0, len(result.evaluation.metrics))
     assert "Nothing is judged yet" in str(result)
     assert "nDCG" not in str(result) + repr(result) + str(result.details)
-
-
-def test_a_saved_run_is_read_back_as_it_was(loose: Dataset) -> None:
-    made = bench(TermOverlap(), loose, protocol=ONCE, save=True).run
+    made = result.run
     assert made.folder is not None
     read = read_run(made.folder)
     assert (read.judged, read.answered, read.summary.as_dict()["hits"]) == (
@@ -62,18 +59,9 @@ def test_a_saved_run_is_read_back_as_it_was(loose: Dataset) -> None:
     assert np.array_equal(read.rankings.ranking, made.rankings.ranking)
 
 
-def test_frames_have_hits_and_pairs(loose: Dataset) -> None:
-    result = compare([TermOverlap(), backwards], loose, protocol=ONCE)
-    means = result.to_frame()
-    assert set(means["metric"]) <= {"hits", "p50 ms", "p95 ms", "p99 ms"}
-    pairs = result.to_frame("pairs")
-    assert list(pairs["metric"]) == ["overlap@10", "RBO"]
-    assert pairs["mean"].tolist() == pytest.approx([0.5, (0.45 + 1.0) / 2])
-    assert result.to_frame("queries").empty
-    assert len(result.to_frame("hits")) == 6
-
-
-def test_a_comparison_has_texts_of_a_dataset_in_memory(loose: Dataset, tmp_path: Path) -> None:
+def test_a_comparison_has_texts_of_a_dataset_in_memory_and_frames_hits_and_pairs(
+    loose: Dataset, tmp_path: Path
+) -> None:
     result = compare([TermOverlap(), backwards], loose, protocol=ONCE)
     assert result.deltas == ()
     assert result.recommendations[0].leaders == ()
@@ -84,6 +72,13 @@ def test_a_comparison_has_texts_of_a_dataset_in_memory(loose: Dataset, tmp_path:
     assert "q1: red" in str(result)
     page = result.write_report(tmp_path / "page.html", loose).read_text("utf-8")
     assert "q1: red" in page
+    means = result.to_frame()
+    assert set(means["metric"]) <= {"hits", "p50 ms", "p95 ms", "p99 ms"}
+    pairs = result.to_frame("pairs")
+    assert list(pairs["metric"]) == ["overlap@10", "RBO"]
+    assert pairs["mean"].tolist() == pytest.approx([0.5, (0.45 + 1.0) / 2])
+    assert result.to_frame("queries").empty
+    assert len(result.to_frame("hits")) == 6
 
 
 def test_what_rests_on_judgements_is_refused(loose: Dataset) -> None:
