@@ -60,34 +60,30 @@ class TestAnalyse:
         assert one.slicings
         assert all(slicing.metrics == one.group.metrics for slicing in one.slicings)
 
-    def test_without_a_dataset_the_reason_stands_in_its_place(self) -> None:
+    def test_a_dataset_or_the_reason_why_there_is_none_is_given_for_each(self) -> None:
         runs = make_runs(page_dataset())
         (one,) = analyse(compare_runs(runs), ["no dataset at data/gone."]).groups
         assert one.without_dataset == "no dataset at data/gone."
         assert (one.slicings, one.queries) == ((), None)
         assert one.recommendation.sentence
-
-    def test_a_source_is_given_for_each_dataset(self) -> None:
         with pytest.raises(ValueError, match="zip"):
             analyse(compare_runs(make_runs(page_dataset())), [])
 
 
 class TestQueryValues:
-    def test_the_pair_is_the_best_system_and_the_highest_mean_of_the_others(self) -> None:
+    def test_the_pair_is_the_best_or_first_that_can_be_compared_and_the_best_other(
+        self,
+    ) -> None:
         runs = [plain("low", THIRD), plain("high", FIRST), plain("middle", SECOND)]
         result = some(values_of(runs, "high"))
         assert result.names == ("low", "high", "middle")
         assert [result.names[at] for at in result.pair] == ["middle", "high"]  # b minus a
         assert result.values.tolist() == [pytest.approx([1 / 3, 1, 1 / 2])] * 8
-
-    def test_without_a_best_system_the_first_that_can_be_compared_is_taken(self) -> None:
         runs = [plain("alone", FIRST), plain("a", SECOND), plain("b", THIRD)]
         runs[0] = replace(runs[0], summary=runs[0].summary.replace(k=5))
         result = some(values_of(runs, None))
         assert result.names == ("a", "b")
         assert [result.names[at] for at in result.pair] == ["b", "a"]
-
-    def test_where_no_two_can_be_compared_there_are_no_values(self) -> None:
         one, two = plain("one", FIRST), plain("two", SECOND)
         assert values_of([one, replace(two, summary=two.summary.replace(k=5))], None) is None
         assert values_of([one, replace(two, summary=two.summary.replace(k=5))], "one") is None

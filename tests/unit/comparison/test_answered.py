@@ -55,16 +55,13 @@ def test_a_network_that_fails_now_and_then_is_no_difference_in_quality() -> None
     assert row["answered"]["n"] == 288
 
 
-def test_a_service_that_also_ranks_worse_is_worse() -> None:
+def test_a_service_that_also_ranks_otherwise_is_worse_or_no_equal() -> None:
     worse = failing("worse", BASE - 0.1, FAILED)
     (delta,) = compare_runs([failing("steady", BASE, []), worse]).deltas
     assert delta.verdict is Verdict.WORSE
     assert not delta.rests_on_failures
     assert some(delta.answered).difference == pytest.approx(-0.1)
     assert some(delta.answered).verdict is Verdict.WORSE
-
-
-def test_failures_on_both_sides_hide_no_difference_and_no_equality() -> None:
     # The better one failed so often that the means are equal: neither is as good as the other.
     better = failing("better", BASE + 0.05, FAILED)
     (delta,) = compare_runs([failing("steady", BASE, []), better]).deltas
@@ -127,18 +124,14 @@ class TestNothingCanDiffer:
         (delta,) = compare_runs(runs).deltas
         return delta
 
-    def test_no_relevant_document_is_no_comparison(self) -> None:
+    def test_only_queries_without_any_relevant_document_are_no_comparison(self) -> None:
         delta = self.compared(0.0, 0.0, n_without_relevant=30)
         assert delta.verdict is Verdict.MISSING
         assert delta.p is None
         assert delta.queries_needed is None
         assert "no evaluated query has a relevant document" in delta.reason
-
-    def test_some_relevant_documents_are_one(self) -> None:
         delta = self.compared(0.0, 0.0, n_without_relevant=29)
         assert delta.p is not None
-
-    def test_equal_rankings_of_a_metric_that_could_differ_are_compared(self) -> None:
         assert self.compared(1.0, 1.0, n_documents=5).p is not None
 
     @pytest.mark.parametrize(("n_documents", "compares"), [(5, False), (11, True)])

@@ -47,44 +47,31 @@ def test_means_of_legs_fusion_and_oracles_are_those_computed_by_hand() -> None:
     assert found.choice.mean == pytest.approx((1 + 1 + 0 + 0) / 4)
     assert found.fusion.mean == 1.0  # "e" is fourth in one leg, "d" and "c" deep in the other
     assert found.best_leg == "sparse"
-
-
-def test_what_fusion_realises_is_its_part_of_the_way_from_the_best_leg() -> None:
-    found = one({"sparse": SPARSE, "dense": DENSE}, FUSED, QRELS, "RR@3")
     best, fused = 1.5 / 4, (1.5 + 1 / 3) / 4
     assert found.realised(found.choice) == pytest.approx((fused - best) / (0.5 - best))
     assert found.realised(found.fusion) == pytest.approx((fused - best) / (1 - best))
 
 
-def test_fusion_below_the_best_leg_has_realised_less_than_nothing() -> None:
+def test_fusion_below_the_best_leg_realises_less_than_nothing() -> None:
     legs = {"good": rows("a"), "bad": rows("b")}
     found = one(legs, rows("ba"), {"q": {"a": 1, "c": 1}}, "RR@3")
     assert found.realised(Mean(1.5, None, 1)) == pytest.approx(-1.0)
     assert found.realised(found.choice) is None  # no distance: one leg is best everywhere
-
-
-def test_without_a_fused_ranking_nothing_is_realised() -> None:
     found = one({"a": rows("a"), "b": rows("b")}, None, {"q": {"b": 1}}, "RR@3")
     assert (found.fused, found.realised(found.choice)) == (None, None)
     assert found.as_dict()["fused"] is None
 
 
-def test_higher_grades_come_first_and_the_cut_counts() -> None:
+def test_higher_grades_come_first_the_cut_counts_and_so_does_k() -> None:
     qrels: Qrels = {"q": {"a": 1, "b": 3, "c": 2, "d": 0}}
     found = one({"x": rows("da"), "y": rows("hcb")}, None, qrels, "nDCG@2", k=2)
     assert found.fusion.mean == 1.0
     assert one({"x": rows("da"), "y": rows("hb")}, None, qrels, "R@3", k=1).fusion.mean == (
         pytest.approx(1 / 3)
     )
-
-
-def test_a_metric_without_a_cut_sees_no_deeper_than_k() -> None:
     found = one({"x": rows("gha"), "y": rows("bca")}, rows("bga"), {"q": {"a": 1, "b": 1}}, "R", 2)
     assert {leg: mean.mean for leg, mean in found.legs.items()} == {"x": 0, "y": 1 / 2}
     assert (some(found.fused).mean, found.choice.mean, found.fusion.mean) == (1 / 2, 1 / 2, 1)
-
-
-def test_a_document_of_two_legs_counts_once() -> None:
     found = one({"x": rows("ab"), "y": rows("ba")}, None, {"q": {"a": 1, "b": 1}}, "P@3")
     assert found.fusion.mean == pytest.approx(2 / 3)
 
@@ -107,14 +94,11 @@ def test_no_order_of_the_pool_is_better_than_the_perfect_one() -> None:
             assert metric.compute(ideal)[0] == pytest.approx(best), metric
 
 
-def test_legs_without_hits_and_queries_without_judgements_are_zero() -> None:
+def test_where_hits_judgements_or_queries_are_missing_there_are_zeros_or_no_mean() -> None:
     found = one({"x": rows("", ""), "y": rows("", "")}, rows("", ""), {"q": {"a": 1}, "r": {}},
                 "nDCG@3")  # fmt: skip
     assert [found.choice.mean, found.fusion.mean, found.legs["x"].mean] == [0, 0, 0]
     assert found.realised(found.fusion) is None
-
-
-def test_one_query_has_no_interval_and_no_query_no_mean() -> None:
     single = one({"x": rows("a"), "y": rows("b")}, rows("ab"), {"q": {"a": 1}}, "RR@3")
     assert (single.choice.ci95, single.choice.n) == (None, 1)
     empty = rows("a")[:0]

@@ -54,9 +54,6 @@ def test_nothing_is_told_where_nothing_differs(given: Any) -> None:
     assert told(*given) == ()
 
 
-def test_what_is_not_set_is_told() -> None:
+def test_what_one_does_not_set_is_told_but_without_a_record_nothing() -> None:
     assert told(("x", {}), ("x", {"n": 2})) == ("Settings that differ: r0 with none; r1 with n 2.",)
-
-
-def test_a_run_without_a_record_of_its_retriever_says_nothing() -> None:
     assert other_settings(["a", "b"], [run("a", [1.0]), run("b", [1.0])]) == ()

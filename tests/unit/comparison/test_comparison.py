@@ -104,10 +104,13 @@ def test_resamples_follow_the_rows(rows: int) -> None:
     assert (resamples == 10_000) == (rows <= 12)
 
 
-def test_without_an_evaluated_query_the_difference_is_missing() -> None:
+def test_without_queries_the_difference_is_missing_and_one_can_show_nothing() -> None:
     (delta,) = compare_runs([run("a", []), run("b", [])]).deltas
     assert (delta.verdict, delta.reason) == (Verdict.MISSING, "no evaluated query")
     assert (delta.difference, delta.p, delta.ci95) == (None, None, None)
+    (delta,) = compare_runs([run("a", [0.2]), run("b", [0.9])]).deltas
+    assert (delta.verdict, delta.ci95, delta.queries_needed) == (Verdict.UNRESOLVABLE, None, None)
+    assert delta.p == 1.0
 
 
 def test_a_pair_without_a_test_leaves_the_others_alone() -> None:
@@ -148,26 +151,26 @@ def test_queries_are_paired_by_id_not_by_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("values", "change", "reason"),
     [
-        ({"k": 100}, "k 10 and 100"),
-        ({"metrics_version": 2}, "metrics_version 1 and 2"),
-        ({"convention": "piaf"}, "convention trec and piaf"),
-        ({"dataset": {"fingerprint": "g", "split": "test"}}, "different dataset fingerprint"),
-        ({"dataset": {"fingerprint": "f", "split": "dev"}}, "different dataset split"),
+        (WORSE, {"k": 100}, "k 10 and 100"),
+        (WORSE, {"metrics_version": 2}, "metrics_version 1 and 2"),
+        (WORSE, {"convention": "piaf"}, "convention trec and piaf"),
+        (
+            WORSE,
+            {"dataset": {"fingerprint": "g", "split": "test"}},
+            "different dataset fingerprint",
+        ),
+        (WORSE, {"dataset": {"fingerprint": "f", "split": "dev"}}, "different dataset split"),
+        (BASE[:40], {}, "different queries were finished"),
     ],
 )
 def test_runs_that_measured_something_else_are_not_comparable(
-    change: dict[str, Any], reason: str
+    values: list[float], change: dict[str, Any], reason: str
 ) -> None:
-    (delta,) = compare_runs([run("a", BASE), run("b", WORSE, **change)]).deltas
+    (delta,) = compare_runs([run("a", BASE), run("b", values, **change)]).deltas
     assert (delta.verdict, delta.reason) == (Verdict.NOT_COMPARABLE, reason)
     assert delta.p is None
-
-
-def test_a_partial_run_over_other_queries_is_not_comparable() -> None:
-    (delta,) = compare_runs([run("a", BASE), run("b", BASE[:40])]).deltas
-    assert delta.reason == "different queries were finished"
 
 
 def test_equal_names_are_told_apart() -> None:
@@ -183,12 +186,6 @@ def test_fewer_than_two_runs_or_no_common_metric() -> None:
         compare_runs([run("a", BASE), run("b", BASE, metrics=["R@3"])])
 
 
-def test_one_query_can_be_compared_without_crashing() -> None:
-    (delta,) = compare_runs([run("a", [0.2]), run("b", [0.9])]).deltas
-    assert (delta.verdict, delta.ci95, delta.queries_needed) == (Verdict.UNRESOLVABLE, None, None)
-    assert delta.p == 1.0
-
-
 with_gmap = partial(run, metrics=["GMAP"])
 
 
@@ -196,14 +193,11 @@ class TestGeometricMeans:
     A = (0.02, 0.5, 0.9, 0.11, 0.4, 0.07, 0.33, 1.0, 0.25, 0.6)
     B = (0.04, 0.45, 0.95, 0.3, 0.41, 0.1, 0.3, 0.9, 0.5, 0.66)
 
-    def test_the_difference_is_that_of_the_geometric_means(self) -> None:
+    def test_the_difference_and_its_p_are_those_of_geometric_means_and_logarithms(self) -> None:
         (delta,) = compare_runs([with_gmap("a", self.A), with_gmap("b", self.B)]).deltas
         means = [float(np.prod(values)) ** (1 / 10) for values in (self.A, self.B)]
         assert delta.difference == pytest.approx(means[1] - means[0])
         assert delta.difference != pytest.approx(np.mean(self.B) - np.mean(self.A), abs=0.005)
-
-    def test_p_is_that_of_the_logarithms_over_all_sign_patterns(self) -> None:
-        (delta,) = compare_runs([with_gmap("a", self.A), with_gmap("b", self.B)]).deltas
         logs = np.log(self.B) - np.log(self.A)
         sums = [abs(float(np.dot(signs, logs))) for signs in product([-1, 1], repeat=10)]
         extreme = sum(value >= abs(logs.sum()) - 1e-12 for value in sums)
@@ -225,16 +219,14 @@ class TestGeometricMeans:
         assert (delta.ci95, delta.bound) == (None, None)
         assert delta.as_dict()["ratio"] == [ratio, low, high]
 
-    def test_b_minus_a_turns_round_with_the_order_of_the_runs(self) -> None:
+    def test_neither_the_order_of_the_runs_nor_of_queries_changes_what_is_paired(self) -> None:
         runs = [with_gmap("a", self.A), with_gmap("b", self.B)]
         (one,), (two,) = compare_runs(runs).deltas, compare_runs(runs[::-1]).deltas
         assert one.difference == pytest.approx(-(two.difference or 0.0))
         assert one.p == two.p
         ratio, low, high = some(two.ratio)
         assert one.ratio == pytest.approx((1 / ratio, 1 / high, 1 / low))
-
-    def test_queries_are_paired_by_id(self) -> None:
-        a, b = with_gmap("a", self.A), with_gmap("b", self.B)
+        a, b = runs
         order = [3, 1, 0, 2, *range(9, 3, -1)]
         ids = tuple(b.evaluation.query_ids[i] for i in order)
         turned = replace(b.evaluation, query_ids=ids, per_query=b.evaluation.per_query[order])
@@ -274,12 +266,9 @@ class TestEquivalence:
         assert delta.queries_needed is None
 
     @pytest.mark.slow
-    def test_a_small_difference_can_be_real_all_the_same(self) -> None:
+    def test_a_small_difference_can_be_real_all_the_same_and_the_margin_is_the_users(self) -> None:
         (delta,) = compare_runs([run("a", RUN_A), run("b", HARDLY)]).deltas
         assert (delta.verdict, delta.within_margin) == (Verdict.BETTER, True)
-
-    @pytest.mark.slow
-    def test_the_margin_is_the_users(self) -> None:
         runs = [run("a", RUN_A), run("b", HARDLY)]
         (delta,) = compare_runs(runs, margin=0.002).deltas
         assert not delta.within_margin
@@ -336,21 +325,21 @@ def test_further_tests_come_with_their_own_holm() -> None:
 
 
 class TestBaseline:
-    def test_all_others_are_held_against_it_and_only_these_are_corrected(self) -> None:
+    def test_all_others_are_held_against_it_be_it_one_of_equal_names_and_only_these_are_corrected(
+        self,
+    ) -> None:
         runs = [run(n, list(RUN_A + RNG.normal(0.01, 0.1, 600))) for n in "abcd"]
         comparison = compare_runs(runs, baseline="c")
         assert [(d.a, d.b) for d in comparison.deltas] == [("c", "a"), ("c", "b"), ("c", "d")]
         smallest = min(comparison.deltas, key=lambda delta: delta.p or 0)
         assert smallest.p_adjusted == pytest.approx(min(1, 3 * some(smallest.p)))
+        deltas = compare_runs([run("a", BASE)] * 3, baseline="a#2").deltas
+        assert [(d.a, d.b) for d in deltas] == [("a#2", "a"), ("a#2", "a#3")]
 
     def test_an_unknown_one_is_refused_with_close_names(self) -> None:
         with pytest.raises(ConfigError, match="baseline 'bm52'") as problem:
             compare_runs([run("bm25", BASE), run("dense", BASE)], baseline="bm52")
         assert "did you mean bm25" in str(problem.value)
-
-    def test_one_of_several_equal_names_can_be_it(self) -> None:
-        deltas = compare_runs([run("a", BASE)] * 3, baseline="a#2").deltas
-        assert [(d.a, d.b) for d in deltas] == [("a#2", "a"), ("a#2", "a#3")]
 
 
 class TestSeveralDatasets:
@@ -362,17 +351,16 @@ class TestSeveralDatasets:
         run("hybrid", BASE, **on("y")),
     )
 
-    def test_pairs_are_made_on_each_dataset(self) -> None:
+    def test_pairs_and_their_correction_are_of_one_dataset_at_a_time(self) -> None:
         comparison = compare_runs(self.RUNS)
         found = {(d.dataset, d.a, d.b): d.verdict for d in comparison.deltas}
         assert found["x", "bm25", "dense"] is Verdict.WORSE
         assert found["y", "bm25", "dense"] is Verdict.BETTER
         assert len(found) == 4
         assert comparison.names == ("bm25", "dense", "hybrid")
-
-    def test_holm_looks_at_one_dataset_at_a_time(self) -> None:
         (x,) = [d for d in compare_runs(self.RUNS).deltas if d.dataset == "x"]
         assert x.p == x.p_adjusted
+        assert "boards" not in compare_runs(self.RUNS[:2]).as_dict()
 
     @pytest.mark.slow
     def test_the_board_has_means_and_averages_only_of_what_was_measured_everywhere(self) -> None:
@@ -386,12 +374,10 @@ class TestSeveralDatasets:
         assert document["datasets"] == ["x", "y"]
         assert [row["name"] for row in document["systems"]] == ["bm25", "dense", "hybrid"]
 
-    def test_a_run_that_is_alone_on_its_dataset_is_told(self) -> None:
+    def test_runs_that_are_alone_on_their_dataset_are_told(self) -> None:
         comparison = compare_runs([*self.RUNS[:2], run("bm25", BASE, **on("z"))])
         assert comparison.warnings == ("z: bm25 alone, nothing to compare with there",)
         assert len(comparison.deltas) == 1
-
-    def test_runs_on_a_dataset_each_are_not_comparable_and_say_why(self) -> None:
         deltas = compare_runs([self.RUNS[0], self.RUNS[2]]).deltas
         assert [d.verdict for d in deltas] == [Verdict.NOT_COMPARABLE]
 
@@ -410,16 +396,16 @@ class TestSeveralDatasets:
         other = compare_runs([*of("dev"), *of("test"), *of("test", "g")])
         assert [g.dataset for g in other.groups] == ["x", "x#2", "x#3"]
 
-    def test_one_dataset_has_no_board(self) -> None:
-        assert "boards" not in compare_runs(self.RUNS[:2]).as_dict()
 
-
-def test_a_metric_without_a_value_on_some_queries_is_refused_and_not_tested() -> None:
+def test_a_metric_that_not_all_runs_have_or_that_lacks_a_value_is_told() -> None:
     runs = [run("a", BASE), run("b", [float("nan"), *BASE[1:]]), run("c", WORSE)]
     found = {(d.a, d.b): (d.verdict, d.reason) for d in compare_runs(runs).deltas}
     missing = (Verdict.MISSING, "nDCG@10 has no value on 1 query")
     assert found["a", "b"] == found["b", "c"] == missing
     assert found["a", "c"][0] is Verdict.WORSE
+    more = run("b", np.column_stack([BASE, BASE]), metrics=["nDCG@10", "R@3"])
+    told = compare_runs([run("a", BASE), more])
+    assert told.warnings == ("left out, since not all runs have them: R@3",)
 
 
 def test_queries_needed_never_fall_along_the_steps_of_holm() -> None:
@@ -429,12 +415,6 @@ def test_queries_needed_never_fall_along_the_steps_of_holm() -> None:
     enough = [0.5] * (24 + some(delta.queries_needed))
     verdicts = {d.verdict for d in compare_runs([run(str(i), enough) for i in range(4)]).deltas}
     assert verdicts == {Verdict.EQUIVALENT}
-
-
-def test_a_metric_that_not_all_runs_have_is_told() -> None:
-    more = run("b", np.column_stack([BASE, BASE]), metrics=["nDCG@10", "R@3"])
-    found = compare_runs([run("a", BASE), more])
-    assert found.warnings == ("left out, since not all runs have them: R@3",)
 
 
 @pytest.mark.slow

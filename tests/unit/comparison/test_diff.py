@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +72,9 @@ def ranks(*each: int | None) -> dict[str, int | None]:
 
 
 class TestOneHybrid:
-    def test_it_stands_against_its_legs_cut_at_k(self, own: Explanation) -> None:
+    def test_it_stands_against_its_legs_cut_at_k_and_each_query_is_in_one_group_of_each_kind(
+        self, own: Explanation
+    ) -> None:
         assert [system.name for system in own.systems] == ["hybrid", "leg bm25", "leg dense"]
         assert own.values.tolist() == [
             pytest.approx(row)
@@ -79,24 +82,20 @@ class TestOneHybrid:
         ]
         assert own.difference.tolist() == pytest.approx([-1 / 2, 2 / 3, 0, 0, 0])
         assert own.subtracted == ("hybrid", "its best leg")
-
-    def test_each_query_is_in_one_group_of_each_kind(self, own: Explanation) -> None:
         assert [partition.kind for partition in own.partitions] == ["best leg", "fusion"]
         assert groups(own, "q1") == ("won by leg bm25", "lost by fusion")
         assert groups(own, "q2") == ("won by leg dense", "gained by fusion")
         assert groups(own, "q3") == ("won by leg dense", "as its best leg")
         assert groups(own, "q4") == ("every leg misses", "all miss")
-
-    def test_queries_come_by_the_size_of_the_difference_and_ties_by_id(
-        self, own: Explanation
-    ) -> None:
         assert own.order() == [1, 0, 2, 3, 4]
         assert own.order("worse") == [0, 2, 3, 4, 1]
         assert own.order("better") == [1, 2, 3, 4, 0]
         assert own.order(group="lost by fusion") == [0]
         assert own.order(group="no such group") == []
 
-    def test_a_detail_says_where_each_document_stood(self, own: Explanation) -> None:
+    def test_a_detail_says_where_each_document_stood_whoever_found_it(
+        self, own: Explanation
+    ) -> None:
         detail = own.details([0])[0]
         assert detail.query.text == "what is q1"
         assert detail.documents == (
@@ -106,8 +105,6 @@ class TestOneHybrid:
             Placed("c", "C", None, ranks(None, 3, None)),
             Placed("i", "I", None, ranks(None, None, 2)),
         )
-
-    def test_relevant_documents_are_there_whoever_found_them(self, own: Explanation) -> None:
         fates = {
             (detail.query.id, one.doc_id): (one.ranks, one.fates.get("hybrid"))
             for detail in own.details(range(5), texts=False)
@@ -132,17 +129,13 @@ class TestOneHybrid:
         assert rr.fusion.mean == pytest.approx(4 / 5)
         assert rr.fused == own.means[0]
 
-    def test_another_metric_may_be_asked_for(self, hybrid: Run) -> None:
+    def test_another_metric_may_be_asked_for_no_deeper_than_the_rankings(self, hybrid: Run) -> None:
         found = explain([hybrid], DATA, parse_metric("Success@1"))
         assert found.values[:, 0].tolist() == [0, 1, 1, 0, 0]
-
-    def test_a_metric_that_looks_deeper_than_the_rankings_is_refused(self, hybrid: Run) -> None:
-        with pytest.raises(ConfigError, match="nDCG@10 of rankings of 3 hits"):
-            explain([hybrid], DATA, parse_metric("nDCG@10"))
-
-    def test_a_metric_without_a_cut_sees_the_first_k_of_a_leg(self, hybrid: Run) -> None:
         found = explain([hybrid], DATA, parse_metric("R"))
         assert found.values[1].tolist() == [1, 0, 1]  # bm25 has "c" at rank 4
+        with pytest.raises(ConfigError, match="nDCG@10 of rankings of 3 hits"):
+            explain([hybrid], DATA, parse_metric("nDCG@10"))
 
     def test_a_leg_without_any_hit_is_a_leg(self) -> None:
         run = make_run("hybrid", DATA, {"q1": "a"}, {"bm25": {"q1": "a"}, "mute": {}})
@@ -150,27 +143,23 @@ class TestOneHybrid:
         assert found.values[0].tolist() == [1, 1, 0]
         assert found.lists[2].tolist() == [[-1]] * 5
 
-    def test_a_failed_query_counts_as_a_miss_and_says_why(self) -> None:
+    def test_failed_queries_count_as_misses_and_those_not_reached_are_left_out(self) -> None:
         failed = {"q2": "ValueError: no"}
         run = make_run("hybrid", DATA, FUSED, {"bm25": BM25, "dense": DENSE}, failed=failed)
         found = explain([run], DATA)
         assert found.values[1].tolist() == [0, 0, 0]
         assert found.details([1])[0].status == {"hybrid": "ValueError: no"}
         assert found.warnings == ("1 query failed with hybrid: it counts as a miss",)
-
-    def test_queries_that_an_interrupted_run_did_not_reach_are_left_out(self) -> None:
         run = make_run("hybrid", DATA, FUSED, {"bm25": BM25}, failed={"q1": NOT_RUN})
         found = explain([run], DATA)
         assert found.query_ids == ("q2", "q3", "q4", "q5")
         assert found.values[0].tolist() == [1, 0]
         assert found.warnings == ()
 
-    def test_a_run_without_legs_is_refused(self, bm25: Run) -> None:
+    def test_a_run_without_legs_or_whose_legs_tell_no_list_is_refused(self, bm25: Run) -> None:
         with pytest.raises(ConfigError, match="a single run without lists of legs") as problem:
             explain([bm25], DATA)
         assert "second run" in problem.value.fix
-
-    def test_a_run_whose_legs_tell_no_list_is_refused_too(self) -> None:
         untold = make_run("hybrid", DATA, FUSED, {"bm25": BM25}, told=False)
         with pytest.raises(ConfigError, match="a single run without lists of legs"):
             explain([untold], DATA)
@@ -192,7 +181,7 @@ class TestOneHybrid:
 
 
 class TestTwoRuns:
-    def test_differences_are_the_second_minus_the_first(self, bm25: Run) -> None:
+    def test_two_plain_runs_are_told_apart_by_the_second_minus_the_first(self, bm25: Run) -> None:
         dense = make_run("dense", DATA, {q: row[:3] for q, row in DENSE.items()})
         found = explain([bm25, dense], DATA)
         assert [system.name for system in found.systems] == ["bm25", "dense"]
@@ -201,13 +190,10 @@ class TestTwoRuns:
         assert groups(found, "q1") == ("won by bm25",)
         assert groups(found, "q4") == ("both miss",)
         assert found.details([0])[0].documents[0].fates == {}
-
-    def test_the_ceiling_of_two_plain_runs_is_that_of_their_own_rankings(self, bm25: Run) -> None:
-        dense = make_run("dense", DATA, {q: row[:3] for q, row in DENSE.items()})
-        found = explain([bm25, dense], DATA).ceilings()
-        assert list(found) == ["both"]
-        assert found["both"][0].fused is None
-        assert found["both"][0].fusion.mean == pytest.approx(3 / 5)  # "f" stands behind the cut
+        ceilings = found.ceilings()
+        assert list(ceilings) == ["both"]
+        assert ceilings["both"][0].fused is None
+        assert ceilings["both"][0].fusion.mean == pytest.approx(3 / 5)  # "f" stands behind the cut
 
     def test_a_run_that_is_a_leg_of_the_other_is_one_system_with_it(
         self, bm25: Run, hybrid: Run
@@ -226,12 +212,6 @@ class TestTwoRuns:
             3,
         ]  # behind the cut of the run, known from the leg
         assert found.values[1, 0] == 0
-
-    def test_a_run_that_ranks_otherwise_than_the_leg_of_its_name_is_not(self, hybrid: Run) -> None:
-        other = make_run("bm25", DATA, {"q1": "cba"})
-        found = explain([other, hybrid], DATA)
-        names = [system.name for system in found.systems]
-        assert names == ["bm25", "hybrid", "leg bm25", "leg dense"]
 
     def test_hybrids_of_the_same_legs_share_them(self, hybrid: Run) -> None:
         legs = {"bm25": BM25, "dense": DENSE}
@@ -257,21 +237,22 @@ class TestTwoRuns:
         fates = next(one for one in found.details([0])[0].documents if one.relevant).fates
         assert fates == {"hybrid": LOWERED, "hybrid#2": LOWERED}
 
-    def test_legs_of_one_name_with_other_lists_carry_the_name_of_their_hybrid(
-        self, hybrid: Run
+    @pytest.mark.parametrize(
+        ("name", "ranked", "legs", "systems"),
+        [
+            ("other", FUSED, {"bm25": {"q1": "cba"}, "dense": DENSE},
+             ["leg bm25 of hybrid", "leg dense", "leg bm25 of other"]),
+            ("other", FUSED, {"dense": {**DENSE, "q4": "hijkg"}},
+             ["leg bm25", "leg dense of hybrid", "leg dense of other"]),
+            ("bm25", {"q1": "cba"}, {}, ["leg bm25", "leg dense"]),
+        ],
+        ids=["other lists", "behind the cut", "run named as a leg"],
+    )  # fmt: skip
+    def test_which_legs_are_the_same(
+        self, hybrid: Run, name: str, ranked: Any, legs: dict[str, Any], systems: list[str]
     ) -> None:
-        other = make_run("other", DATA, FUSED, {"bm25": {"q1": "cba"}, "dense": DENSE})
-        names = [system.name for system in explain([hybrid, other], DATA).systems]
-        assert names == [
-            "hybrid", "other", "leg bm25 of hybrid", "leg dense", "leg bm25 of other",
-        ]  # fmt: skip
-
-    def test_legs_that_differ_behind_the_cut_only_are_not_the_same(self, hybrid: Run) -> None:
-        other = make_run("other", DATA, FUSED, {"dense": {**DENSE, "q4": "hijkg"}})
-        names = [system.name for system in explain([hybrid, other], DATA).systems]
-        assert names == [
-            "hybrid", "other", "leg bm25", "leg dense of hybrid", "leg dense of other",
-        ]  # fmt: skip
+        found = explain([hybrid, make_run(name, DATA, ranked, legs)], DATA)
+        assert [system.name for system in found.systems] == ["hybrid", name, *systems]
 
     def test_two_legs_of_one_hybrid_with_the_same_lists_stay_two(self) -> None:
         run = make_run("hybrid", DATA, FUSED, {"one": BM25, "two": BM25})

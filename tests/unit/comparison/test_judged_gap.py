@@ -103,14 +103,8 @@ def test_where_no_bound_is_known_any_judgement_may_turn_it(metric: str) -> None:
     assert len(warnings_of(*runs)) == 1
 
 
-def test_shares_at_different_depths_are_not_held_against_each_other() -> None:
+def test_shares_of_other_depths_or_data_or_never_measured_are_not_compared() -> None:
     assert warnings_of(judged("a", AHEAD, {"Judged@3": 0.9}), judged("b", BEHIND, 0.2)) == ()
-
-
-def test_other_data_has_other_judgements() -> None:
     other: dict[str, Any] = {"dataset": {"fingerprint": "g", "split": "test"}}
     assert warnings_of(judged("a", AHEAD, 0.9), judged("b", BEHIND, 0.2, **other)) == ()
-
-
-def test_runs_that_never_measured_it_are_compared_all_the_same() -> None:
     assert warnings_of(judged("a", AHEAD, 0.9), run("b", BEHIND)) == ()

@@ -133,23 +133,17 @@ def test_fewer_launches_tell_only_large_differences(launches: int) -> None:
     assert typical(a * 135, a).verdict is Verdict.BETTER
 
 
-def test_a_large_ratio_that_rounds_do_not_agree_on_is_undecided() -> None:
+def test_rounds_of_one_launch_are_judged_where_they_agree_and_one_round_by_its_parts() -> None:
     by_round = np.exp(np.array([0.0, 0.6, 0.0, 0.6]))[None, :, None]
     a = np.ones((1, 4, 40))
     found = typical(a, a * by_round)
     assert found.ratio == pytest.approx(math.exp(0.3), rel=1e-5)
     assert found.verdict is Verdict.UNDECIDED
-
-
-def test_one_round_is_judged_by_its_parts() -> None:
     a, b = noisy(1, 1.5, 1, 1, 166)
     found = typical(a, b)
     assert (found.verdict, found.launches, found.pairs) == (Verdict.WORSE, 1, 166)
     assert found.over == "parts of the rounds"
     assert some(found.ci98)[0] < 1.5 < some(found.ci98)[1]
-
-
-def test_one_query_in_several_rounds_is_judged() -> None:
     a = np.ones((1, 8, 1))
     assert typical(a, a * 3).verdict is Verdict.WORSE
 
@@ -162,26 +156,21 @@ def test_a_single_pair_has_a_ratio_and_no_verdict() -> None:
     assert tail.ratio is None
 
 
-def test_an_interrupted_round_does_not_bend_the_ratio() -> None:
-    """The last round only reached queries on which b is slow."""
+def test_rounds_and_launches_that_are_not_whole_do_not_bend_the_ratio() -> None:
+    # The last round only reached queries on which b is slow.
     a = np.ones((1, 7, 40))
     b = np.where(np.arange(40) < 8, 9.0, 1.0) * a
     b[0, 6, 8:] = np.nan
     found = typical(a, b)
     assert found.ratio == pytest.approx(1.0)
     assert found.ci98 == pytest.approx((1.0, 1.0))
-
-
-def test_unequal_rounds_of_launches_count_as_launches() -> None:
+    # Launches of unequal rounds count as launches.
     a = np.full((6, 5, 30), np.nan)
     for launch in range(6):
         a[launch, : launch + 1 if launch < 5 else 5] = 1.0
     found = typical(a, a * 1.2)
     assert (found.verdict, found.launches, found.pairs) == (Verdict.WORSE, 6, 20 * 30)
-
-
-def test_a_stored_launch_number_may_be_missing() -> None:
-    """Launch 2 of 6 was lost."""
+    # Launch 2 of 6 was lost.
     a = np.full((6, 1, 30), 2.0)
     a[2] = np.nan
     assert typical(a, a * 1.2).launches == 5
@@ -271,7 +260,7 @@ def test_what_was_not_measured_alike_and_together_is_not_judged(
         assert [one.verdict for one in back] == [verdict] * 2
 
 
-def test_how_many_calls_were_made_is_no_other_way_of_timing() -> None:
+def test_other_numbers_of_calls_and_missing_facts_are_no_other_timing_but_a_machine_is() -> None:
     a = np.ones((1, 4, 6))
     first, second = (
         timed_run(a, protocol={"rounds": 3}),
@@ -279,19 +268,13 @@ def test_how_many_calls_were_made_is_no_other_way_of_timing() -> None:
     )
     assert timed_differently([first, second]) == ""
     assert timed_together([first, second])
-    assert not timed_together([first, timed_run(a, session=None)])
-    assert not timed_together([timed_run(a, session=None), timed_run(a, session=None)])
-
-
-def test_what_a_record_does_not_hold_is_no_difference() -> None:
-    a = timed_run(np.ones((1, 1, 2)))
-    old = replace(a, manifest={"session": "s", "environment": a.manifest["environment"]})
-    assert timed_differently([a, old]) == ""
-
-
-def test_one_machine_among_several_that_is_another_is_seen() -> None:
-    here, there = timed_run(np.ones((1, 1, 2))), {"machine": {"fingerprint": "another"}}
-    away = timed_run(np.ones((1, 1, 2)), environment=there)
+    apart = timed_run(a, session=None)
+    assert not timed_together([first, apart])
+    assert not timed_together([apart, apart])
+    here = timed_run(a)
+    old = replace(here, manifest={"session": "s", "environment": here.manifest["environment"]})
+    assert timed_differently([here, old]) == ""
+    away = timed_run(a, environment={"machine": {"fingerprint": "another"}})
     assert timed_differently([here, here, here]) == ""
     for runs in ([here, here, away], [away, here], [here, away, here]):
         assert "machines" in timed_differently(runs)
@@ -327,14 +310,11 @@ def test_holm_looks_at_all_that_was_tested() -> None:
     assert found[0].ci98 == close.ci98
 
 
-def test_equivalence_is_corrected_as_well() -> None:
+def test_equivalence_is_corrected_as_well_and_nothing_stays_nothing() -> None:
     equal = typical(FLAT, FLAT * UNEQUAL)
     weak = replace(equal, p_equivalence=0.006)
     assert corrected([weak])[0].verdict is Verdict.EQUIVALENT
     assert {one.verdict for one in corrected([weak, weak])} == {Verdict.UNDECIDED}
-
-
-def test_nothing_to_correct_stays_nothing() -> None:
     assert corrected([]) == []
 
 

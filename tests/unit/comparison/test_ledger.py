@@ -89,10 +89,15 @@ class TestVerdicts:
         assert sentence.startswith("Harmful: rerank (")
         assert sentence.endswith(f"Without it nDCG@10 is {gap:.3f} higher.")
 
-    def test_the_same_list_as_another_leg_is_dead_however_few_queries_there_are(self) -> None:
+    def test_a_list_that_is_that_of_another_leg_or_within_it_is_dead_where_no_ranking_changes(
+        self,
+    ) -> None:
         rows = rows_of(_hybrid(LISTS, LISTS))
         assert [rows[name].worth for name in ("a", "b")] == [Worth.DEAD, Worth.DEAD]
         assert rows["a"].why == "its list is the same as that of b"
+        rows = rows_of(_hybrid(LISTS, by_query(RANKS, 12)))
+        assert rows["b"].worth is Worth.DEAD
+        assert rows["b"].why == "its list is contained in that of a"
 
     @pytest.mark.slow
     def test_the_same_list_beside_a_third_leg_is_not_dead_by_structure(self) -> None:
@@ -101,11 +106,6 @@ class TestVerdicts:
         assert rows["a"].why == "its list is the same as that of b"
         assert rows["a"].changed
         assert rows["a"].worth is not Worth.DEAD
-
-    def test_a_list_that_another_holds_is_dead_where_no_ranking_changes(self) -> None:
-        rows = rows_of(_hybrid(LISTS, by_query(RANKS, 12)))
-        assert rows["b"].worth is Worth.DEAD
-        assert rows["b"].why == "its list is contained in that of a"
 
     def test_a_reranker_after_the_cut_is_dead_by_a_metric_that_sees_no_order(self) -> None:
         steps: Steps = [
@@ -120,15 +120,13 @@ class TestVerdicts:
         )
         assert some(ledger(run, data)).rows[0].worth is not Worth.DEAD
 
-    def test_a_reranker_after_the_cut_that_changed_nothing_yet_is_not_dead_by_that(self) -> None:
+    def test_what_changes_nothing_on_few_queries_waits_for_more(self) -> None:
         steps: Steps = [
             {"retrieve": Scripted("base", LISTS), "depth": 10},
             {"rerank": Placing(RANKS)},
         ]
         row = rows_of(pipeline(steps))["rerank"]
         assert (row.changed, row.worth, row.queries_needed) == (0, Worth.UNDECIDED, 299 - N)
-
-    def test_what_changes_nothing_on_few_queries_waits_for_more(self) -> None:
         row = rows_of(pipeline([{"retrieve": Scripted("base", LISTS), "depth": 30}]))["depth 30"]
         assert (row.worth, row.changed, row.gain) == (Worth.UNDECIDED, 0, 0.0)
         assert row.queries_needed == 299 - N
@@ -153,12 +151,12 @@ class TestVerdicts:
         assert some(rows["fusion"].without) == pytest.approx(1.0)
         assert len([row for row in rows.values() if row.kind == "fusion"]) == 1
 
-    def test_a_retriever_of_one_piece_has_no_ledger(self) -> None:
+    def test_a_retriever_of_one_piece_has_no_ledger_and_no_metric_is_deeper_than_the_run(
+        self,
+    ) -> None:
         run, data = measured(Scripted("base", LISTS))
         assert ledger(run, data) is None
         assert ledger_of(run, data) is None
-
-    def test_a_metric_deeper_than_the_run_is_refused(self) -> None:
         run, data = measured(reranked(RANKS))
         with pytest.raises(ConfigError, match="nDCG@20 of a run with k = 10"):
             ledger(run, data, parse_metric("nDCG@20"))
@@ -253,7 +251,9 @@ class TestCosts:
     def part(self, **given: Any) -> PartFacts:
         return PartFacts(name="rerank", kind="reranker", **given)
 
-    def test_legs_one_after_the_other_save_their_own_time(self) -> None:
+    def test_legs_in_a_row_save_their_own_time_and_side_by_side_what_the_call_waits_less(
+        self,
+    ) -> None:
         run, _ = measured(_hybrid(LISTS, LISTS))
         run = self.timed(
             run, {"leg:a": [3_000_000] * 40, "leg:b": [5_000_000] * 40}, [9_000_000] * 40
@@ -261,21 +261,16 @@ class TestCosts:
         cost = cost_of(run, self.part(stages=["leg:a"]))
         assert (cost.p50_ms, cost.p95_ms) == (3.0, None)
         assert cost.share == pytest.approx(3 / 9)
-
-    def test_legs_side_by_side_save_what_the_call_waits_less(self) -> None:
-        run, _ = measured(_hybrid(LISTS, LISTS))
         run = self.timed(
             run, {"leg:a": [3_000_000] * 40, "leg:b": [5_000_000] * 40}, [6_000_000] * 40
         )
         assert cost_of(run, self.part(stages=["leg:a"], beside=["leg:b"])).p50_ms == 0.0
         assert cost_of(run, self.part(stages=["leg:b"], beside=["leg:a"])).p50_ms == 2.0
 
-    def test_a_share_of_a_stage(self) -> None:
+    def test_a_share_of_a_stage_and_what_no_stage_tells(self) -> None:
         run, _ = measured(reranked(RANKS))
         run = self.timed(run, {"step:rerank": [8_000_000] * 40}, [9_000_000] * 40)
         assert cost_of(run, self.part(stages=["step:rerank"], share=0.75)).p50_ms == 6.0
-
-    def test_what_no_stage_tells_is_not_known(self) -> None:
         run, _ = measured(reranked(RANKS))
         assert cost_of(run, self.part(timed=False, stages=["step:rerank"])).p50_ms is None
         assert cost_of(run, self.part(stages=["step:other"])).p50_ms is None

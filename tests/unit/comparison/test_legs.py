@@ -31,24 +31,18 @@ def hybrid(fused: dict[str, str], **legs: dict[str, str]) -> Run:
     return make_run("mixed", DATA, fused, legs)
 
 
-def test_a_hybrid_that_is_worse_than_its_best_leg() -> None:
+def test_a_hybrid_is_worse_than_its_best_leg_better_or_the_same() -> None:
     run = hybrid(SECOND | {"q00": "axy"}, sparse=THIRD, dense=FIRST | {"q00": "xya"})
     leg = some(best_leg(run, DATA))
     assert (leg.a, leg.b, leg.metric, leg.n) == ("mixed", "dense", "RR@3", 20)
     assert leg.difference == pytest.approx((19 * 0.5 - 2 / 3) / 20)
     assert leg.verdict is Verdict.BETTER  # b, the leg
     assert (leg.wins, leg.ties, leg.losses) == (19, 0, 1)
-
-
-def test_a_hybrid_that_is_better_than_its_best_leg() -> None:
     run = hybrid(FIRST, sparse=THIRD, dense=SECOND)
     leg = some(best_leg(run, DATA))
     assert (leg.b, leg.verdict) == ("dense", Verdict.WORSE)
     assert leg.difference == pytest.approx(-0.5)
     assert (leg.wins, leg.ties, leg.losses) == (0, 0, 20)
-
-
-def test_a_hybrid_that_does_what_its_best_leg_does() -> None:
     leg = some(best_leg(hybrid(FIRST, sparse=THIRD, dense=FIRST), DATA))
     assert (leg.b, leg.difference) == ("dense", 0.0)
     assert leg.verdict in {Verdict.EQUIVALENT, Verdict.UNDECIDED}
@@ -65,17 +59,11 @@ def test_all_legs_are_one_family() -> None:
     assert (alone.verdict, beside.verdict) == (Verdict.BETTER, Verdict.UNDECIDED)
 
 
-def test_what_is_no_hybrid_has_no_best_leg() -> None:
+def test_without_legs_without_queries_and_for_a_deeper_metric_there_is_no_best_leg() -> None:
     assert best_leg(make_run("plain", DATA, FIRST), DATA) is None
     assert best_leg(make_run("old", DATA, FIRST, {"dense": FIRST}, told=False), DATA) is None
-
-
-def test_a_metric_that_looks_deeper_than_the_rankings_gives_none() -> None:
     run = make_run("mixed", DATA, FIRST, {"dense": FIRST}, metrics=("RR@10",))
     assert best_leg(run, DATA) is None
-
-
-def test_without_an_evaluated_query_there_is_no_best_leg() -> None:
     failed = dict.fromkeys(QUERIES, "not run")
     assert best_leg(make_run("mixed", DATA, FIRST, {"dense": FIRST}, failed=failed), DATA) is None
 
@@ -97,17 +85,15 @@ def shown(run: Run, leg: Run, *, full: bool = False) -> str:
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_a_worse_hybrid_warns_right_below_the_answer(measured: Run, full: bool) -> None:
+def test_a_worse_hybrid_warns_right_below_the_answer_and_a_better_one_does_not(
+    measured: Run, full: bool
+) -> None:
     text = shown(measured, hybrid(SECOND, sparse=THIRD, dense=FIRST), full=full)
     assert "! Use dense alone: " in text
     assert "+0.500 [+0.500, +0.500]" in text
     assert "Compared with it, fusion hurt 20 of 20 queries and helped 0." in text
     first = terminal.plain([run_brief(measured, best_leg(hybrid(SECOND, dense=FIRST), DATA))])
     assert first.splitlines()[1].startswith("  !  Use dense alone: ")
-
-
-@pytest.mark.parametrize("full", [False, True])
-def test_a_better_hybrid_says_so_without_a_warning(measured: Run, full: bool) -> None:
     text = shown(measured, hybrid(FIRST, sparse=THIRD, dense=SECOND), full=full)
     assert "Its best leg alone, dense, is worse: " in text
     assert "fusion hurt 0 of 20 queries and helped 20." in text
@@ -129,15 +115,14 @@ def test_a_difference_that_few_queries_carry_is_told_with_the_careful_interval(
     assert float(some(found)[1]) < 0 < float(some(found)[2])
 
 
-def test_an_undecided_one_says_that_nobody_can_tell(measured: Run) -> None:
+def test_an_undecided_one_says_that_nobody_can_tell_and_a_run_without_legs_nothing(
+    measured: Run,
+) -> None:
     rng = np.random.default_rng(3)
     mixed = {query: ("axy", "xya")[int(rng.integers(2))] for query in QUERIES}
     other = {query: ("axy", "xya")[int(rng.integers(2))] for query in QUERIES}
     text = shown(measured, hybrid(mixed, dense=other))
     assert "These queries can't tell it from dense, its best leg, alone: " in text
-
-
-def test_a_run_without_legs_says_nothing_of_any(measured: Run) -> None:
     text = folded(terminal.plain([run_brief(measured, None)]))
     assert "alone" not in text
     assert "fusion" not in text

@@ -49,40 +49,28 @@ def by_the_definition(a: Sequence[int], b: Sequence[int], p: float) -> float:
 
 
 class TestOverlap:
-    def test_it_is_what_both_have_over_the_longer_list(self) -> None:
+    def test_it_is_what_both_have_over_the_longer_list_counted_at_every_depth(self) -> None:
         a = rows([1, 2, 3, 4], [1, 2], [1], [])
         b = rows([4, 3, 9, 8], [1], [5, 6, 7], [1])
         assert overlap(a, b).tolist() == [2 / 4, 1 / 2, 0.0, 0.0]
+        assert shared(rows([1, 2, 3]), rows([2, 1, 4])).tolist() == [[0, 2, 2]]
+        assert shared(rows([1, 2]), rows([2, 1, 4, 5])).tolist() == [[0, 2, 2, 2]]
 
-    def test_two_empty_lists_are_the_same(self) -> None:
+    def test_two_empty_lists_are_the_same_and_no_query_has_no_value(self) -> None:
         assert overlap(rows([], [1]), rows([], [1])).tolist() == [1.0, 1.0]
         assert rank_biased_overlap(rows([], [1]), rows([], [1])).tolist() == [1.0, 1.0]
-
-    def test_no_query_has_no_value(self) -> None:
         none = np.empty((0, 3), dtype=np.int64)
         assert overlap(none, none).shape == rank_biased_overlap(none, none).shape == (0,)
 
-    def test_what_is_shared_is_counted_at_every_depth(self) -> None:
-        assert shared(rows([1, 2, 3]), rows([2, 1, 4])).tolist() == [[0, 2, 2]]
-
-    def test_lists_of_different_widths_are_compared(self) -> None:
-        assert shared(rows([1, 2]), rows([2, 1, 4, 5])).tolist() == [[0, 2, 2, 2]]
-
 
 class TestRankBiasedOverlap:
-    def test_full_lists_by_hand(self) -> None:
+    def test_full_and_uneven_lists_by_hand(self) -> None:
         # Agreements 0, 1, 2/3 at depths 1 to 3, p = 0.5; extrapolated by the last one.
         seen = (0 * 0.5 + 1 * 0.25 + 2 / 3 * 0.125) * 0.5 / 0.5
         assert rbo([1, 2, 3], [2, 1, 4], 0.5) == pytest.approx(seen + 2 / 3 * 0.125)
-
-    def test_uneven_lists_by_hand(self) -> None:
         # X = 0, 1; s = 1, l = 2: (0.1 / 0.9)(1/2 * 0.81) + ((1 - 0)/2 + 0) * 0.81.
         assert rbo([1, 2], [2]) == pytest.approx(0.045 + 0.405)
-
-    def test_a_list_that_begins_the_other_one_has_all_of_it(self) -> None:
         assert rbo([1, 2, 3, 4, 5], [1, 2]) == pytest.approx(1.0)
-
-    def test_the_first_ranks_count_most(self) -> None:
         whole = list(range(10))
         at_the_top, at_the_end = [99, *whole[1:]], [*whole[:-1], 99]
         assert rbo(whole, at_the_top) < rbo(whole, at_the_end) < 1
@@ -112,25 +100,20 @@ OTHER = {"q0": ["a", "b"], "q1": ["d"], "q2": ["b", "a", "c"], "q3": ["a"]}
 
 
 class TestRuns:
-    def test_pairs_have_means_with_intervals(self) -> None:
+    def test_pairs_have_means_with_intervals_and_queries_that_differ_most_come_first(self) -> None:
         found = likeness(["x", "y"], [unjudged_run("x", FIRST), unjudged_run("y", OTHER)], [(0, 1)])
         (pair,) = found.pairs
         assert (pair.a, pair.b, pair.n, pair.same) == ("x", "y", 4, 1)
         assert pair.overlap.mean == pytest.approx((1 + 0 + 1 + 0) / 4)
         low, high = pair.overlap.ci95 or (1.0, 0.0)
         assert 0 <= low < pair.overlap.mean < high <= 1
-
-    def test_queries_that_differ_most_come_first_and_equal_ones_not_at_all(self) -> None:
-        found = likeness(["x", "y"], [unjudged_run("x", FIRST), unjudged_run("y", OTHER)], [(0, 1)])
         assert [one.query_id for one in found.differing] == ["q1", "q3", "q2"]
         assert found.differing[1].first == {"x": (), "y": ("a",)}
 
-    def test_a_query_that_one_did_not_answer_is_left_out(self) -> None:
+    def test_what_one_did_not_answer_is_left_out_and_hides_nothing_of_the_others(self) -> None:
         x, y = unjudged_run("x", FIRST), unjudged_run("y", OTHER, failed=("q1",))
         (pair,) = likeness(["x", "y"], [x, y], [(0, 1)]).pairs
         assert pair.n == 3
-
-    def test_a_system_that_answered_nothing_hides_no_query_of_the_others(self) -> None:
         runs = [unjudged_run("x", FIRST), unjudged_run("y", OTHER)]
         runs.append(unjudged_run("z", FIRST, failed=tuple(FIRST)))
         found = likeness(["x", "y", "z"], runs, [(0, 1), (0, 2), (1, 2)])
@@ -138,13 +121,11 @@ class TestRuns:
         assert np.isnan(found.pairs[1].rbo.mean)
         assert set(found.differing[0].first) == {"x", "y"}
 
-    def test_lists_are_cut_at_the_smallest_k(self) -> None:
+    def test_lists_are_cut_at_the_smallest_k_and_the_order_of_queries_does_not_matter(self) -> None:
         x, y = unjudged_run("x", FIRST, k=1), unjudged_run("y", OTHER, k=3)
         found = likeness(["x", "y"], [x, y], [(0, 1)])
         assert found.k == 1
         assert [one.query_id for one in found.differing] == ["q1", "q2", "q3"]
-
-    def test_the_order_of_queries_in_a_run_does_not_matter(self) -> None:
         x, y = unjudged_run("x", FIRST), unjudged_run("y", dict(reversed(OTHER.items())))
         straight = unjudged_run("y", OTHER)
         assert likeness(["x", "y"], [x, y], [(0, 1)]) == likeness(
@@ -163,14 +144,11 @@ class TestComparison:
         assert answer.sentence.startswith("Nothing is judged yet")
         assert answer.reasons[0].startswith("x and y share 50 % of their top 10")
 
-    def test_of_several_pairs_the_extremes_are_named(self) -> None:
+    def test_of_several_pairs_the_extremes_are_named_and_a_baseline_is_in_every_pair(self) -> None:
         runs = [unjudged_run("x", FIRST), unjudged_run("y", OTHER), unjudged_run("z", FIRST)]
         (answer,) = compare_runs(runs).recommendations
         assert "Of 3 pairs, x and y differ most" in answer.reasons[0]
         assert "x and z are most alike (they answer all 4 queries the same)" in answer.reasons[0]
-
-    def test_a_baseline_is_in_every_pair(self) -> None:
-        runs = [unjudged_run("x", FIRST), unjudged_run("y", OTHER), unjudged_run("z", FIRST)]
         (group,) = compare_runs(runs, baseline="y").groups
         assert isinstance(group, Unjudged)
         assert [(pair.a, pair.b) for pair in group.likeness.pairs] == [("y", "x"), ("y", "z")]

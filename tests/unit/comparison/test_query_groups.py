@@ -18,16 +18,13 @@ def labels(partition: Partition) -> list[str]:
     return [partition.labels[at] for at in partition.member.tolist()]
 
 
-def test_two_systems_win_tie_or_both_miss() -> None:
+def test_two_systems_win_tie_or_both_miss_and_rounding_makes_no_difference() -> None:
     values = np.array([[0.9, 0.1], [0.1, 0.9], [0.5, 0.5], [0.0, 0.0], [0.0, 0.2], [0.3, 0.0]])
     found = outcome(["a", "b"], values, FLOOR)
     assert labels(found) == [
         "won by a", "won by b", "tie", "both miss", "won by b", "won by a",
     ]  # fmt: skip
     assert found.gain.tolist() == pytest.approx([-0.8, 0.8, 0, 0, 0.2, -0.3])
-
-
-def test_values_that_differ_by_rounding_only_are_a_tie() -> None:
     found = outcome(["a", "b"], np.array([[0.1 + 0.2, 0.3]]), FLOOR[:1])
     assert labels(found) == ["tie"]
 
@@ -47,12 +44,12 @@ def test_the_best_leg_and_what_fusion_made_of_it_are_told_apart() -> None:
         "as its best leg", "lost by fusion", "gained by fusion",
         "all miss", "gained by fusion", "lost by fusion",
     ]  # fmt: skip
-
-
-def test_three_legs_of_which_two_are_best_tie() -> None:
     values = np.array([[0.5, 0.5, 0.1], [0.1, 0.2, 0.3]])
     found = best_leg({"h": values[:, 0]}, ["x", "y", "z"], values, FLOOR[:2])
     assert labels(found) == ["legs tie", "won by z"]
+    found = best_leg({"h": FUSED, "g": FUSED / 2}, ["x", "y"], LEGS, FLOOR)
+    assert (found.of, found.columns) == ("h and g", ("x", "y", "h", "g"))
+    assert found.values.shape == (6, 4)
 
 
 @pytest.mark.parametrize(
@@ -74,13 +71,20 @@ def test_the_counts_add_up_and_the_means_are_those_of_all(partition: Partition) 
     assert sum(group.n * some(group.gain) for group in filled) / 6 == pytest.approx(whole.gain)
 
 
-def test_an_empty_group_stays_and_has_no_mean() -> None:
+def test_empty_groups_stay_and_have_no_mean() -> None:
     found = outcome(["a", "b"], np.array([[1.0, 0.0]]), FLOOR[:1]).groups(METRIC)
     assert [(group.label, group.n) for group in found] == [
         ("won by a", 1), ("won by b", 0), ("tie", 0), ("both miss", 0),
     ]  # fmt: skip
     assert found[1].means == {"a": None, "b": None}
     assert found[1].gain is None
+    empty = np.zeros((0, 2))
+    for nothing in (
+        outcome(["a", "b"], empty, np.zeros(0)),
+        best_leg({"h": np.zeros(0)}, ["x", "y"], empty, np.zeros(0)),
+        by_fusion("h", empty, np.zeros(0), np.zeros(0)),
+    ):
+        assert nothing.whole(METRIC).n == 0
 
 
 def test_a_miss_is_the_value_of_an_empty_ranking_whatever_that_is() -> None:
@@ -89,22 +93,6 @@ def test_a_miss_is_the_value_of_an_empty_ranking_whatever_that_is() -> None:
     found = outcome(["a", "b"], values, floor)
     assert labels(found) == ["both miss", "won by b"]
     assert found.whole(parse_metric("GMAP")).means["b"] == pytest.approx(math.sqrt(1e-5 * 0.5))
-
-
-def test_hybrids_of_the_same_legs_share_one_partition() -> None:
-    found = best_leg({"h": FUSED, "g": FUSED / 2}, ["x", "y"], LEGS, FLOOR)
-    assert (found.of, found.columns) == ("h and g", ("x", "y", "h", "g"))
-    assert found.values.shape == (6, 4)
-
-
-def test_no_query_gives_empty_groups() -> None:
-    empty = np.zeros((0, 2))
-    for found in (
-        outcome(["a", "b"], empty, np.zeros(0)),
-        best_leg({"h": np.zeros(0)}, ["x", "y"], empty, np.zeros(0)),
-        by_fusion("h", empty, np.zeros(0), np.zeros(0)),
-    ):
-        assert found.whole(METRIC).n == 0
 
 
 def test_a_gap_counts_as_the_test_of_the_pair_and_the_groups_do() -> None:

@@ -46,15 +46,9 @@ def test_a_query_counts_in_each_of_its_tags_and_one_without_in_none() -> None:
         "A query that has several counts in each of them."
         in grouped("tags", given, {}, most=20).notes
     )
-
-
-def test_the_largest_slice_is_first_and_equal_ones_stand_by_name() -> None:
     given = queries("b", "a", "c", "c")
     assert list(slices("tags", given)) == ["c", "a", "b"]
     assert grouped("tags", queries("a", "a", "b", "b"), {}, most=20).notes == ()
-
-
-def test_without_tags_there_are_no_slices_but_a_sentence() -> None:
     found = grouped("tags", queries(..., []), {}, most=20)
     assert found == Grouping("tags", "tag", (), ("No query has a tag.",))
 
@@ -86,7 +80,7 @@ def test_any_metadata_value_is_a_label(value: Any, labels: list[str]) -> None:
     assert sorted(set(slices("key", given)) - {"other"}) == labels
 
 
-def test_many_values_leave_the_smallest_together() -> None:
+def test_many_values_leave_the_smallest_together_and_a_query_counts_once_in_the_rest() -> None:
     given = queries(*(f"v{i:02}" for i in range(30) for _ in range(30 - i)), key="key")
     found = grouped("key", given, {}, most=20)
     assert len(found.groups) == 20
@@ -94,9 +88,6 @@ def test_many_values_leave_the_smallest_together() -> None:
     assert label == "(11 others)"
     assert len(rows) == sum(range(1, 12))
     assert "The 11 smallest of 30 are one slice together." in found.notes
-
-
-def test_no_more_are_shown_where_some_have_none_and_a_query_counts_once_in_the_rest() -> None:
     given = queries("a", "a", "b", ["c", "d"], [])
     assert slices("tags", given, most=4) == {
         "a": [0, 1],
@@ -105,14 +96,11 @@ def test_no_more_are_shown_where_some_have_none_and_a_query_counts_once_in_the_r
         "(none)": [4],
     }
     assert len(slices("tags", given, most=5)) == 5
-
-
-def test_values_that_hardly_two_queries_share_are_no_groups() -> None:
     assert grouped("key", queries(*"abcdee", key="key"), {}, most=20).one_by_one
     assert not grouped("key", queries(*"aabbcc", key="key"), {}, most=20).one_by_one
 
 
-def test_few_numbers_are_labels_and_many_are_thirds() -> None:
+def test_few_numbers_are_labels_many_are_thirds_and_what_is_none_makes_labels_of_all() -> None:
     assert list(slices("year", queries(1, 2, 2, 3, key="year"))) == ["2", "1", "3"]
     given = queries(..., *(2000 + i for i in range(9)), None, key="year")
     assert slices("year", given) == {
@@ -121,9 +109,6 @@ def test_few_numbers_are_labels_and_many_are_thirds() -> None:
         "2006 to 2008": [7, 8, 9],
         "(none)": [0, 10],
     }
-
-
-def test_what_is_no_number_among_numbers_makes_labels_of_all() -> None:
     given = queries(*range(9), float("nan"), key="key")
     assert "nan" in slices("key", given)
     given = queries(*range(9), True, key="key")
@@ -133,7 +118,7 @@ def test_what_is_no_number_among_numbers_makes_labels_of_all() -> None:
 # -- by length -----------------------------------------------------------------------------------
 
 
-def test_lengths_are_words_in_thirds_and_labels_state_the_bounds() -> None:
+def test_lengths_are_words_in_thirds_that_are_as_even_as_ties_allow() -> None:
     given = texts(*(" ".join(["word"] * n) for n in (1, 2, 3, 4, 5, 9)))
     assert slices("length", given) == {
         "1-2 words": [0, 1],
@@ -141,11 +126,12 @@ def test_lengths_are_words_in_thirds_and_labels_state_the_bounds() -> None:
         "5-9 words": [4, 5],
     }
     assert grouped("length", given, {}, most=20).what == "length in words"
-
-
-def test_korean_counts_words_and_its_encoding_does_not_matter() -> None:
-    given = ["한국어", "한국어 검색", "한국어 검색 성능"]
-    assert list(slices("length", texts(*given))) == ["1 word", "2 words", "3 words"]
+    given = texts("한국어", "한국어 검색", "한국어 검색 성능")
+    assert list(slices("length", given)) == ["1 word", "2 words", "3 words"]
+    given = texts(*(["w"] * 5 + ["w w"] * 5 + ["w w w"] * 5))
+    assert [len(rows) for rows in slices("length", given).values()] == [5, 5, 5]
+    given = texts(*(["w"] * 9 + ["w w"] * 1 + ["w w w"] * 2))
+    assert [len(rows) for rows in slices("length", given).values()] == [9, 3]
 
 
 @pytest.mark.parametrize("unit", ["日本語の", "中文查询", "ภาษาไทย"])
@@ -177,13 +163,6 @@ def test_equal_lengths_are_never_torn_apart_and_nobody_is_lost() -> None:
         assert list(found) == shown
 
 
-def test_thirds_are_as_even_as_ties_allow() -> None:
-    given = texts(*(["w"] * 5 + ["w w"] * 5 + ["w w w"] * 5))
-    assert [len(rows) for rows in slices("length", given).values()] == [5, 5, 5]
-    given = texts(*(["w"] * 9 + ["w w"] * 1 + ["w w w"] * 2))
-    assert [len(rows) for rows in slices("length", given).values()] == [9, 3]
-
-
 # -- by number of relevant documents -------------------------------------------------------------
 
 
@@ -195,16 +174,13 @@ def _relevant(*numbers: int) -> dict[str, list[int]]:
     return slices("relevant", texts(*("t" for _ in numbers)), qrels)
 
 
-def test_relevant_documents_are_counted_by_grade() -> None:
+def test_relevant_documents_are_counted_by_grade_or_in_thirds_where_there_are_many() -> None:
     assert _relevant(1, 3, 0, 2, 4, 1, 1, 1, 9) == {
         "none relevant": [2],
         "1 relevant": [0, 5, 6, 7],
         "2-3 relevant": [1, 3],
         "4 or more relevant": [4, 8],
     }
-
-
-def test_where_most_queries_have_many_they_are_in_thirds() -> None:
     assert _relevant(1, 2, 10, 20, 30, 40) == {
         "1-2 relevant": [0, 1],
         "10-20 relevant": [2, 3],

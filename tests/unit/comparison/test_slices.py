@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +21,6 @@ from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import mean_intervals
 from tests.builders import some
-from tests.builders.guide import guide_page
 from tests.builders.runs import numbered
 from tests.builders.runs import run as valued
 
@@ -95,7 +92,7 @@ def test_means_and_intervals_are_those_of_an_evaluation_of_these_queries_alone()
                 assert mean.n == len(rows)
 
 
-def test_differences_are_paired_by_query() -> None:
+def test_differences_are_paired_by_query_and_that_of_geometric_means_is_of_the_means() -> None:
     slicing = one()
     rows = rows_of(slicing, "y")
     d = (values(2) - values(0))[rows]
@@ -104,9 +101,6 @@ def test_differences_are_paired_by_query() -> None:
     for at in (0, 2):  # the geometric mean has a difference of its own
         assert found[at].mean == pytest.approx(d[:, at].mean())
         assert found[at].ci95 == pytest.approx(tuple(ends[at]))
-
-
-def test_the_difference_of_geometric_means_is_that_of_the_means() -> None:
     whole = one().whole
     means = [np.exp(np.log(values(seed)[:, 1]).mean()) for seed in range(3)]
     assert whole.means["b"][1].mean == pytest.approx(means[1])
@@ -165,15 +159,18 @@ def test_equal_systems_differ_by_nothing() -> None:
     assert {mean.mean for s in sliced(same).slices for mean in s.differences["b"]} == {0.0}
 
 
-def test_what_cannot_be_compared_has_means_but_no_difference() -> None:
+def test_what_cannot_be_compared_or_stands_alone_has_means_but_no_difference() -> None:
     mixed = group(run("a", values(0), ids()), run("b", values(1), ids(), k=5))
     slicing = sliced(mixed)
     assert slicing.whole.differences == {}
     assert slicing.whole.means["b"][0].mean == pytest.approx(values(1)[:, 0].mean())
     assert slicing.warnings[-1] == "b has no differences from a: k 10 and 5."
+    alone = Fixed("tiny", three().runs[:1], ("a",), METRICS, ())
+    assert sliced(alone).whole.differences == {}
+    assert sliced(alone).whole.means["a"][0].ci95 is not None
 
 
-def test_slices_are_of_the_queries_that_all_systems_finished() -> None:
+def test_slices_are_of_the_queries_that_all_systems_finished_and_none_without_any() -> None:
     partial = group(run("a", values(0), ids()), run("b", values(1, 40), numbered(40)))
     slicing = sliced(partial)
     assert slicing.whole.n == 40
@@ -182,15 +179,6 @@ def test_slices_are_of_the_queries_that_all_systems_finished() -> None:
         "b has no differences from a: different queries were finished.",
         "Only the 40 of 60 queries that all systems finished count.",
     )
-
-
-def test_one_system_alone_has_means() -> None:
-    alone = Fixed("tiny", three().runs[:1], ("a",), METRICS, ())
-    assert sliced(alone).whole.differences == {}
-    assert sliced(alone).whole.means["a"][0].ci95 is not None
-
-
-def test_without_a_query_in_common_there_are_no_slices() -> None:
     apart = group(run("a", values(0, 9), numbered(9)), run("b", values(1)[9:], ids()[9:]))
     slicing = sliced(apart)
     assert slicing.slices == ()
@@ -200,13 +188,15 @@ def test_without_a_query_in_common_there_are_no_slices() -> None:
 
 
 @pytest.mark.slow
-def test_all_slicings_are_those_with_two_slices_or_more() -> None:
+def test_all_are_those_with_two_slices_and_names_are_taken_once_in_their_order() -> None:
     assert [s.by for s in all_slicings(three(), dataset())] == ["tags", "length", "relevant"]
     assert [s.by for s in slicings(three(), dataset())] == ["tags", "length", "relevant"]
     queries = tuple(Query(q, "one text", metadata={"source": "wiki"}) for q in ids())
     plain = Dataset("tiny", None, queries, {q: {"d": 1} for q in ids()}, "test", None, "f")
     assert all_slicings(three(), plain) == []
     assert [s.label for s in slicings(three(), plain, ["source"])[0].slices] == ["wiki"]
+    names = ["length", "tags", "length"]
+    assert [s.by for s in slicings(three(), dataset(), names)] == ["length", "tags"]
 
 
 def test_sources_that_are_as_good_as_ids_are_left_out_unless_asked_for() -> None:
@@ -216,12 +206,6 @@ def test_sources_that_are_as_good_as_ids_are_left_out_unless_asked_for() -> None
     (slicing,) = slicings(three(), data, ["source"])
     assert len(slicing.slices) == 20
     assert slicing.slices[-1].n == 41
-
-
-@pytest.mark.slow
-def test_names_are_taken_in_their_order_and_once() -> None:
-    names = ["length", "tags", "length"]
-    assert [s.by for s in slicings(three(), dataset(), names)] == ["length", "tags"]
 
 
 def test_a_metadata_key_is_a_name_and_a_wrong_one_is_refused() -> None:
@@ -244,17 +228,3 @@ def test_the_document_is_plain_and_has_every_system_and_metric() -> None:
     found = first["differences"][0]["metrics"]["nDCG@10"]
     mean = one().slices[0].differences["b"][0]
     assert found == {"difference": mean.mean, "ci95": list(mean.ci95 or ())}
-
-
-def test_every_field_of_the_document_is_in_the_guide() -> None:
-    page = guide_page("json.md")
-
-    def fields(part: Any) -> set[str]:
-        if isinstance(part, list):
-            return set().union(*map(fields, part))
-        if not isinstance(part, dict):
-            return set()
-        return set(part).union(*(fields(inner) for inner in part.values()))
-
-    found = fields(one().as_dict()) - {str(metric) for metric in METRICS}
-    assert found <= set(re.findall(r"`(\w+)`", page))

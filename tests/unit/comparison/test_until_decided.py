@@ -124,15 +124,12 @@ def test_the_decision_comes_with_the_query_that_brings_it() -> None:
     assert first(compare_runs([without_last(run) for run in runs])).verdict is Verdict.UNDECIDED
 
 
-def test_equal_systems_are_decided_by_the_margin() -> None:
+def test_equal_systems_are_decided_by_the_margin_and_at_the_end_by_the_mean_of_the_split() -> None:
     comparison = until(Knowing("a", always), Knowing("b", always), margin=0.1)
     assert first(comparison).verdict is Verdict.EQUIVALENT
     assert asked_of(comparison.groups[0]).asked < N
     low, high = some(first(comparison).ci95)
     assert -0.1 < low < 0 < high < 0.1
-
-
-def test_when_the_queries_run_out_the_mean_of_the_split_is_known() -> None:
     comparison = until(Knowing("a", lambda i: i % 2 == 0), Knowing("b", lambda i: i % 2 == 1))
     (group,), delta = comparison.groups, first(comparison)
     assert delta.ci95 == (0.0, 0.0)
