@@ -21,6 +21,8 @@ from retrieval_bench.reports.tables.guard.history import history_tables
 from tests.builders.history_sample import save_duet, save_run
 from tests.builders.tables import folded
 
+OUTSIDE = "/elsewhere/bm25.yaml"
+
 
 def subject(root: Path, **asked: Any) -> Subject:
     found = read_history([root])
@@ -148,47 +150,41 @@ def test_history_says_nothing_is_slower(tmp_path: Path) -> None:
     assert not re.search(r"slower|faster|regression|FAIL|worse", text(tmp_path))
 
 
-def test_a_step_is_not_looked_for_between_lines(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "after",
+    [{"p50": 9.0, "machine": {"fingerprint": "bbbb"}}, {"p50": 2.019}],
+    ids=["between two lines", "below what a duet calls a difference"],
+)
+def test_what_is_no_step(tmp_path: Path, after: dict[str, Any]) -> None:
     save_run(tmp_path, 1, commit=0, p50=2.0)
-    save_run(tmp_path, 2, commit=1, p50=9.0, machine={"fingerprint": "bbbb"})
-    assert subject(tmp_path).steps == []
-
-
-def test_a_step_below_what_a_duet_calls_a_difference_is_not_mentioned(tmp_path: Path) -> None:
-    save_run(tmp_path, 1, commit=0, p50=2.0)
-    save_run(tmp_path, 2, commit=1, p50=2.019)
+    save_run(tmp_path, 2, commit=1, **after)
     assert subject(tmp_path).steps == []
 
 
 @pytest.mark.parametrize(
-    ("other", "why"),
+    ("before", "other", "why"),
     [
-        ({"commit": 0, "config": "c2"}, "both are one revision"),
-        ({"commit": 1, "dirty": True}, "the files of one are in no commit"),
-        ({"commit": None}, "the files of one are in no commit"),
-        ({"commit": 1, "overrides": None}, "the saved runs do not tell how to make one of them"),
+        ({}, {"commit": 0, "config": "c2"}, "both are one revision"),
+        ({}, {"commit": 1, "dirty": True}, "the files of one are in no commit"),
+        ({}, {"commit": None}, "the files of one are in no commit"),
         (
-            {"commit": 1, "config": "c2", "source": "/elsewhere/bm25.yaml"},
+            {},
+            {"commit": 1, "overrides": None},
             "the saved runs do not tell how to make one of them",
         ),
+        ({}, {"commit": 1, "config": "c2", "source": OUTSIDE}, "the saved runs do not tell"),
+        ({"source": OUTSIDE}, {"commit": 1, "config": "c2"}, "the saved runs do not tell"),
     ],
 )
 def test_where_no_duet_can_decide_it_says_why(
-    tmp_path: Path, other: dict[str, Any], why: str
+    tmp_path: Path, before: dict[str, Any], other: dict[str, Any], why: str
 ) -> None:
-    save_run(tmp_path, 1, p50=2.0)
+    save_run(tmp_path, 1, p50=2.0, **before)
     save_run(tmp_path, 2, p50=3.0, **other)
     (step,) = subject(tmp_path).steps
     assert step.decides == ()
     assert f"No duet can decide it afterwards: {why}" in folded(text(tmp_path))
     assert "no code was run twice here" in folded(text(tmp_path))
-
-
-def test_no_duet_has_the_config_that_a_file_outside_held_before(tmp_path: Path) -> None:
-    save_run(tmp_path, 1, p50=2.0, source="/elsewhere/bm25.yaml")
-    save_run(tmp_path, 2, p50=3.0, commit=1, config="c2")
-    (step,) = subject(tmp_path).steps
-    assert step.decides == ()
 
 
 def test_the_same_files_run_twice_are_no_step_but_uncommitted_ones_are(tmp_path: Path) -> None:
@@ -275,16 +271,13 @@ def test_only_a_config_of_the_folders_in_use_is_called_by_its_name(
     assert called == [*paths, "bm25", *always]
 
 
-def test_a_run_keeps_what_it_was_told_to_override() -> None:
+def test_a_run_keeps_what_it_was_told_to_override_and_a_config_tells_its_hash_beforehand() -> None:
     told = ["k1=2", "b=0.5"]
     with closing(prepare(["bm25"], "science-mini", overrides=told)) as named:
         assert named.candidates[0].config["overrides"] == told
     with closing(prepare([{"target": "bm25"}], "science-mini")) as inline:
         assert "overrides" not in inline.candidates[0].config
-
-
-def test_a_config_tells_its_hash_before_anything_runs() -> None:
-    """A side of a duet has no manifest: its process tells the config and nothing else."""
+    # A side of a duet has no manifest: its process tells the config and nothing else.
     with closing(prepare(["bm25", "bm25"], "science-mini")) as made:
         one, same = (candidate.config for candidate in made.candidates)
     assert one["hash"] == same["hash"] == config_hash(one["target"], one["params"])
@@ -304,9 +297,11 @@ def test_a_step_of_quality_comes_with_the_comparison(tmp_path: Path) -> None:
 # -- what is read --------------------------------------------------------------------------------
 
 
-def test_arrays_are_not_needed(tmp_path: Path) -> None:
+def test_arrays_are_not_needed_and_files_that_are_no_run_do_not_matter(tmp_path: Path) -> None:
     folder = save_run(tmp_path, 1)
     assert {path.name for path in folder.iterdir()} == {"summary.json", "manifest.json"}
+    (tmp_path / ".tmp-123-run").mkdir()
+    (tmp_path / "README.md").write_text("x", encoding="utf-8")
     assert len(subject(tmp_path).runs) == 1
 
 
@@ -369,13 +364,6 @@ def test_many_broken_folders_are_counted_and_the_first_named(tmp_path: Path) -> 
     assert "4 more folders that are not runs" in said
 
 
-def test_a_run_that_is_being_written_and_files_are_no_matter(tmp_path: Path) -> None:
-    save_run(tmp_path, 1)
-    (tmp_path / ".tmp-123-run").mkdir()
-    (tmp_path / "README.md").write_text("x", encoding="utf-8")
-    assert len(subject(tmp_path).runs) == 1
-
-
 def test_runs_found_twice_are_counted_once(tmp_path: Path) -> None:
     for name in "ab":
         save_run(tmp_path / name, 1)
@@ -384,16 +372,15 @@ def test_runs_found_twice_are_counted_once(tmp_path: Path) -> None:
     assert (len(found.runs), len(found.duets), found.copies) == (1, 1, 3)
 
 
-def test_without_folders_the_usual_ones_are_read_and_need_not_be_there(here: Path) -> None:
+def test_without_folders_the_usual_ones_are_read_and_need_not_be_there_but_a_named_one(
+    here: Path,
+) -> None:
     assert read_history().runs == ()
     save_run(here / "results" / "runs", 1)
     save_duet(here / "results" / "duets", 1)
     assert (len(read_history().runs), len(read_history().duets)) == (1, 1)
-
-
-def test_a_named_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="no such folder"):
-        read_history([tmp_path / "nowhere"])
+        read_history([here / "nowhere"])
 
 
 # -- duets ---------------------------------------------------------------------------------------

@@ -90,14 +90,13 @@ def test_exit_codes(pair: tuple[Verdict | None, Verdict | None], undecided: Unde
 
 
 class TestWhatIsThere:
-    def test_none(self, tmp_path: Path) -> None:
+    def test_the_baselines_that_are_there_are_used_and_without_any_it_says_what_to_do(
+        self, tmp_path: Path
+    ) -> None:
         held = today(tmp_path)
         for one in (held.quality(), held.latency()):
             assert one.usable is None
             assert one.remedy == "make one: MAKE"
-
-    def test_both(self, tmp_path: Path) -> None:
-        held = today(tmp_path)
         kept = quality({"nDCG@10": [1.0]}, metrics_version=METRICS_VERSION)
         files.write([(held.places.quality, kept), (held.places.latency, latency([1000]))])
         assert held.quality().usable == kept
@@ -154,22 +153,18 @@ class TestWhatIsThere:
 
 
 class TestHowItIsMeasured:
-    def test_as_the_baseline_was(self, tmp_path: Path) -> None:
+    def test_it_is_measured_as_the_baseline_was_with_one_round_for_rankings_alone(
+        self, tmp_path: Path
+    ) -> None:
         held = today(tmp_path)
         protocol = Protocol(profile="baseline", min_calls=77, threads=2)
         held = held.timed_as(latency([1], protocol=protocol.as_dict()), times=True)
         assert held.experiment.protocol == protocol
-
-    def test_rankings_only_takes_one_round(self, tmp_path: Path) -> None:
-        held = today(tmp_path)
-        held = held.timed_as(None, times=False)
+        held = today(tmp_path).timed_as(None, times=False)
         assert held.experiment.protocol.rounds == 1
-
-    def test_rankings_only_takes_threads_and_time_out_of_the_baseline(self, tmp_path: Path) -> None:
-        """Its slow queries would fail."""
-        held = today(tmp_path)
+        # Slow queries of the baseline would fail within another time-out.
         protocol = Protocol(profile="baseline", min_calls=77, threads=2, timeout_s=240.0)
-        held = held.timed_as(latency([1], protocol=protocol.as_dict()), times=False)
+        held = today(tmp_path).timed_as(latency([1], protocol=protocol.as_dict()), times=False)
         found = held.experiment.protocol
         assert (found.threads, found.timeout_s, found.rounds) == (2, 240.0, 1)
         assert found.profile == RANKINGS_ONLY
@@ -229,14 +224,12 @@ class TestOfARun:
         assert values.tolist() == run.evaluation.values(NDCG).tolist()
         assert found.metrics["nDCG@10"] == run.evaluation.mean(NDCG).mean
 
-    def test_other_rankings_have_other_hashes_and_equal_ones_equal(self) -> None:
+    def test_equal_rankings_have_equal_hashes_and_a_failed_query_none(self) -> None:
         one, same, other = (quality_of(measured(shift), GIVEN) for shift in (0, 4, 1))
         assert {q: row[0] for q, row in one.queries.items()} == {
             q: row[0] for q, row in same.queries.items()
         }
         assert all(one.ranking(q) != other.ranking(q) for q in one.evaluated)
-
-    def test_a_failed_query_has_no_ranking(self) -> None:
         run = measured()
         status = ("TimeoutError: late", *run.status[1:])
         failed = replace(run, status=status)
@@ -354,17 +347,14 @@ class TestWhoseRevisionTheDuetMeasures:
         assert code.protocol == {"threads": 3, "timeout_s": 240.0}
         assert not any("side a" in note for note in found.notes)
 
-    def test_a_suspicion_is_about_no_other_commit(self, tmp_path: Path) -> None:
+    def test_without_a_commit_of_the_times_only_a_duet_in_any_case_takes_another_and_names_it(
+        self, tmp_path: Path
+    ) -> None:
         run = measured()
         codes, found = self.asked(tmp_path, When.SUSPICION, self.times(run, dirty=True), run)
         assert codes == []
         assert found.verdict is Verdict.MISSING
         assert "made of files that no commit holds" in some(found.latency).reason
-
-    def test_where_it_is_made_in_any_case_another_will_do_and_is_named(
-        self, tmp_path: Path
-    ) -> None:
-        run = measured()
         (code,), found = self.asked(tmp_path, When.ALWAYS, self.times(run, dirty=True))
         assert (code.commit, code.protocol) == (self.OF_QUALITY, {})
         (note,) = found.notes

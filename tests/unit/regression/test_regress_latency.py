@@ -76,14 +76,11 @@ def test_a_third_of_the_limit_starts_a_duet(ratio: float) -> None:
     assert found.gates[0].ratio == 1.0
 
 
-def test_stored_times_that_are_far_too_slow_clear_nothing() -> None:
-    """A baseline of a busy machine would hide a slow-down for good."""
+def test_stored_times_that_are_far_too_slow_clear_nothing_and_a_slow_tail_starts_a_duet() -> None:
+    # A baseline of a busy machine would hide a slow-down for good.
     duet = FakeDuet(duet_result(Verdict.WORSE, 1.1))
     assert looked(0.9, duet).verdict is Verdict.WORSE
     assert duet.played == 1
-
-
-def test_a_slow_tail_alone_starts_a_duet() -> None:
     ratio = np.where(np.sort(MEDIANS)[-12] <= MEDIANS, 1.1, 1.0)
     duet = FakeDuet(duet_result(Verdict.EQUIVALENT))
     found = looked(ratio, duet)
@@ -156,29 +153,29 @@ def test_a_gate_that_the_duet_does_not_judge_is_no_pass(when: When) -> None:
         assert looked(1.5, FakeDuet(failed), when).verdict is Verdict.WORSE
 
 
-def test_a_gate_that_takes_more_queries_than_there_are_stays_a_note() -> None:
+def test_gates_that_take_more_queries_than_there_are_are_told_and_not_judged() -> None:
     limits = {**LIMITS, "p95": 0.1}
     duet = FakeDuet(duet_result(Verdict.EQUIVALENT))
     found = looked(1.0, duet, When.ALWAYS, limits)
     assert found.verdict is Verdict.EQUIVALENT
     assert found.gates[2].verdict is Verdict.MISSING
+    found = looked(1.0, None, limits={"p50": 0.05, "p95": 0.10})
+    assert [gate.gate for gate in found.gates] == ["p50"]
+    assert found.unsupported == ("p95: 60 queries, it takes 200",)
+    only = looked(1.0, None, limits={"p95": 0.10})
+    assert only.verdict is Verdict.MISSING
+    assert [gate.verdict for gate in only.gates] == [Verdict.MISSING]
 
 
-def test_an_interrupted_duet_never_passes() -> None:
+def test_a_duet_that_was_interrupted_had_no_gate_or_cannot_be_made_never_passes() -> None:
     duet = FakeDuet(duet_result(Verdict.EQUIVALENT, interrupted=True))
     assert looked(1.5, duet).verdict is Verdict.MISSING
     failed = FakeDuet(duet_result(Verdict.WORSE, interrupted=True))
     assert looked(1.5, failed).verdict is Verdict.WORSE
-
-
-def test_a_duet_without_a_gate_leaves_it_unmeasured() -> None:
     found = looked(1.5, FakeDuet(duet_result(Verdict.MISSING, gates=(), reason="all lost")))
     assert [gate.verdict for gate in found.gates] == [Verdict.MISSING] * 2
     assert found.verdict is Verdict.MISSING
     assert "all lost" in found.reason
-
-
-def test_a_duet_that_cannot_be_made_is_no_verdict() -> None:
     duet = FakeDuet(ConfigError("no commit 3f2a1c9", fix="fetch it"))
     found = looked(1.5, duet)
     assert (found.verdict, found.broken) == (Verdict.MISSING, True)
@@ -219,15 +216,6 @@ def test_nothing_stored_or_nothing_answered_is_nothing_measured() -> None:
     assert duet.played == 0
 
 
-def test_gates_that_take_more_queries_are_told_and_not_judged() -> None:
-    found = looked(1.0, None, limits={"p50": 0.05, "p95": 0.10})
-    assert [gate.gate for gate in found.gates] == ["p50"]
-    assert found.unsupported == ("p95: 60 queries, it takes 200",)
-    only = looked(1.0, None, limits={"p95": 0.10})
-    assert only.verdict is Verdict.MISSING
-    assert [gate.verdict for gate in only.gates] == [Verdict.MISSING]
-
-
 def test_the_document_has_all_of_it() -> None:
     document = looked(1.5, FakeDuet(duet_result(Verdict.WORSE, 1.4))).as_dict()
     assert document["verdict"] == "FAIL"
@@ -237,16 +225,13 @@ def test_the_document_has_all_of_it() -> None:
     assert document["duet"]["verdict"] == "FAIL"
 
 
-def test_times_of_something_else_are_not_compared() -> None:
+def test_times_of_something_else_or_by_other_rules_are_not_compared() -> None:
     before = stored(MEDIANS)
     data: dict[str, Any] = {"split": "test", "fingerprint": "f" * 32, "k": 10}
     assert incomparable(before, **data) == ""
     assert incomparable(before, **{**data, "k": 5}) == "the baseline has k 10, now it is 5"
     for name in ("split", "fingerprint"):
         assert f"another dataset {name}" in incomparable(before, **{**data, name: "other"})
-
-
-def test_times_by_the_rules_of_another_version_are_not_compared() -> None:
     protocol = {**stored(MEDIANS).protocol, "warm_up_calls": 60}
     why = incomparable(latency([1], protocol=protocol), split="test", fingerprint="f" * 32, k=10)
     assert "another protocol: warm up calls 60, now 50" in why

@@ -47,12 +47,16 @@ def shifted(n: int, by: float) -> np.ndarray[Any, Any]:
     return values
 
 
-def test_identical_rankings_pass_at_once() -> None:
+def test_rankings_that_are_identical_or_fall_nowhere_pass_at_once() -> None:
     same = quality({"nDCG@10": [0.0, 1.0], "RR@10": [1.0, 0.5]})
     found = judge_quality(same, same, {NDCG: 0.01, RR: 0.001})
     assert [gate.verdict for gate in found.gates] == [Verdict.EQUIVALENT] * 2
     assert found.changed == ()
     assert [gate.p for gate in found.gates] == [None, None]  # nothing was tested
+    gate = judged(shifted(1, 0.1))
+    assert gate.verdict is Verdict.BETTER
+    assert gate.reason == "rose on 1 query, fell on none"
+    assert judged(START - 1e-15).verdict is Verdict.EQUIVALENT
 
 
 @pytest.mark.slow
@@ -61,31 +65,18 @@ def test_a_change_that_moves_no_value_passes() -> None:
     assert (gate.verdict, gate.reason) == (Verdict.EQUIVALENT, "no value changed")
 
 
-def test_a_metric_that_fell_nowhere_passes() -> None:
-    gate = judged(shifted(1, 0.1))
-    assert gate.verdict is Verdict.BETTER
-    assert gate.reason == "rose on 1 query, fell on none"
-
-
-def test_rounding_is_no_drop() -> None:
-    assert judged(START - 1e-15).verdict is Verdict.EQUIVALENT
-
-
 @pytest.mark.parametrize("lost", [[float("nan")], [float("nan")] * N])
 def test_a_value_that_is_no_number_passes_nothing(lost: list[float]) -> None:
     gate = judged([*START[len(lost) :], *lost])
     assert (gate.verdict, gate.reason) == (Verdict.MISSING, "a value is no number")
 
 
-def test_a_drop_beyond_the_limit_that_is_shown_fails() -> None:
+def test_a_drop_beyond_the_limit_fails_where_it_is_shown_and_on_few_queries_may_be_chance() -> None:
     gate = judged(shifted(40, -0.2))
     assert gate.verdict is Verdict.WORSE
     assert gate.difference == pytest.approx(-0.02)
     assert (gate.p or 1) < 0.001
     assert (gate.higher, gate.lower) == (0, 40)
-
-
-def test_the_same_drop_on_few_queries_may_be_chance() -> None:
     gate = judged([0.5] * 5 + [0.3], [0.5] * 6)
     assert gate.verdict is Verdict.UNDECIDED
     assert "that may be chance" in gate.reason
@@ -143,7 +134,7 @@ def mixed(rose: float, n: int = 40) -> np.ndarray[Any, Any]:
     return np.where(np.arange(n) % 2, 0.5 + rose, 0.4)
 
 
-def test_a_rise_that_may_be_chance_passes_and_names_the_lower_end() -> None:
+def test_a_rise_that_may_be_chance_passes_with_its_lower_end_unless_the_policy_says_else() -> None:
     gate = judged(mixed(0.15), START[:40])
     low, high = some(gate.ci95)
     assert low < 0 < high
@@ -153,9 +144,6 @@ def test_a_rise_that_may_be_chance_passes_and_names_the_lower_end() -> None:
         "rose on these queries, which passes (`rise` in the policy); on all such queries the "
         f"change may be as low as {low:+.4f}, the lower end of its interval"
     )
-
-
-def test_a_policy_may_leave_a_rise_undecided() -> None:
     gate = judged(mixed(0.15), START[:40], Rise.UNDECIDED)
     assert gate.verdict is Verdict.UNDECIDED
     assert gate.reason == "within the limit on these queries, but a larger drop can't be ruled out"
@@ -213,16 +201,13 @@ def test_changed_queries_are_listed_largest_drop_first() -> None:
     }
 
 
-def test_a_query_that_no_document_answers_is_told_and_in_no_mean() -> None:
+def test_a_query_without_an_answer_is_told_and_in_no_mean_and_one_that_fails_is_a_change() -> None:
     old, new = quality({"nDCG@10": [1.0, 1.0]}), quality({"nDCG@10": [1.0, 1.0]})
     for one, answer in ((old, "some"), (new, "other")):
         one.queries["none"] = [answer]
     found = judge_quality(old, new, LIMIT)
     assert found.gates[0].reason == "no value changed"
     assert [(query.query_id, dict(query.values)) for query in found.changed] == [("none", {})]
-
-
-def test_a_query_that_fails_now_is_a_change() -> None:
     old = quality({"nDCG@10": [0.0, 1.0]})
     found = judge_quality(old, quality({"nDCG@10": [0.0, 1.0]}, [FAILED, "same"]), LIMIT)
     assert [query.failed for query in found.changed] == [True]
@@ -253,7 +238,7 @@ def test_queries_that_always_fail_pass_up_to_a_tenth(failed: int, verdict: Verdi
         assert (f"{failed} of 60 judged queries failed" in found.failing) is (failed > 6)
 
 
-def test_a_drop_that_only_failed_queries_make_is_not_measured() -> None:
+def test_failed_queries_make_no_drop_and_hide_none_of_the_others() -> None:
     old, new = [1.0] * 20 + [0.0] * 5, [0.0] * 20 + [0.0] * 5
     found = judge_quality(
         quality({"nDCG@10": old}),
@@ -262,9 +247,6 @@ def test_a_drop_that_only_failed_queries_make_is_not_measured() -> None:
     )
     assert (found.gates[0].verdict, found.unanswered) == (Verdict.MISSING, 20)
     assert found.gates[0].reason == "20 queries that had an answer failed"
-
-
-def test_failed_queries_hide_no_drop_of_the_others() -> None:
     old, new = [1.0] * 40, [0.0] * 40
     found = judge_quality(
         quality({"nDCG@10": old}),
@@ -299,12 +281,9 @@ def test_nothing_answered_is_nothing_measured() -> None:
     assert judge_quality(again, again, LIMIT).failing == "20 of 20 judged queries failed"
 
 
-def test_other_queries_are_not_compared() -> None:
+def test_other_queries_and_missing_metrics_are_not_compared_and_what_is_there_is() -> None:
     found = judge_quality(quality({"nDCG@10": [1.0] * 3}), quality({"nDCG@10": [1.0] * 2}), LIMIT)
     assert found.gates[0].verdict is Verdict.NOT_COMPARABLE
-
-
-def test_a_metric_that_the_baseline_lacks_is_not_measured_and_others_are() -> None:
     same = quality({"nDCG@10": [1.0, 0.0]})
     found = judge_quality(same, same, {RR: 0.01, NDCG: 0.01})
     assert [gate.verdict for gate in found.gates] == [Verdict.MISSING, Verdict.EQUIVALENT]
