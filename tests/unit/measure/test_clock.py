@@ -11,16 +11,13 @@ import pytest
 from retrieval_bench.measure.machine.clock import clock_facts, clock_warnings, impossible_times
 
 
-def test_the_steps_of_a_clock_are_seen() -> None:
+def test_the_steps_of_a_clock_are_seen_and_one_that_runs_back_or_stands_is_told() -> None:
     coarse = itertools.chain.from_iterable(itertools.repeat(t, 4) for t in itertools.count(0, 100))
     facts = clock_facts(lambda: next(coarse))
     assert facts["resolution_ns"] == 100
     assert facts["reading_ns"] == 0, "most readings are below its resolution"
     assert facts["backwards"] == 0
     assert facts["monotonic"] is None, "only the system's own clock says so of itself"
-
-
-def test_a_clock_that_runs_back_or_stands_is_told() -> None:
     back = itertools.count(0, -5)
     assert clock_facts(lambda: next(back))["backwards"] > 0
     assert clock_facts(lambda: 7)["resolution_ns"] is None

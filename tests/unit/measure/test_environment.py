@@ -67,16 +67,13 @@ def test_only_installed_packages_have_a_version() -> None:
     assert all(found.values())
 
 
-def test_a_folder_without_a_repository_has_no_revision(tmp_path: Path) -> None:
-    assert git_revision(tmp_path) is None
-
-
 def test_why_there_is_no_revision_is_told_in_words_of_git(tmp_path: Path) -> None:
-    """A repository of somebody else is none that is not there."""
+    assert git_revision(tmp_path) is None
     assert why_no_commit(tmp_path) == "outside of a git repository"
     project = GitProject(tmp_path)
     assert why_no_commit(tmp_path) == "the repository has no commit yet"
     project.commit({"a.py": ""})
+    # A repository of somebody else is none that is not there.
     (tmp_path / ".git" / "config").write_text("[", encoding="utf-8")
     assert git_revision(tmp_path) is None
     why = why_no_commit(tmp_path)

@@ -122,12 +122,11 @@ def test_boost_is_told_by_either_driver(
 # Limits of a container
 
 
-def test_version_1_limits_are_found_below_the_mount_of_a_container(tmp_path: Path) -> None:
+def test_limits_are_found_below_the_mount_of_a_container_and_are_the_tightest_of_all_levels(
+    tmp_path: Path,
+) -> None:
     group = ControlGroup.of_this_process(lay_out(tmp_path, V1))
     assert (group.cpu_limit(), group.memory_limit()) == (0.5, 3_000_000)
-
-
-def test_version_2_limits_are_the_tightest_of_all_levels(tmp_path: Path) -> None:
     root = lay_out(tmp_path, V2, {"sys/fs/cgroup/cpu.max": "400000 100000"})
     group = ControlGroup.of_this_process(root)
     assert (group.cpu_limit(), group.memory_limit()) == (1.5, 2_000_000)
@@ -145,7 +144,7 @@ def test_in_a_namespace_of_its_own_the_mount_point_is_the_group(tmp_path: Path, 
     assert group.cpu == (tmp_path / "sys/fs/cgroup",)
 
 
-def test_no_group_and_no_limit_are_none(tmp_path: Path) -> None:
+def test_no_group_no_limit_and_one_above_the_memory_of_the_machine_are_none(tmp_path: Path) -> None:
     assert ControlGroup.of_this_process(tmp_path) == ControlGroup()
     files = {
         "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1",
@@ -154,9 +153,6 @@ def test_no_group_and_no_limit_are_none(tmp_path: Path) -> None:
     group = ControlGroup.of_this_process(lay_out(tmp_path, V1, files))
     assert (group.cpu_limit(), group.memory_limit(), group.throttled()) == (None, None, None)
     assert group.memory_share() is None
-
-
-def test_a_limit_above_the_memory_of_the_machine_is_none(tmp_path: Path) -> None:
     more = {"sys/fs/cgroup/box/job/memory.max": str(5 * 2**30)}
     assert machine(lay_out(tmp_path, LINUX, V2, more))["memory_limit_bytes"] is None
 
@@ -202,12 +198,9 @@ def test_what_changes_times_changes_the_fingerprint(facts: dict[str, Any], name:
     assert fingerprint(facts | {name: "other"}) != facts["fingerprint"]
 
 
-def test_what_changes_by_itself_does_not_change_the_fingerprint(facts: dict[str, Any]) -> None:
+def test_what_changes_by_itself_is_the_same_machine(facts: dict[str, Any], tmp_path: Path) -> None:
     moved = {"energy_preference": "power", "distribution": "x", "memory_bytes": 1, "virtual": None}
     assert fingerprint(facts | moved) == facts["fingerprint"]
-
-
-def test_a_balloon_of_some_megabytes_is_the_same_machine(tmp_path: Path) -> None:
     less = {"proc/meminfo": "MemTotal:        4190000 kB"}
     known = [machine(lay_out(tmp_path, LINUX, files))["fingerprint"] for files in ({}, less)]
     assert known[0] == known[1]

@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,6 +59,11 @@ def test_the_counters_of_the_process_are_differences(tmp_path: Path) -> None:
     assert record["context_switches"] == {"voluntary": 30, "involuntary": 5}
     assert record["page_faults"] == {"major": 1, "minor": 500}
     assert record["suspended_seconds"] == 0
+    with hand.recorder as noise:
+        hand.ns += 1_000_000_000
+        hand.asleep_ns += 60_000_000_000
+    assert noise.record["seconds"] == 1
+    assert noise.record["suspended_seconds"] == 60, "what only the clock since the start saw"
 
 
 def test_own_time_is_told_apart_from_that_of_others(tmp_path: Path) -> None:
@@ -81,18 +87,22 @@ def test_own_time_that_is_not_booked_yet_is_not_taken_from_others(tmp_path: Path
     assert noise.record["cores"]["own"] == pytest.approx(0.5)
 
 
-def test_only_cores_that_may_be_used_count(tmp_path: Path) -> None:
-    root = lay_out(tmp_path, allowed("1"), cores((0, 0, 0), (1, 1, 0)))
+@pytest.mark.parametrize(
+    ("usable", "before", "after", "share", "value"),
+    [
+        (allowed("1"), [(0, 0, 0), (1, 1, 0)], [(9, 0, 0), (1, 3, 0)], "others", 0),
+        ({}, [(1, 1, 0), (1, 1, 0)], [(2, 1, 0), (1, 2, 0)], "others", 0.5),
+        (allowed("0"), [(1, 5, 0)], [(2, 4.99, 0)], "idle", 0),
+    ],
+    ids=["only usable cores count", "usable cores not known", "idle time booked backwards"],
+)
+def test_shares_are_those_of_the_usable_cores(
+    tmp_path: Path, *, usable: Any, before: Any, after: Any, share: str, value: float
+) -> None:
+    root = lay_out(tmp_path, usable, cores(*before))
     with Hand(root).recorder as noise:
-        lay_out(root, cores((9, 0, 0), (1, 3, 0)))
-    assert noise.record["cores"]["others"] == 0
-
-
-def test_where_the_usable_cores_are_not_known_all_count(tmp_path: Path) -> None:
-    root = lay_out(tmp_path, cores((1, 1, 0), (1, 1, 0)))
-    with Hand(root).recorder as noise:
-        lay_out(root, cores((2, 1, 0), (1, 2, 0)))
-    assert noise.record["cores"]["others"] == pytest.approx(0.5)
+        lay_out(root, cores(*after))
+    assert noise.record["cores"][share] == pytest.approx(value)
 
 
 def test_helper_processes_are_no_others(tmp_path: Path) -> None:
@@ -111,13 +121,6 @@ def test_a_helper_that_ends_in_between_counts_once(tmp_path: Path) -> None:
     (tmp_path / "proc/self/task/self/children").write_text("", encoding="utf-8")
     hand.usage = replace(hand.usage, children_s=3.5)
     assert hand.recorder.stop()["helper_cpu_seconds"] == pytest.approx(0.5)
-
-
-def test_idle_time_that_is_booked_backwards_is_none(tmp_path: Path) -> None:
-    root = lay_out(tmp_path, allowed("0"), cores((1, 5, 0)))
-    with Hand(root).recorder as noise:
-        lay_out(root, cores((2, 4.99, 0)))
-    assert noise.record["cores"]["idle"] == 0
 
 
 def test_stops_at_the_limit_memory_load_and_clock_rate_are_recorded(tmp_path: Path) -> None:
@@ -154,15 +157,6 @@ def test_stops_at_the_limit_memory_load_and_clock_rate_are_recorded(tmp_path: Pa
     assert record["memory_share"] == pytest.approx(0.9), "the machine is fuller than the group"
 
 
-def test_sleep_is_what_only_the_clock_since_the_start_saw(tmp_path: Path) -> None:
-    hand = Hand(tmp_path)
-    with hand.recorder as noise:
-        hand.ns += 1_000_000_000
-        hand.asleep_ns += 60_000_000_000
-    assert noise.record["seconds"] == 1
-    assert noise.record["suspended_seconds"] == 60
-
-
 def test_a_system_that_tells_nothing_gives_a_record_of_none(tmp_path: Path) -> None:
     recorder = NoiseRecorder(
         root=tmp_path, clock=lambda: 0, boot_clock=lambda: None, usage=lambda: Usage(1.0)
@@ -196,11 +190,10 @@ def test_the_record_is_there_after_an_interrupt(tmp_path: Path) -> None:
     assert hand.recorder.record["seconds"] == 1
 
 
-def test_stopping_what_never_started_records_nothing(tmp_path: Path) -> None:
+def test_a_second_start_measures_from_there_and_stopping_what_never_started_records_nothing(
+    tmp_path: Path,
+) -> None:
     assert Hand(tmp_path).recorder.stop()["seconds"] == 0
-
-
-def test_a_second_start_measures_from_there(tmp_path: Path) -> None:
     hand = Hand(tmp_path)
     hand.recorder.start()
     hand.ns += 9_000_000_000

@@ -68,14 +68,16 @@ def test_no_call_is_made_that_might_be_one_too_many() -> None:
     assert told in found.warnings
 
 
-def test_the_dearest_call_so_far_is_what_the_next_one_might_take() -> None:
-    (found,) = run(costing(lambda n: 0.5 if n == 1 else 0.1), limit=1.05, rounds=5)
-    assert spent([found]) == pytest.approx(0.6)
-
-
-def test_a_limit_that_is_reached_exactly_is_kept() -> None:
-    (found,) = run(costing(0.25), limit=1.0, rounds=5)
-    assert spent([found]) == 1.0
+@pytest.mark.parametrize(
+    ("money", "limit", "total"),
+    [(lambda n: 0.5 if n == 1 else 0.1, 1.05, 0.6), (0.25, 1.0, 1.0)],
+    ids=["the dearest call so far", "reached exactly"],
+)
+def test_what_the_next_call_might_take_is_kept_within_the_limit(
+    money: Any, limit: float, total: float
+) -> None:
+    (found,) = run(costing(money), limit=limit, rounds=5)
+    assert spent([found]) == pytest.approx(total)
 
 
 def test_queries_that_were_finished_are_kept_and_the_others_were_not_run() -> None:
@@ -100,15 +102,12 @@ def test_a_run_that_ended_for_money_is_partial_and_says_so() -> None:
     assert any("--max-cost" in one for one in summary["warnings"])
 
 
-def test_the_warm_up_leaves_enough_for_a_round() -> None:
+def test_the_warm_up_leaves_enough_for_a_round_and_is_one_call_without_money_for_more() -> None:
     (found,) = run(costing(0.25), limit=2.0, warm_up_s=10)
     assert found.warm_up_calls == 3
     assert found.status == ["ok"] * 4
     assert spent([found]) == 1.75
     assert found.warnings == []
-
-
-def test_without_money_for_more_the_warm_up_is_one_call() -> None:
     (found,) = run(costing(0.25), limit=1.25, warm_up_s=10)
     assert found.warm_up_calls == 1
     assert found.status == ["ok"] * 4
@@ -121,15 +120,12 @@ def test_several_systems_share_the_purse() -> None:
     assert all("--max-cost" in one.warnings[0] for one in found)
 
 
-def test_a_system_without_money_beside_one_with_it_is_measured() -> None:
+def test_systems_without_money_beside_one_with_it_or_that_cost_nothing_are_measured() -> None:
     found = run(costing(None), costing(0.01), limit=5.0, rounds=10)
     assert [len(one.timings.wall_ns) for one in found] == [40, 40]
-
-
-def test_answers_that_cost_nothing_say_so_and_are_believed() -> None:
     free = costing(lambda n: 0.0 if n == 1 else None, calls=1)
-    (found,) = run(free, limit=5.0, rounds=10)
-    assert len(found.timings.wall_ns) == 40
+    (one,) = run(free, limit=5.0, rounds=10)
+    assert len(one.timings.wall_ns) == 40
 
 
 @pytest.mark.parametrize("act", [costing(None), costing(None, tokens_in=5)])
@@ -141,20 +137,17 @@ def test_a_retriever_that_says_nothing_of_money_is_refused(act: Any) -> None:
     assert len(run(act, limit=None, rounds=10)[0].timings.wall_ns) == 40
 
 
-def test_a_price_is_money() -> None:
+def test_a_price_is_money_and_calls_that_fail_are_paid_for_at_it() -> None:
     (found,) = run(costing(None, calls=2), limit=1.0, rounds=10, price=Price(calls=0.1))
     assert spent([found]) == pytest.approx(1.0)
+    (found,) = run(failing, limit=2.5, price=Price(calls=0.75), retry=Retry(times=0))
+    assert spent([found]) == 2.25
+    assert sorted(found.status)[:2] == ["ConnectionError: busy"] * 2
 
 
 def failing(n: int, query: Query) -> Ranking:
     report_usage(calls=1)
     raise ConnectionError("busy")
-
-
-def test_calls_that_fail_are_paid_for_at_the_price() -> None:
-    (found,) = run(failing, limit=2.5, price=Price(calls=0.75), retry=Retry(times=0))
-    assert spent([found]) == 2.25
-    assert sorted(found.status)[:2] == ["ConnectionError: busy"] * 2
 
 
 @pytest.mark.parametrize(("profile", "money"), [("default", 5), (RANKINGS_ONLY, 2)])

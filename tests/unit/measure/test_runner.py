@@ -76,10 +76,15 @@ def test_the_warm_up_goes_on_until_times_are_steady_and_consumes_no_query() -> N
     assert result.status == ["ok"] * 4
 
 
-def test_a_warm_up_that_still_gets_faster_goes_on() -> None:
+def test_a_warm_up_that_gets_faster_goes_on_until_the_clock_or_the_limit_of_calls() -> None:
     result = run(Timed(warming))
     assert some(result.steady_after) > STEADY
     assert result.timings.wall_ns.max() == 1_000_000
+    result = run(Timed(lambda n, query: 10_000_000 * 1.01**n))
+    assert result.steady_after is None
+    assert 200 < result.warm_up_calls < 1_000
+    result = run(Timed(), Protocol(rounds=2, max_calls=70))
+    assert (result.warm_up_calls, result.steady_after) == (62, None)
 
 
 def test_every_system_gets_the_warm_up_that_the_slowest_to_settle_needs() -> None:
@@ -101,17 +106,6 @@ def test_the_first_visit_of_a_query_is_kept_apart() -> None:
     timings = run(Timed(cost), Protocol(rounds=3)).timings
     assert timings.first_ns.tolist() == [[10_000_000] * 4]
     assert (timings.wall_ns == 1_000_000).all()
-
-
-def test_times_that_never_settle_end_the_warm_up_by_the_clock() -> None:
-    result = run(Timed(lambda n, query: 10_000_000 * 1.01**n))
-    assert result.steady_after is None
-    assert 200 < result.warm_up_calls < 1_000
-
-
-def test_a_limit_of_calls_ends_the_warm_up_before_it_is_steady() -> None:
-    result = run(Timed(), Protocol(rounds=2, max_calls=70))
-    assert (result.warm_up_calls, result.steady_after) == (62, None)
 
 
 def test_a_slow_warm_up_ends_after_ten_seconds_of_the_clock() -> None:
@@ -143,40 +137,36 @@ def turns(names: str, rounds: int) -> tuple[list[str], list[Measurement]]:
     return [timed[i : i + len(names)] for i in range(0, calls, len(names))], results
 
 
-def test_no_round_begins_after_the_time_is_up() -> None:
+def test_no_round_begins_after_the_time_is_up_and_a_first_one_that_is_longer_is_kept() -> None:
     result = run(Timed(1_000_000_000), Protocol(rounds=9, warm_up_s=0, max_s=10))
     rounds = result.timings.round.max() + 1
     assert rounds == 3  # of four seconds each, after one of the warm-up
     assert not result.interrupted
     assert "3 of 9 rounds were finished when the time was up: --max-minutes" in result.warnings
-
-
-def test_a_first_round_that_takes_longer_ends_where_it_is_and_is_kept() -> None:
     result = run(Timed(1_000_000_000), Protocol(rounds=9, warm_up_s=0, max_s=2.5))
     assert result.interrupted
     assert len(result.timings.wall_ns) == 2  # after one of the warm-up
     assert sorted(result.status) == ["not run", "not run", "ok", "ok"]
 
 
-def test_several_systems_alternate_and_take_turns_in_going_first() -> None:
+def test_the_systems_take_turns_in_going_first_and_in_standing_before_each_other() -> None:
     found, results = turns("abc", 10)
     assert {"".join(sorted(one)) for one in found} == {"abc"}
     assert all(one == before[::-1] for before, one in zip(found[::2], found[1::2], strict=True))
     assert results[0].timings.query.tolist() == results[2].timings.query.tolist()
     assert turns("ab", 1)[0] == turns("ab", 1)[0]
-
-
-def test_no_system_always_has_the_same_one_before_it() -> None:
-    """It would leave its memory in the caches, which makes the next call fast or slow."""
+    # One before it would leave its memory in the caches: the next call becomes fast or slow.
     timed = "".join(turns("abc", 100)[0])
     for first, second in permutations("abc", 2):
         after = sum(timed[i : i + 2] == first + second for i in range(len(timed) - 1))
         assert 0.1 < after / len(timed) < 0.16, (first, second)
 
 
-def test_a_service_that_hangs_does_not_hang_the_warm_up() -> None:
+def test_a_late_call_is_failed_and_one_that_hangs_does_not_hang_the_warm_up() -> None:
     result = run(Timed(60_000_000_000), Protocol(rounds=1, timeout_s=60.0))
     assert result.warm_up_calls == 1
+    result = run(Timed(3_000_000_000), Protocol(rounds=1, timeout_s=2.0))
+    assert result.status == ["timed out after 2 s"] * 4
 
 
 def test_a_failure_after_a_first_success_is_told_and_the_ranking_kept() -> None:
@@ -269,11 +259,6 @@ def test_a_query_that_raises_is_failed_and_the_run_goes_on() -> None:
     assert result.timings.failed.sum() == 1  # told once, not called again
     assert len(result.timings.wall_ns) == 10
     assert result.timings.wall_ns.tolist() == [1_000] * 10  # its time is in
-
-
-def test_a_call_that_came_back_too_late_is_failed() -> None:
-    result = run(Timed(3_000_000_000), Protocol(rounds=1, timeout_s=2.0))
-    assert result.status == ["timed out after 2 s"] * 4
 
 
 class Hanging(Retriever):

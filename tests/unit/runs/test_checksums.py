@@ -50,20 +50,22 @@ def test_a_single_bit_of_an_array_is_seen(folder: Path, name: str) -> None:
         read_run(folder)
 
 
-def test_a_file_that_was_not_copied_is_named(folder: Path) -> None:
+def test_a_file_that_came_later_is_free_and_one_that_was_not_copied_is_named(folder: Path) -> None:
+    (folder / "summary.txt").write_text("a note of mine", "utf-8")
+    assert read_run(folder).name == "a"
     (folder / "run.trec").unlink()
     with pytest.raises(RecordError, match=r"run\.trec cannot be read: No such file"):
         read_run(folder)
 
 
-def test_what_came_later_is_free(folder: Path) -> None:
-    (folder / "summary.txt").write_text("a note of mine", "utf-8")
-    assert read_run(folder).name == "a"
-
-
-def test_records_of_versions_before_have_none(folder: Path) -> None:
+def test_records_of_versions_before_have_none_and_bytes_that_are_no_text_are_damage(
+    folder: Path,
+) -> None:
     (folder / SUMS).unlink()
     assert read_run(folder).name == "a"
+    (folder / SUMS).write_bytes(b"\xff\xfe")
+    with pytest.raises(RecordError, match=f"{SUMS} cannot be read"):
+        check_sums(folder)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +80,6 @@ def test_records_of_versions_before_have_none(folder: Path) -> None:
 def test_odd_lines_are_damage(folder: Path, line: str, says: str) -> None:
     (folder / SUMS).write_text(line + "\n", "utf-8")
     with pytest.raises(RecordError, match=says):
-        check_sums(folder)
-
-
-def test_bytes_that_are_no_text_are_damage(folder: Path) -> None:
-    (folder / SUMS).write_bytes(b"\xff\xfe")
-    with pytest.raises(RecordError, match=f"{SUMS} cannot be read"):
         check_sums(folder)
 
 

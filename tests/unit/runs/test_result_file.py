@@ -19,7 +19,7 @@ def test_one_object_a_line_in_any_script(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == '{"질문": "달"}\n{"s": "\u2028 é"}\n'
 
 
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_nothing_is_overwritten_and_a_folder_must_be_there(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_text("mine", encoding="utf-8")
     with pytest.raises(RecordError, match="is there already"):
@@ -27,14 +27,11 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="is there already"):
         write_lines(path, [{}])
     assert path.read_text(encoding="utf-8") == "mine"
-
-
-def test_a_folder_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="no such folder"):
         check_new_file(tmp_path / "none" / "out.jsonl")
 
 
-def test_what_breaks_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
+def test_what_breaks_in_the_middle_or_is_no_json_leaves_nothing(tmp_path: Path) -> None:
     def broken() -> Iterator[dict[str, Any]]:
         yield {"a": 1}
         raise OSError(28, "No space left on device")
@@ -42,9 +39,6 @@ def test_what_breaks_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="No space left"):
         write_lines(tmp_path / "out.jsonl", broken())
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_infinite_number_is_no_json(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Out of range"):
         write_lines(tmp_path / "out.jsonl", [{"a": float("inf")}])
     assert list(tmp_path.iterdir()) == []

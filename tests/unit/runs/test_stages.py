@@ -67,24 +67,18 @@ def test_each_stage_has_its_figures_and_its_share_and_the_rest_is_other() -> Non
     assert report.legs is None
 
 
-def test_p95_is_given_from_as_many_calls_as_it_takes_to_print_one() -> None:
+def test_p95_is_that_of_numpy_and_given_from_as_many_calls_as_it_takes_to_print_one() -> None:
     for n, p95 in ((199, None), (200, 3.0)):
         report = stage_report(ns(*[4] * n), constant(n, sparse=3))
         assert named(report)["sparse"].p95 == p95
-
-
-def test_the_p95_is_that_of_numpy() -> None:
     sparse = np.arange(1, 1001) * MS
     report = stage_report(sparse + MS, {"sparse": sparse})
     assert named(report)["sparse"].p95 == np.percentile(np.arange(1, 1001), 95)
 
 
-def test_a_call_without_stages_counts_nowhere() -> None:
+def test_a_call_without_stages_counts_nowhere_and_a_rare_stage_is_averaged_over_its_calls() -> None:
     whole = stage_report(ns(10, 60_000, 10), {"sparse": ns(4, -1, 4)})
     assert whole == stage_report(ns(10, 10), {"sparse": ns(4, 4)})
-
-
-def test_a_stage_that_few_calls_have_is_averaged_over_them_and_shared_over_all() -> None:
     report = stage_report(ns(10, 10, 20), {"sparse": ns(5, 5, 5), "rerank": ns(-1, -1, 8)})
     rerank = named(report)["rerank"]
     assert (rerank.mean, rerank.n, rerank.share) == (8.0, 1, 0.2)
@@ -142,7 +136,7 @@ def serial(n: int = 300) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]
     return ns(*[5.75] * n), constant(n, sparse=0.9, leg_bm25=1, leg_dense=4, fuse=0.5)
 
 
-def test_parallel_legs_are_computed_from_serial_ones() -> None:
+def test_parallel_legs_are_computed_from_serial_ones_and_the_other_way_round() -> None:
     report = stage_report(*serial())
     legs = legs_of(report)
     assert legs.measured == "serial"
@@ -150,9 +144,6 @@ def test_parallel_legs_are_computed_from_serial_ones() -> None:
     assert (legs.serial.p50, legs.serial.p95) == (5.75, 5.75)
     assert (legs.parallel.p50, legs.parallel.p95) == (4.75, 4.75)
     assert named(report)["other"].mean == 0.25
-
-
-def test_serial_legs_are_computed_from_parallel_ones() -> None:
     wall, stages = ns(*[4.75] * 300), serial()[1]
     for parallel in (None, True):
         report = stage_report(wall, stages, parallel=parallel)
@@ -217,26 +208,20 @@ def test_side_by_side_the_longest_leg_of_the_tail_decides_it() -> None:
     assert any(sentence.startswith(decides) for sentence in sentences)
 
 
-def test_calls_that_all_take_the_same_have_no_tail_and_nobody_decides_it() -> None:
+def test_of_calls_that_take_the_same_or_whose_tail_has_no_leg_nobody_decides() -> None:
     report = stage_report(*serial())
     legs = legs_of(report)
     assert (legs.tail, legs.decisive) == (0, None)
     assert [leg.longest for leg in legs.of.values()] == [0, 300]
     assert not any("decides" in sentence for sentence in stage_sentences(report))
-
-
-def test_a_tail_that_no_leg_takes_part_in_is_nobody_s() -> None:
     wall, stages = serial(1000)
     wall[:20] *= 3
     assert legs_of(stage_report(wall, stages)).tail == 20
     assert legs_of(stage_report(wall, stages)).decisive is None
 
 
-def test_one_leg_is_no_hybrid() -> None:
+def test_one_leg_is_no_hybrid_and_a_call_without_a_leg_is_in_no_figure_of_the_legs() -> None:
     assert stage_report(ns(2), {"leg:a": ns(1)}).legs is None
-
-
-def test_a_call_in_which_a_leg_is_missing_is_in_no_figure_of_the_legs() -> None:
     report = stage_report(ns(9, 9), {"leg:a": ns(2, 2), "leg:b": ns(3, -1)}, parallel=False)
     assert legs_of(report).n == 1
     assert named(report)["other"].mean == (4 + 7) / 2

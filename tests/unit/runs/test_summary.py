@@ -30,12 +30,16 @@ def test_there_are_runs_to_read() -> None:
     assert len(RUNS) == 6
 
 
-def test_what_was_not_said_is_not_written_and_has_its_default() -> None:
+def test_what_was_not_said_is_not_written_and_what_another_version_has_is_kept() -> None:
     summary = Summary.model_validate(LEAST)
     assert summary.as_dict() == LEAST
     assert summary.latency_ms.at("p50").value is None
     assert summary.legs is None
     assert summary.replace(n_failed=0).as_dict() == LEAST | {"n_failed": 0}
+    given = LEAST | {"weather": {"rain": True}, "dataset": {"name": "tiny", "colour": "red"}}
+    read = Summary.model_validate(given)
+    assert read.as_dict() == given
+    assert read.replace(k=5).as_dict() == given | {"k": 5}
 
 
 def test_percentiles_stand_under_their_names() -> None:
@@ -46,13 +50,6 @@ def test_percentiles_stand_under_their_names() -> None:
     assert latency.as_dict() == given
     changed = latency.replace(levels={"p50": {"value": 2.0}})
     assert changed.as_dict() == {"n": 3, "p50": {"value": 2.0}, "mix": {}}
-
-
-def test_what_another_version_has_beside_is_kept() -> None:
-    given = LEAST | {"weather": {"rain": True}, "dataset": {"name": "tiny", "colour": "red"}}
-    read = Summary.model_validate(given)
-    assert read.as_dict() == given
-    assert read.replace(k=5).as_dict() == given | {"k": 5}
 
 
 def test_warnings_keep_their_codes_through_a_change_and_a_file() -> None:

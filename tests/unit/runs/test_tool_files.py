@@ -100,7 +100,9 @@ class TestRetrievedContexts:
         assert values == [pytest.approx(1 / 3), 0.0]
         assert "1 retrieved context in no document: not judged" in card.scored.warnings
 
-    def test_ids_beside_the_contexts_are_those_of_the_documents(self, tmp_path: Path) -> None:
+    def test_ids_beside_the_contexts_count_and_nothing_retrieved_is_an_empty_ranking(
+        self, tmp_path: Path
+    ) -> None:
         row = {
             "user_input": "q",
             "retrieved_context_ids": ["b", 7],
@@ -108,14 +110,10 @@ class TestRetrievedContexts:
         }
         run = read_rankings(save(tmp_path / "r.jsonl", json_lines([row])))
         assert [list(ranking.doc_ids) for ranking in run.rankings.values()] == [["b", "7"]]
-
-    def test_nothing_retrieved_is_an_empty_ranking(self, tmp_path: Path) -> None:
         rows = [{**ROWS[0], "retrieved_contexts": []}, ROWS[1]]
         run = read_rankings(save(tmp_path / "r.jsonl", json_lines(rows)))
         assert [len(ranking) for ranking in run.rankings.values()] == [0, 1]
         assert run.warnings == ()
-
-    def test_names_of_old_versions_are_read(self, tmp_path: Path) -> None:
         rows = [{"question": "q", "contexts": ["x", "y"], "ground_truth": "g"}]
         run = read_rankings(save(tmp_path / "r.jsonl", json_lines(rows)))
         assert [len(ranking) for ranking in run.rankings.values()] == [2]
