@@ -120,14 +120,11 @@ def test_faults_of_a_file_are_named_with_the_file(tmp_path: Path, text: str, say
     assert "bad.yaml" in raised.value.where
 
 
-def test_a_file_in_another_encoding_is_a_clear_error(tmp_path: Path) -> None:
+def test_what_is_no_yaml_is_a_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "latin.yaml"
     path.write_bytes("name: caf\xe9\n".encode("latin-1"))
     with pytest.raises(ConfigError, match="not readable as YAML"):
         read_yaml(path)
-
-
-def test_a_pointer_of_git_lfs_is_named(tmp_path: Path) -> None:
     path = tmp_path / "dataset.yaml"
     path.write_text(
         "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n", "utf-8"
@@ -170,12 +167,11 @@ def test_aliases_that_stand_for_too_much_are_refused_before_they_are_values(
     assert read_yaml(path) == {"a": ["x", "y"], "b": {"c": ["x", "y"], "d": ["x", "y"]}}
 
 
-def test_an_unknown_name_is_answered_with_near_ones() -> None:
+def test_an_unknown_name_is_answered_with_near_ones_and_a_missing_file_with_its_place(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(ConfigError, match=r"did you mean bm25"):
         load_retriever_config("bm52")
-
-
-def test_a_missing_file_says_where_it_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no retriever file") as raised:
         load_retriever_config(str(tmp_path / "none.yaml"))
     assert str(tmp_path) in raised.value.where
@@ -213,18 +209,9 @@ def test_a_senseless_override_is_refused(tmp_path: Path, wrong: str) -> None:
         load_retriever_config(given, [wrong])
 
 
-def test_parameters_are_checked_all_at_once_and_accepted_ones_named() -> None:
-    config = RetrieverConfig(name="s", target=SAMPLE, params={"sise": 3, "label": 4})
-    with pytest.raises(ConfigError) as raised:
-        config.build()
-    text = str(raised.value)
-    assert "unknown key 'sise'" in text
-    assert "'size' is missing" in text
-    assert "'label'" in text
-    assert "fusion, label, size" in text
-
-
-def test_the_hash_of_a_config_has_the_configs_that_legs_name(here: Path) -> None:
+def test_the_hash_of_a_config_has_the_configs_that_legs_name_but_not_what_is_called_legs_elsewhere(
+    here: Path,
+) -> None:
     (here / "configs/retrievers").mkdir(parents=True)
     leg = here / "configs/retrievers/leg.yaml"
     hashes = []
@@ -232,9 +219,6 @@ def test_the_hash_of_a_config_has_the_configs_that_legs_name(here: Path) -> None
         leg.write_text(f"{{target: bm25, params: {{k1: {k1}}}}}", encoding="utf-8")
         hashes.append(config_hash("hybrid", {"legs": ["leg", {"target": "bm25"}]}))
     assert hashes[0] == hashes[1] != hashes[2]
-
-
-def test_a_parameter_called_legs_may_mean_something_else() -> None:
     one, other = (config_hash("m:Mine", {"legs": [name, "body"]}) for name in ("title", "text"))
     assert one != other
 

@@ -70,11 +70,14 @@ def test_a_long_message_is_cut_and_says_how_long_it_was() -> None:
     assert text.endswith("(50,000,000 characters)")
 
 
-def test_where_it_was_raised() -> None:
+def test_where_it_was_raised_is_the_user_s_line_and_not_the_library_s() -> None:
     with pytest.raises(RuntimeError) as raised:
         raise RuntimeError("here")
     assert innermost(raised.value).startswith(__file__)
     assert innermost(RuntimeError("never raised")) == ""
+    with pytest.raises(json.JSONDecodeError) as in_library:
+        json.loads("no json")
+    assert innermost(in_library.value).startswith(f"{__file__}:")
 
 
 def test_a_fork_that_returns_ends_and_the_parent_goes_on() -> None:
@@ -116,9 +119,3 @@ def test_how_a_process_ended() -> None:
     assert how_ended(0) == "exit code 0"
     assert how_ended(-11) == "killed by SIGSEGV"
     assert "lack of memory" in how_ended(-9)
-
-
-def test_the_place_is_the_user_s_line_and_not_the_library_s() -> None:
-    with pytest.raises(json.JSONDecodeError) as raised:
-        json.loads("no json")
-    assert innermost(raised.value).startswith(f"{__file__}:")

@@ -24,11 +24,13 @@ def test_a_warning_is_a_text_with_a_code() -> None:
     assert (again, again.code) == (BUSY, Code.BUSY)
 
 
-def test_the_loudest_are_first_and_notes_are_last() -> None:
+def test_the_loudest_are_first_then_what_changes_little_and_notes_are_last() -> None:
     codes = [Code.NOTE, Code.DEEP, Code.BUSY, Code.PROMPTS, Code.OTHER]
     texts = [Notice(code.value, code) for code in codes]
     ordered = loudest_first(texts)
     assert ordered == ["prompts-missing", "busy-machine", "other", "deeper-than-corpus", "note"]
+    deep = Notice("k is more than the documents", Code.DEEP)
+    assert loudest_first([deep, BUSY, "plain"]) == [BUSY, "plain", deep]
 
 
 def test_in_json_it_is_an_object_and_reads_back() -> None:
@@ -57,8 +59,3 @@ def test_the_code_outlives_other_words_and_redaction() -> None:
     assert with_text("plain", "other words") == "other words"
     (redacted,) = secrets.redact([BUSY])
     assert redacted.code is Code.BUSY
-
-
-def test_what_changes_little_comes_last() -> None:
-    deep = Notice("k is more than the documents", Code.DEEP)
-    assert loudest_first([deep, BUSY, "plain"]) == [BUSY, "plain", deep]

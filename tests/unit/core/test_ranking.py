@@ -44,12 +44,15 @@ def test_of_a_list_that_is_far_too_long_no_more_is_read_than_tells() -> None:
         checked_ranking(Ranking(Endless()), 5, {"d1"})
 
 
-def test_pairs_become_a_ranking() -> None:
+def test_pairs_become_a_ranking_and_without_scores_the_list_order_counts() -> None:
     ranking = checked_ranking([("b", 2.0), ("a", 1)], k=3)
     assert list(ranking) == [("b", 2.0), ("a", 1.0)]
+    assert checked_ranking(Ranking(["b", "a"]), k=2).doc_ids == ["b", "a"]
+    assert checked_ranking([("b", 1.0), ("a", 2.0)], k=2, has_scores=False).scores is None
+    assert len(checked_ranking([], k=5)) == 0
 
 
-def test_ties_come_out_by_id_with_everything_that_belongs_to_a_hit() -> None:
+def test_ties_come_out_by_id_with_all_of_a_hit_and_the_caller_s_ranking_stays() -> None:
     raw = Ranking(
         ["b", "a", "c"], [1.0, 1.0, 0.5], legs={"x": LegTrace([1, 2, 0], [9.0, 8.0, 7.0])}
     )
@@ -57,6 +60,9 @@ def test_ties_come_out_by_id_with_everything_that_belongs_to_a_hit() -> None:
     assert ranking.doc_ids == ["a", "b", "c"]
     assert list(ranking.legs["x"].ranks) == [2, 1, 0]
     assert list(ranking.legs["x"].scores) == [8.0, 9.0, 7.0]
+    ids, scores = ["b", "a"], [1.0, 1.0]
+    checked_ranking(Ranking(ids, scores), k=2)
+    assert (ids, scores) == (["b", "a"], [1.0, 1.0])
 
 
 def test_a_leg_s_whole_list_passes_through_in_its_own_order_as_a_copy() -> None:
@@ -69,12 +75,6 @@ def test_a_leg_s_whole_list_passes_through_in_its_own_order_as_a_copy() -> None:
     assert ranking.legs["x"].doc_ids == ["c", "z", "b", "a"]
     assert ranking.legs["x"].doc_scores is not None
     assert list(ranking.legs["x"].doc_scores) == [4.0, 3.0, 2.0, 2.0]
-
-
-def test_the_caller_s_ranking_is_left_alone() -> None:
-    ids, scores = ["b", "a"], [1.0, 1.0]
-    checked_ranking(Ranking(ids, scores), k=2)
-    assert (ids, scores) == (["b", "a"], [1.0, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,3 @@ def test_the_caller_s_ranking_is_left_alone() -> None:
 def test_a_broken_ranking_is_an_error_that_says_what_is_wrong(raw: object, says: str) -> None:
     with pytest.raises(ContractError, match=says):
         checked_ranking(raw, k=2, known_ids={"a", "b", "c"})
-
-
-def test_without_scores_the_list_order_counts() -> None:
-    assert checked_ranking(Ranking(["b", "a"]), k=2).doc_ids == ["b", "a"]
-    assert checked_ranking([("b", 1.0), ("a", 2.0)], k=2, has_scores=False).scores is None
-
-
-def test_an_empty_answer_is_an_answer() -> None:
-    assert len(checked_ranking([], k=5)) == 0

@@ -31,13 +31,10 @@ def test_each_letter_belongs_to_a_script(text: str, script: str) -> None:
     assert script_profile([text]) == {script: 1.0}
 
 
-def test_only_letters_count_and_shares_add_up() -> None:
+def test_only_letters_count_and_shares_add_up_and_texts_without_letters_have_no_profile() -> None:
     profile = script_profile(["한국어 abc!", "1234 😀 --- 한글"])
     assert profile == pytest.approx({"Hangul": 5 / 8, "Latin": 3 / 8})
     assert list(profile) == ["Hangul", "Latin"]
-
-
-def test_texts_without_letters_have_no_profile() -> None:
     assert script_profile([]) == {}
     assert script_profile(["", "12 😀"]) == {}
     assert main_scripts({}) == "no letters"

@@ -45,46 +45,40 @@ def test_a_secret_is_found_in_every_form_that_libraries_print(
     assert secrets.redact(f"GET /?q={form}&x") == "GET /?q=${PASS}&x"
 
 
-def test_keys_of_mappings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(monkeypatch, FIELD="mean")
-    assert secrets.redact({"mean": [{"mean": "mean"}]}) == {"mean": [{"mean": "${FIELD}"}]}
+@pytest.mark.parametrize(
+    ("filled", "given", "shown"),
+    [
+        ({"FIELD": "mean"}, {"mean": [{"mean": "mean"}]}, {"mean": [{"mean": "${FIELD}"}]}),
+        ({"SHORT": "abcd", "LONG": "abcd-efgh"}, "abcd-efgh abcd", "${LONG} ${SHORT}"),
+        ({"RAW": "abc\udcffdef"}, "abc\udcffdef abc%FFdef", "${RAW} ${RAW}"),
+        ({"MY_TOKEN": "s3cret-value", "WORD": "TOKEN"}, "s3cret-value", "${MY_TOKEN}"),
+    ],
+    ids=["keys stay", "one within another", "no unicode", "a word in the name of another"],
+)
+def test_what_is_shown_in_its_place_and_that_redacting_twice_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, filled: dict[str, str], given: Any, shown: Any
+) -> None:
+    fill(monkeypatch, **filled)
+    assert secrets.redact(given) == shown
+    assert secrets.redact(secrets.redact(given)) == shown
 
 
-def test_a_secret_within_another_does_not_leave_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(monkeypatch, SHORT="abcd", LONG="abcd-efgh")
-    assert secrets.redact("abcd-efgh abcd") == "${LONG} ${SHORT}"
-
-
-def test_redacting_twice_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(monkeypatch, MY_TOKEN="s3cret-value", WORD="TOKEN")
-    once = secrets.redact("s3cret-value")
-    assert once == "${MY_TOKEN}"
-    assert secrets.redact(once) == once
-
-
-@pytest.mark.parametrize("name", ["API_KEY", "HF_TOKEN", "CLIENT_SECRET", "PGPASSWORD", "api_key"])
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [*((name, True) for name in ("API_KEY", "HF_TOKEN", "CLIENT_SECRET", "PGPASSWORD", "api_key")),
+     *((name, False) for name in ("PATH", "KEYBOARD", "TOKENIZERS_PARALLELISM"))],
+)  # fmt: skip
 def test_a_variable_with_the_name_of_a_secret_is_one(
-    monkeypatch: pytest.MonkeyPatch, name: str
+    monkeypatch: pytest.MonkeyPatch, name: str, secret: bool
 ) -> None:
     monkeypatch.setattr(os, "environ", {name: "12345678"})
-    assert secrets.redact("key 12345678") == f"key ${{{name}}}"
-
-
-@pytest.mark.parametrize("name", ["PATH", "KEYBOARD", "TOKENIZERS_PARALLELISM"])
-def test_other_variables_are_none(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(os, "environ", {name: "12345678"})
-    assert secrets.redact("key 12345678") == "key 12345678"
+    assert secrets.redact("key 12345678") == (f"key ${{{name}}}" if secret else "key 12345678")
 
 
 def test_short_values_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"API_KEY": "1234567"})
     fill(monkeypatch, TINY="abc")
     assert secrets.redact("1234567 abc") == "1234567 abc"
-
-
-def test_a_value_that_is_no_unicode_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(monkeypatch, RAW="abc\udcffdef")
-    assert secrets.redact("abc\udcffdef abc%FFdef") == "${RAW} ${RAW}"
 
 
 def test_of_a_manifest_only_the_retriever_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:

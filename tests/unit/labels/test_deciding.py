@@ -14,8 +14,10 @@ from retrieval_bench.labels.label import Pair
 from tests.builders.pools import graded, judged, pool_of, two
 
 
-def test_a_clear_difference_is_decided_long_before_the_end() -> None:
+def test_a_clear_difference_is_decided_long_before_the_end_but_not_before_the_first_query() -> None:
     pool = pool_of(two())
+    (pair,) = decide(pool, {}).pairs
+    assert (pair.verdict, pair.difference, pair.ci95) == (Verdict.UNDECIDED, None, None)
     found = decide(pool, judged(pool, 12))
     assert found.pairs[0].verdict is Verdict.BETTER
     assert found.drawn == 12
@@ -26,12 +28,6 @@ def test_a_clear_difference_is_decided_long_before_the_end() -> None:
         r"nDCG@2\.",
         sentence(found, found.pairs[0]),
     )
-
-
-def test_nothing_is_said_before_the_first_query() -> None:
-    pool = pool_of(two())
-    (pair,) = decide(pool, {}).pairs
-    assert (pair.verdict, pair.difference, pair.ci95) == (Verdict.UNDECIDED, None, None)
 
 
 def test_how_many_more_is_told_from_the_fifth_query_on() -> None:
@@ -49,12 +45,15 @@ def test_how_many_more_is_told_from_the_fifth_query_on() -> None:
         assert 1 <= few <= about <= many <= 35
 
 
-def test_all_queries_give_the_exact_difference() -> None:
+def test_all_queries_give_the_exact_difference_whatever_lies_outside_of_the_pool() -> None:
     pool = pool_of(two(6))
     (pair,) = decide(pool, judged(pool, 6)).pairs
     assert pair.exact
     assert pair.difference == pytest.approx(1.0)
     assert pair.ci95 == pytest.approx((1.0, 1.0))
+    more = graded({Pair(query.id, "elsewhere"): 1 for query in pool.queries})
+    (pair,) = decide(pool, {**judged(pool, 6), **more}).pairs
+    assert pair.difference == pytest.approx(1.0)
 
 
 def test_of_these_questions_no_system_is_called_better_once_all_is_known() -> None:
@@ -98,13 +97,6 @@ def test_what_was_judged_before_the_draw_is_known_exactly() -> None:
     # Four of six differ by 1, the others by no more: the mean is above 0 whatever they are.
     assert found.pairs[0].verdict is Verdict.BETTER
     assert decide(known, judged(pool, 3), futures=False).known == 3
-
-
-def test_grades_of_documents_outside_of_the_pool_move_nothing() -> None:
-    pool = pool_of(two(6))
-    more = graded({Pair(query.id, "elsewhere"): 1 for query in pool.queries})
-    (pair,) = decide(pool, {**judged(pool, 6), **more}).pairs
-    assert pair.difference == pytest.approx(1.0)
 
 
 def test_several_pairs_share_the_chance_of_error() -> None:

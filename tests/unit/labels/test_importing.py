@@ -14,7 +14,7 @@ from retrieval_bench.data import build_dataset, load_dataset
 from retrieval_bench.data.export import TARGETS
 from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.labels.exchange.exporting import export_labels
-from retrieval_bench.labels.exchange.importing import Imported, import_labels, recognised
+from retrieval_bench.labels.exchange.importing import import_labels, recognised
 from retrieval_bench.labels.label import Kind, Label, Pair
 from retrieval_bench.labels.pool import make_pool
 from retrieval_bench.labels.store import Store
@@ -109,20 +109,18 @@ def test_what_is_there_is_not_added_again(store: Store, tmp_path: Path) -> None:
     assert (again.labels, again.known) == (0, 3)
 
 
-def test_what_the_dataset_does_not_have_is_left_out_and_told(store: Store, tmp_path: Path) -> None:
+def test_what_the_dataset_does_not_have_is_left_out_and_what_is_outside_of_the_pool_kept(
+    store: Store, tmp_path: Path
+) -> None:
     path = tmp_path / "qrels.txt"
     path.write_text("q1 0 paris 1\nq1 0 gone 1\nq9 0 paris 1\n", encoding="utf-8")
     found = import_labels(store, path, data(), who="anna")
     assert (found.labels, found.no_query, found.no_document) == (1, 1, 1)
     assert found.examples == ("document 'gone'", "query 'q9'")
-
-
-def test_judgements_outside_of_the_pool_are_kept(store: Store, tmp_path: Path) -> None:
-    path = tmp_path / "qrels.txt"
     path.write_text("q2 0 rome 0\n", encoding="utf-8")
-    found: Imported = import_labels(store, path, data(), who="anna")
+    found = import_labels(store, path, data(), who="anna")
     assert (found.labels, found.outside) == (1, 1)
-    assert len(store.labels()) == 1
+    assert len(store.labels()) == 2
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -182,28 +183,24 @@ def test_what_a_pool_cannot_decide_is_refused(wanted: Wanted) -> None:
         wanted.checked()
 
 
-def test_completeness_of_two_systems_is_chapmans(store: Store) -> None:
-    a = {"q0": ["d0", "d1", "d2", "d3"]}
-    b = {"q0": ["d0", "d1", "d4", "d5"]}
-    pool = make_pool(store, data(), {"a": a, "b": b})
-    relevant = {"d0", "d1", "d2", "d4", "d5"}
+@pytest.mark.parametrize(
+    ("systems", "relevant", "estimated", "brought"),
+    [
+        # Chapman's, of two systems.
+        (("d0 d1 d2 d3", "d0 d1 d4 d5"), "d0 d1 d2 d4 d5", 4 * 5 / 3 - 1, [(2, 1), (2, 2)]),
+        # Chao's, of three. Once: d2, d3, d4; twice: d1; three times: d0.
+        (("d0 d1 d2", "d0 d1 d3", "d0 d4"), "d0 d1 d2 d3 d4", 5 + 2 / 3 * 3 * 2 / 4, [(1, 1)] * 3),
+    ],
+)
+def test_completeness_is_estimated_by_what_systems_find_together(
+    store: Store, systems: Sequence[str], relevant: str, estimated: float, brought: Any
+) -> None:
+    lists = {name: {"q0": docs.split()} for name, docs in zip("abc", systems, strict=False)}
+    pool = make_pool(store, data(), lists)
     for doc in pool.queries[0].documents:
-        store.add(Label(Pair("q0", doc), "anna", int(doc in relevant)))
+        store.add(Label(Pair("q0", doc), "anna", int(doc in relevant.split())))
     found = completeness(pool, settled(store.labels()))
-    assert (found.judged, found.pairs, found.relevant) == (6, 6, 5)
-    assert found.estimated == pytest.approx((3 + 1) * (4 + 1) / (2 + 1) - 1)
-    assert [(one.alone, one.relevant_alone) for one in found.brought] == [(2, 1), (2, 2)]
-
-
-def test_completeness_of_three_systems_is_chaos(store: Store) -> None:
-    systems = {
-        "a": {"q0": ["d0", "d1", "d2"]},
-        "b": {"q0": ["d0", "d1", "d3"]},
-        "c": {"q0": ["d0", "d4"]},
-    }
-    pool = make_pool(store, data(), systems)
-    for doc in pool.queries[0].documents:
-        store.add(Label(Pair("q0", doc), "anna", 1))
-    # once: d2, d3, d4; twice: d1; three times: d0.
-    found = completeness(pool, settled(store.labels()))
-    assert found.estimated == pytest.approx(5 + 2 / 3 * 3 * 2 / (2 * 2))
+    n = len(pool.queries[0].documents)
+    assert (found.judged, found.pairs, found.relevant) == (n, n, 5)
+    assert found.estimated == pytest.approx(estimated)
+    assert [(one.alone, one.relevant_alone) for one in found.brought] == brought

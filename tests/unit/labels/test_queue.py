@@ -83,24 +83,15 @@ def test_what_one_skipped_comes_to_another_in_the_end(store: Store) -> None:
     assert next_task(POOL, store, "ben") is not None
 
 
-def test_what_the_dataset_judged_is_not_asked(store: Store) -> None:
-    for query in POOL.queries[1:]:
-        for doc in query.documents:
-            store.add(Label(Pair(query.id, doc), "data", 1, Kind.DATASET))
-    task = judge(store, "anna")
-    assert task is not None
-    assert task.query.id == "q0"
-    assert next_task(POOL, store, "anna") is None
-
-
-def test_what_a_model_judged_is_still_asked(store: Store) -> None:
-    for query in POOL.queries:
-        for doc in query.documents:
-            store.add(Label(Pair(query.id, doc), "gpt", 1, Kind.MODEL))
+def test_what_the_dataset_judged_is_not_asked_but_what_a_model_judged(store: Store) -> None:
+    first, *others = POOL.queries
+    for query, who, kind in ((first, "gpt", Kind.MODEL), *((q, "d", Kind.DATASET) for q in others)):
+        store.add_all([Label(Pair(query.id, doc), who, 1, kind) for doc in query.documents])
     task = judge(store, "anna", 3)
     assert task is not None
     assert task.query.id == "q0"
     assert {label.who for label in store.labels() if label.pair.query_id == "q0"} == {"gpt", "anna"}
+    assert next_task(POOL, store, "anna") is None
 
 
 def test_what_somebody_began_and_left_goes_to_the_next_person(

@@ -30,7 +30,7 @@ def test_what_was_said_is_read_back_as_it_was(store: Store) -> None:
     assert Store(store.path).labels() == [label]
 
 
-def test_the_last_word_of_a_person_counts_and_undo_brings_back_the_one_before(store: Store) -> None:
+def test_undo_takes_back_ones_own_last_word_and_nothing_that_was_imported(store: Store) -> None:
     for grade in (1, 2):
         store.add(Label(PAIR, "anna", grade))
     assert [label.grade for label in store.labels()] == [2]
@@ -39,9 +39,6 @@ def test_the_last_word_of_a_person_counts_and_undo_brings_back_the_one_before(st
     store.undo("anna")
     assert store.labels() == []
     assert store.undo("anna") is None
-
-
-def test_undo_takes_back_ones_own_and_nothing_that_was_imported(store: Store) -> None:
     store.add(Label(PAIR, "anna", 1, source="anna.json"))
     store.add(Label(PAIR, "ben", 2))
     assert store.undo("anna") is None

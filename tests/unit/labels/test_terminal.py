@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -81,9 +82,22 @@ def test_the_end_says_what_comes_next(typed: Type) -> None:
     assert "Nothing is left for you. Next: retrieval-bench label status" in shown
 
 
-def test_a_skip_a_note_and_a_mark_are_kept(typed: Type, store: Store) -> None:
-    typed("n 왜 그런가", "m The  text of", "s")
-    assert (one(store).grade, one(store).note, one(store).span) == (None, "왜 그런가", (0, 11))
+@pytest.mark.parametrize(
+    ("lines", "shown", "kept"),
+    [
+        (["n 왜 그런가", "m The  text of", "s"], "", (None, "왜 그런가", (0, 11))),
+        (["m text", "m", "1"], "", (1, "", None)),
+        (["m something else", "1"], "This does not stand in the text.", (1, "", None)),
+        (["m te", "1"], "It stands there 2 times; the first is marked.", (1, "", (4, 6))),
+        (["２"], "", (2, "", None)),
+    ],
+    ids=["skipped", "mark taken away", "quote not there", "quote twice", "wide digit"],
+)
+def test_an_answer_is_kept_with_its_note_and_its_mark(
+    typed: Type, store: Store, lines: list[str], shown: str, kept: tuple[Any, ...]
+) -> None:
+    assert shown in typed(*lines)
+    assert (one(store).grade, one(store).note, one(store).span) == kept
 
 
 def test_a_note_and_a_mark_belong_to_one_document(typed: Type, store: Store) -> None:
@@ -91,29 +105,13 @@ def test_a_note_and_a_mark_belong_to_one_document(typed: Type, store: Store) -> 
     assert [(label.note, label.span) for label in store.labels()] == [("why", (4, 8)), ("", None)]
 
 
-def test_a_mark_is_taken_away_again(typed: Type, store: Store) -> None:
-    typed("m text", "m", "1")
-    assert one(store).span is None
-
-
-def test_a_quote_that_is_not_there_is_no_mark(typed: Type, store: Store) -> None:
-    assert "This does not stand in the text." in typed("m something else", "1")
-    assert one(store).span is None
-
-
-def test_a_quote_that_is_there_twice_is_said(typed: Type, store: Store) -> None:
-    assert "It stands there 2 times; the first is marked." in typed("m te", "1")
-    assert one(store).span == (4, 6)
-
-
-def test_undo_shows_the_document_again(typed: Type, store: Store) -> None:
+def test_undo_shows_the_document_again_where_there_is_something_to_undo(
+    typed: Type, store: Store
+) -> None:
+    assert "There is nothing to undo." in typed("u")
     shown = typed("n why", "1", "u", "3")
     assert "You said 1. Judge it again." in shown
     assert (one(store).pair, one(store).grade, one(store).note) == (Pair("q0", "d0-0"), 3, "why")
-
-
-def test_there_may_be_nothing_to_undo(typed: Type) -> None:
-    assert "There is nothing to undo." in typed("u")
 
 
 @pytest.mark.parametrize("line", ["4", "-1", "12", "x", "quit", "s now", "0 1", "²"])
@@ -137,11 +135,6 @@ def test_wide_characters_fit_as_well(store: Store) -> None:
     lines = [line for line in session(store).splitlines() if "프랑스" in line]
     assert len(lines) > 5
     assert max(map(cell_len, lines)) <= WIDTH + 10
-
-
-def test_a_wide_digit_is_a_grade(typed: Type, store: Store) -> None:
-    typed("２")
-    assert one(store).grade == 2
 
 
 def test_no_text_can_do_anything_to_the_terminal(store: Store) -> None:
