@@ -29,13 +29,16 @@ def test_the_first_k_are_right_in_any_order() -> None:
     assert found.recall(Ranking(["d001", "d003"])) == 0.5
 
 
-def test_what_ties_with_the_last_is_right_and_counts_no_more_than_k() -> None:
+def test_what_ties_with_the_last_within_the_tolerance_is_right_and_counts_no_more_than_k() -> None:
     found = truth([9.0, 8.0, 8.0, 8.0, 1.0], 2)
     assert found.best == {"d000"}
     assert found.tied == {"d001", "d002", "d003"}
     assert found.recall(Ranking(["d000", "d003"])) == 1
     assert found.recall(Ranking(["d002", "d003"])) == 0.5  # a better one is missed
     assert found.recall(Ranking(["d002", "d004"])) == 0.5
+    scores = [1.0, 0.5, 0.5 * (1 - 1e-6), 0.4]
+    assert len(truth(scores, 2, 1e-5).tied) == 2
+    assert len(truth(scores, 2, 1e-9).tied) == 1
 
 
 @pytest.mark.parametrize("n", [TIE_MARGIN + 3, 5 * TIE_MARGIN, 200])
@@ -43,24 +46,12 @@ def test_ties_are_followed_however_deep_they_go(n: int) -> None:
     assert len(truth([1.0] * n + [0.5] * 40, 2).tied) == n
 
 
-def test_scores_within_the_tolerance_tie() -> None:
-    scores = [1.0, 0.5, 0.5 * (1 - 1e-6), 0.4]
-    assert len(truth(scores, 2, 1e-5).tied) == 2
-    assert len(truth(scores, 2, 1e-9).tied) == 1
-
-
-def test_fewer_than_k_are_the_whole_truth() -> None:
+def test_few_documents_are_the_whole_truth_and_nothing_to_find_is_none() -> None:
     found = truth([3.0, 2.0], 10)
     assert (found.wanted, len(found.best)) == (2, 2)
     assert found.recall(Ranking(["d000"])) == 0.5
-
-
-def test_without_scores_nobody_knows_of_ties() -> None:
     found = some(exact_top_k(Ranking(["a", "b", "c"]), 2, 1e-9, lambda depth: Ranking(["a"])))
     assert found.best == {"a", "b"}
-
-
-def test_nothing_to_find_is_no_truth_and_no_answer_finds_nothing() -> None:
     assert exact_top_k(Ranking([], []), 10, 1e-9, lambda depth: Ranking([])) is None
     assert truth([1.0], 1).recall(None) == 0
 

@@ -146,16 +146,12 @@ class TestWays:
         with pytest.raises(ConfigError, match="which 2 places have"):
             _path("m", {"a": {"m": 1}, "b": {"m": 2}})
 
-    def test_a_parameter_that_it_lacks_is_refused_with_those_that_it_has(self) -> None:
+    def test_what_lacks_the_parameter_or_an_exact_search_is_refused_with_what_has_one(self) -> None:
         with pytest.raises(ConfigError, match="unknown key 'ef'") as problem:
             swept(CONFIG, [1], "ef")
         assert "probes" in str(problem.value)
-
-    def test_a_retriever_without_exact_search_is_refused_with_what_has_one(self) -> None:
         with pytest.raises(ConfigError, match="bm25 does not say how it would search exactly"):
             swept("bm25", [1], "k1")
-
-    def test_an_object_that_does_not_share_is_refused_in_words(self) -> None:
         with pytest.raises(ConfigError, match="does not say how it would search exactly"):
             swept(Probing(shares=False), [1])
 
@@ -187,14 +183,12 @@ class TestChoice:
         assert cheapest(values[:2]) is None
         assert undecided(values[:2], None) == (32,)
 
-    def test_times_that_cannot_be_told_apart_leave_the_lowest_value(self) -> None:
+    def test_times_that_cannot_be_told_apart_leave_the_lowest_value_without_encoding(self) -> None:
         values = [
             self.value(64, (0.96, 0.98), 0.31, p50_ci95=(0.28, 0.33)),
             self.value(128, (0.97, 0.99), 0.30, p50_ci95=(0.27, 0.32)),
         ]
         assert some(cheapest(values)).value == 64
-
-    def test_encoding_does_not_count_where_it_is_known(self) -> None:
         values = [
             self.value(64, (0.96, 0.98), 20.0, search_ms=0.4, search_ci95=(0.39, 0.41)),
             self.value(128, (0.97, 0.99), 19.0, search_ms=0.6, search_ci95=(0.59, 0.61)),

@@ -338,10 +338,14 @@ def test_what_is_counted_has_whole_ticks() -> None:
 # -- the front -----------------------------------------------------------------------------------
 
 
-def test_the_front_is_what_no_other_system_beats_in_both() -> None:
+def test_the_front_is_what_no_other_system_beats_and_systems_without_a_figure_are_named() -> None:
     value, ms = [0.7, 0.6, 0.5, 0.7, 0.6], [10.0, 0.5, 11.0, 12.0, 0.5]
     assert front(value, ms) == [True, True, False, False, True], "equal ones stand side by side"
     assert front([], []) == []
+    spec = pareto([spot("a", 0.7, 1.0), spot("b", 0.7, None), spot("c", NAN, 1.0)], metric="m")
+    assert "Systems without a mean or a p95 are not shown: b, c." in notes(spec)
+    assert [row["system"] for row in data(spec, "rect")] == ["a"]
+    assert notes(pareto([], metric="m")) == "No system has both a mean and a p95."
 
 
 def test_systems_stand_at_their_time_and_quality_in_the_box_of_their_intervals() -> None:
@@ -375,13 +379,6 @@ def test_a_pipeline_is_followed_step_by_step() -> None:
     ]
     assert "p: first" in words(svg(spec))
     assert "p after first: quality 0.5000, 1.00 ms" in described(spec)
-
-
-def test_systems_without_a_time_or_a_mean_are_named() -> None:
-    spec = pareto([spot("a", 0.7, 1.0), spot("b", 0.7, None), spot("c", NAN, 1.0)], metric="m")
-    assert "Systems without a mean or a p95 are not shown: b, c." in notes(spec)
-    assert [row["system"] for row in data(spec, "rect")] == ["a"]
-    assert notes(pareto([], metric="m")) == "No system has both a mean and a p95."
 
 
 @pytest.mark.parametrize("width", [NARROW, WIDTH])
@@ -463,16 +460,13 @@ def test_any_number_of_differences_can_be_drawn(n: int) -> None:
 # -- latency -------------------------------------------------------------------------------------
 
 
-def test_percentiles_are_marked_with_their_interval_and_written() -> None:
+def test_a_percentile_is_marked_with_its_interval_and_one_without_a_value_explained() -> None:
     one = Calls("bm25", calls("x").ms, percentiles=[Percentile(95.0, 17.04, (16.9, 18.25))])
     spec = ecdf([one])
     [mark] = data(spec, "errorbar")
     assert (mark["ms"], mark["low"], mark["high"], mark["share"]) == (17.04, 16.9, 18.25, 0.95)
     assert "bm25: 1,200 calls, p95 17.0 ms [16.9, 18.2]" in words(svg(spec))
     assert "p95 17.0 ms [16.9, 18.2]" in described(spec)
-
-
-def test_a_percentile_without_a_value_is_explained_and_not_marked() -> None:
     spec = ecdf(
         [Calls("bm25", calls("x").ms, percentiles=[Percentile(99.0, None, None, "5 more")])]
     )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.analysis import analyse, query_values
+from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
@@ -142,22 +142,18 @@ def test_the_answer_has_its_figures_and_says_what_they_mean() -> None:
 
 
 @pytest.mark.slow
-def test_what_warns_of_the_answer_stands_in_its_box() -> None:
+def test_what_warns_of_the_answer_or_the_comparison_is_there_once_in_its_box() -> None:
     one, *others = make_runs(DATA)
     loud = replace(one, summary=one.summary.replace(warnings=["something was wrong"]))
     page = report_page(analyse(compare_runs([loud, *others]), [DATA]))
     box = page[page.index('<section id="answer"') : page.index("</section>")]
     assert '<li dir="auto" class="warning">one: something was wrong</li>' in box
     assert page.count("one: something was wrong") == 1
-
-
-@pytest.mark.slow
-def test_a_warning_of_the_comparison_is_there_once() -> None:
     *others, best = make_runs(DATA)
     judged = dict.fromkeys(best.evaluation.judged, 0.9)
     more = replace(best, evaluation=replace(best.evaluation, judged=judged))
-    page = Page(report_page(analyse(compare_runs([*others, more]), [DATA])))
-    assert page.text.count("hits without a judgement count as not relevant") == 1
+    read = Page(report_page(analyse(compare_runs([*others, more]), [DATA])))
+    assert read.text.count("hits without a judgement count as not relevant") == 1
 
 
 def test_every_metric_and_slice_has_a_table_of_which_the_first_is_seen() -> None:
@@ -198,33 +194,27 @@ def test_links_of_the_contents_lead_to_parts() -> None:
     assert all(str(target)[1:] in ids for target in targets)
 
 
-def test_cost_stands_beside_quality() -> None:
+def test_cost_stands_beside_quality_and_a_manifest_of_every_run_is_there() -> None:
     text = parsed().text
     for head in ("p50 ms", "p95 ms", "p99 ms", "calls/s", "index s", "memory MB", "disk MB"):
         assert head in text
     assert "120" in text
     assert "1.50" in text
+    assert parsed().text.count("Manifest of") == 3
+    assert '"session": "s"' in parsed().text
 
 
-def test_pictures_can_be_read_aloud() -> None:
+def test_pictures_can_be_read_aloud_and_tables_have_captions_and_heads() -> None:
     pictures = [attrs for tag, attrs in parsed().tags if tag == "svg"]
     assert len(pictures) == 2 * 7, "each for a desk and for a phone"
     ids = {attrs.get("id") for _, attrs in parsed().tags}
     for attrs in pictures:
         assert attrs["role"] == "img"
         assert set(str(attrs["aria-labelledby"]).split()) <= ids
-
-
-def test_tables_have_captions_and_their_heads_a_scope() -> None:
     tables = sum(tag == "table" for tag, _ in parsed().tags)
     assert len(parsed().captions) == tables
     heads = [attrs for tag, attrs in parsed().tags if tag == "th"]
     assert {attrs.get("scope") for attrs in heads} == {"row", "col"}
-
-
-def test_a_manifest_of_every_run_is_there() -> None:
-    assert parsed().text.count("Manifest of") == 3
-    assert '"session": "s"' in parsed().text
 
 
 @pytest.mark.slow
@@ -381,30 +371,6 @@ def test_the_explorer_holds_rankings_grades_and_ranks_of_legs() -> None:
                 assert rank == (ids.index(name) + 1 if name in ids else 0)
 
 
-def test_the_first_pair_is_the_recommended_system_and_the_best_of_the_others() -> None:
-    comparison = compare_runs(make_runs(DATA))
-    group = comparison.groups[0]
-    explorer = query_values(group, DATA, "one")
-    assert explorer is not None
-    means = {name: group.mean(name, group.metrics[0]) for name in ("two", "both")}
-    assert [explorer.names[at] for at in explorer.pair] == [
-        max(means, key=means.__getitem__),
-        "one",
-    ]
-
-
-def test_queries_come_in_turn_from_the_pair_and_from_all_systems() -> None:
-    explorer = query_values(compare_runs(make_runs(DATA)).groups[0], DATA, None)
-    assert explorer is not None
-    a, b = explorer.pair
-    gain = np.abs(explorer.values[:, b] - explorer.values[:, a])
-    spread = np.ptp(explorer.values, axis=1)
-    first, second = explorer.order()[:2]
-    assert gain[first] == gain.max()
-    assert spread[second] == spread.max()
-    assert sorted(explorer.order()) == list(range(30))
-
-
 def test_without_the_script_the_largest_differences_are_there_to_open() -> None:
     page = usual()
     still = page[page.index('<div class="still">') : page.index('<script type="application/json">')]
@@ -474,13 +440,9 @@ def _nothing(run: Run) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_too_few_calls_for_p95_show_p50() -> None:
+def test_few_calls_show_p50_and_one_query_is_a_page() -> None:
     page = page_of(make_runs(DATA, rounds=2))
     assert "p50 of all calls" in page.text
-
-
-@pytest.mark.slow
-def test_one_query() -> None:
     data = make_dataset(1)
     page = page_of(make_runs(data, rounds=40), data)
     assert len(page.explorers[0]["queries"]) == 1
@@ -520,16 +482,12 @@ def _only_first_metric(run: Run) -> Run:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_what_cannot_be_compared_is_told_as_the_answer() -> None:
+def test_what_cannot_be_compared_is_told_as_the_answer_or_not_explored() -> None:
     other = make_dataset(20, "other")
     runs = [make_runs(DATA)[0], make_runs(other)[1]]
     page = page_of(runs, "runs on 2 datasets or splits.")
     assert "Nothing here can be compared" in page.text
     assert "different dataset fingerprint" in page.text
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_runs_of_different_k_are_not_explored() -> None:
     one, two = make_runs(DATA)[:2]
     page = page_of([one, replace(two, summary=two.summary.replace(k=5))])
     assert "No two systems here can be compared query by query." in page.text
@@ -558,7 +516,7 @@ def test_partial_runs_and_warnings_stand_with_the_answer() -> None:
 # -- tables --------------------------------------------------------------------------------------
 
 
-def test_a_table_can_be_sorted_and_its_intervals_stand_below_its_figures() -> None:
+def test_a_table_can_be_sorted_unless_it_has_sections_or_one_row() -> None:
     rows: list[list[Content]] = [["a", Cell(1, interval=(0, 2), marks="bc")], ["d", COUNT(2)]]
     html = whole(Table("T", ["", "x"], rows, notes=["n < 3", warning("mind")]))
     assert html.count("<tr>") == 3
@@ -567,9 +525,6 @@ def test_a_table_can_be_sorted_and_its_intervals_stand_below_its_figures() -> No
     assert '<li dir="auto" class="method">n &lt; 3</li>' in html
     assert '<li dir="auto" class="warning">mind</li>' in html
     assert '<th scope="row" dir="auto">a</th>' in html
-
-
-def test_a_table_with_sections_or_one_row_is_not_sorted() -> None:
     sections = Table("T", ["a", "b"], [["x", "1"], ["y", "2"]], rules=[1])
     assert "sortable" not in whole(sections)
     assert whole(sections).count("<tbody>") == 2

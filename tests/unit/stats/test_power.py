@@ -43,13 +43,11 @@ class TestMoments:
         assert (m.above + m.below).tolist() == [300] * 3
         assert m.largest == pytest.approx(np.maximum(1, np.abs(d).max(axis=0)))
 
-    def test_one_size_is_noticed(self) -> None:
+    def test_one_size_is_noticed_and_what_does_not_vary_has_no_skewness(self) -> None:
         rows = [[0.0, 0.25, 0.0], [0.25, -0.25, 0.0], [-0.25, 0.5, 0.0]]
         assert Moments.of(np.array(rows)).size.tolist() == [0.25, 0.0, 0.0]
         assert Moments.of(np.array(rows)).above.tolist() == [1, 2, 0]
         assert Moments.of(np.array(rows)).below.tolist() == [1, 1, 0]
-
-    def test_what_does_not_vary_has_no_skewness(self) -> None:
         m = Moments.of(np.full((50, 1), 0.1) * [1, 0])
         assert m.variance.tolist() == [0, 0]
         assert m.skewness.tolist() == [0, 0]
@@ -66,23 +64,21 @@ class TestMoments:
 
 
 class TestForADifference:
-    @pytest.mark.parametrize("alpha", [0.05, 0.05 / 30])
-    @pytest.mark.parametrize("effect", [0.05, 0.1, -0.15])
-    def test_it_agrees_with_the_power_of_the_t_test(self, effect: float, alpha: float) -> None:
-        needed = some(only(normal(effect / 5, 0.2), alpha).difference)
-        n = 200 + needed
+    @pytest.mark.parametrize(
+        ("mean", "sd", "n", "alpha", "within"),
+        [
+            *((mean, 0.2, 200, alpha, 0.01) for mean in (0.01, 0.02, -0.03)
+              for alpha in (0.05, 0.05 / 30)),
+            *((0.7, 1, 12, alpha, 0.03) for alpha in (0.01, 0.003)),
+        ],
+    )  # fmt: skip
+    def test_it_agrees_with_the_power_of_the_t_test(
+        self, mean: float, sd: float, n: int, alpha: float, within: float
+    ) -> None:
+        n += some(only(normal(mean, sd, n), alpha).difference)
         critical = scipy.stats.t.ppf(1 - alpha / 2, n - 1)
-        power = scipy.stats.nct.sf(critical, n - 1, abs(effect) * math.sqrt(n))
-        assert power == pytest.approx(0.8, abs=0.01)
-
-    @pytest.mark.parametrize("alpha", [0.01, 0.003])
-    def test_it_agrees_for_few_queries_at_a_strict_level(self, alpha: float) -> None:
-        needed = some(only(normal(0.7, 1, 12), alpha).difference)
-        n = 12 + needed
-        critical = scipy.stats.t.ppf(1 - alpha / 2, n - 1)
-        assert scipy.stats.nct.sf(critical, n - 1, 0.7 * math.sqrt(n)) == pytest.approx(
-            0.8, abs=0.03
-        )
+        power = scipy.stats.nct.sf(critical, n - 1, abs(mean) / sd * math.sqrt(n))
+        assert power == pytest.approx(0.8, abs=within)
 
     @pytest.mark.parametrize(("alpha", "signs"), [(0.05, 6), (0.01, 8), (0.001, 11)])
     def test_differences_of_one_sign_are_counted_out(self, alpha: float, signs: int) -> None:
@@ -138,11 +134,9 @@ class TestForADifference:
         needed = some(only(d, 0.0001).difference)
         assert 10 < needed < 40
 
-    def test_no_difference_is_never_found(self) -> None:
+    def test_no_difference_is_never_found_and_else_there_is_at_least_one_more(self) -> None:
         assert only(np.zeros((30, 1))).difference is None
         assert only(column((0.5, 3), (-0.5, 3), (0, 4))).difference is None
-
-    def test_at_least_one_more(self) -> None:
         assert only(column((0.5, 50), (0.4, 50))).difference == 1
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from retrieval_bench.tuning import Tuning, tune
 from retrieval_bench.tuning.grid import Grid, make_grid
 from retrieval_bench.tuning.selection import Selection, chosen_on_dev, cross_validated
 from retrieval_bench.tuning.tuned import doubts, judged
-from tests.builders.guide import guide_page
 from tests.builders.tuning_data import NOTED, Noted, dataset, hybrid
 
 GRID = {"fusion.k": [1, 60], "depth": [3, 100]}
@@ -191,12 +189,9 @@ def test_a_metric_that_cannot_be_tuned_on_is_refused(metric: str, accepted: str)
         tune(NOTED, dataset(), grid={"boost": [1]}, metric=metric)
 
 
-def test_too_few_queries_for_the_folds() -> None:
+def test_few_different_queries_or_no_relevant_document_are_nothing_to_tune_on() -> None:
     with pytest.raises(DataError, match="3 different queries"):
         tune(NOTED, dataset(n_queries=3), grid={"boost": [1]})
-
-
-def test_without_a_relevant_document_there_is_nothing_to_tune_on() -> None:
     data = dataset()
     qrels = {query: dict.fromkeys(row, 0) for query, row in data.qrels.items()}
     with pytest.raises(DataError, match="no evaluated query has a relevant document"):
@@ -216,12 +211,9 @@ def test_a_dev_split_needs_queries_of_its_own_and_the_same_documents() -> None:
         tune(NOTED, data, dev="train", grid={"boost": [1]})
 
 
-def test_a_retriever_object_cannot_be_tuned() -> None:
+def test_a_retriever_object_or_one_without_documents_cannot_be_tuned() -> None:
     with pytest.raises(ConfigError, match="a Noted to tune"):
         tune(Noted(), dataset(), grid={"boost": [1]})  # type: ignore[arg-type]
-
-
-def test_documents_are_needed_unless_the_retriever_has_them() -> None:
     with pytest.raises(DataError, match="has no corpus"):
         tune(NOTED, replace(dataset(), documents=None), grid={"boost": [1]})
 
@@ -392,15 +384,3 @@ def test_the_document_adds_up(found: Tuning) -> None:
     assert document["naive"]["mean"] == max(s["tuning"] for s in document["settings"])
     assert document["delta"]["verdict"] == found.delta.verdict.value
     assert document["recommended"]["params"]["legs"]
-
-
-def test_every_field_of_the_document_is_in_the_guide(found: Tuning) -> None:
-    explained = set(
-        re.findall(r"[\w]+", " ".join(re.findall(r"`([^`\n]+)`", guide_page("json.md"))))
-    )
-    document = found.as_dict()
-    rows = [document[name] for name in ("dataset", "default", "tuned", "naive", "recommended")]
-    rows += [document[name][0] for name in ("choices", "settings", "queries")]
-    rows += document["parameters"]["depth"]
-    for part in (document, *rows):
-        assert set(part) <= explained, set(part) - explained

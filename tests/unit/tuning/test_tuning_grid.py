@@ -51,20 +51,14 @@ def _raised(read: Any, given: Any) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def test_what_is_right_of_a_grid_comes_back_beside_its_faults() -> None:
-    assert parse_grid(["k1=[1,2]", "b=[]", "x"], Problems()) == {"k1": (1, 2)}
-
-
-def test_all_faults_of_a_grid_are_told_at_once() -> None:
+def test_all_faults_of_a_grid_are_told_at_once_beside_what_is_right() -> None:
     with pytest.raises(HarnessError) as problem:
         _parsed(["k1", "b=[]", "=1", "depth=", "x=[1", "variant=l", "variant=plus"])
     text = str(problem.value)
     assert text.startswith("6 problems")
     for given in ("'k1'", "'b=[]'", "'=1'", "'depth='", "x=[1", "'variant=plus'"):
         assert given in text
-
-
-def test_a_parameter_and_what_is_inside_it_do_not_go_together() -> None:
+    assert parse_grid(["k1=[1,2]", "b=[]", "x"], Problems()) == {"k1": (1, 2)}
     with pytest.raises(ConfigError, match=r"either 'fusion' as a whole or what is inside"):
         _parsed(["fusion.k=[1]", "fusion=[{method: rrf}]"])
 
@@ -123,14 +117,7 @@ def test_a_sample_is_seeded_distinct_and_from_all_over_a_grid_too_large_to_list(
     assert grid != make_grid(huge, current, sample=50, seed=2)
 
 
-def test_a_sample_larger_than_the_grid_is_the_grid() -> None:
-    parameters, current = {"a": (1, 2), "b": (3, 4)}, {"a": 1, "b": 3}
-    assert make_grid(parameters, current, sample=9, seed=0) == make_grid(
-        parameters, current, seed=0
-    )
-
-
-def test_a_sample_combines_values_as_the_whole_grid_does() -> None:
+def test_a_sample_combines_values_as_the_whole_grid_does_and_needs_a_size() -> None:
     parameters = {"a": (1, 2, 3), "b": (4, 5), "c": (6, 7)}
     whole = {str(setting) for setting in make_grid(parameters, {}, seed=0).settings}
     found: set[str] = set()
@@ -139,9 +126,10 @@ def test_a_sample_combines_values_as_the_whole_grid_does() -> None:
             str(setting) for setting in make_grid(parameters, {}, sample=4, seed=seed).settings
         }
     assert found == whole
-
-
-def test_a_sample_needs_a_size() -> None:
+    parameters, current = {"a": (1, 2), "b": (3, 4)}, {"a": 1, "b": 3}
+    assert make_grid(parameters, current, sample=9, seed=0) == make_grid(
+        parameters, current, seed=0
+    )
     with pytest.raises(ConfigError, match="--sample 0"):
         make_grid({"a": (1,)}, {}, sample=0, seed=0)
 
@@ -155,16 +143,13 @@ def test_a_value_written_as_an_override_is_read_back(value: Any) -> None:
     assert yaml.safe_load(override.partition("=")[2]) == value
 
 
-def test_numbers_and_lists_of_numbers_have_an_order() -> None:
+def test_numbers_and_lists_of_numbers_have_an_order_and_short_yaml() -> None:
     assert ordered([3, 1, 2.5]) == [1, 2.5, 3]
     assert ordered([[1, 0], [0, 1]]) == [[0, 1], [1, 0]]
     assert ordered(["b", "a", 1]) == ["b", "a", 1]
     assert not numeric([True, 1])
     assert not numeric([[1], [1, 2]])
     assert not numeric([[1], 2])
-
-
-def test_yaml_of_a_value_is_short() -> None:
     assert (as_yaml(60), as_yaml([0.5, 0.5]), as_yaml("word")) == ("60", "[0.5, 0.5]", "word")
 
 

@@ -215,22 +215,18 @@ def test_combinations_that_do_not_go_together_are_told_with_the_way_out() -> Non
     assert "'fusion=[{method: rrf, k: 60}" in str(problem.value)
 
 
-def test_a_setting_that_fails_on_a_query_ends_the_search_and_is_named(data: Dataset) -> None:
+def test_a_setting_or_a_leg_that_fails_on_a_query_or_breaks_the_contract_is_named(
+    data: Dataset,
+) -> None:
     tunable, grid = _made(NOTED, fail_on=["nobody", "test0-07"])
     with pytest.raises(ContractError) as problem:
         _values(tunable, grid, data)
     for part in ("RuntimeError: no answer", "Noted with fail_on=test0-07, query 'test0-07'"):
         assert part in str(problem.value)
-
-
-def test_a_leg_that_fails_is_named(data: Dataset) -> None:
     config = hybrid(["bm25", {**NOTED, "name": "count", "params": {"fail_on": "test0-03"}}])
     tunable, grid = _made(config, depth=[5])
     with pytest.raises(ContractError, match="leg 'count', query 'test0-03'"):
         _values(tunable, grid, data)
-
-
-def test_a_ranking_that_breaks_the_contract_is_an_error(data: Dataset) -> None:
     tunable, grid = _made({"target": "tests.builders.tuning_data:Foreign"}, boost=[1])
     with pytest.raises(ContractError, match="'nowhere' is not in the corpus"):
         _values(tunable, grid, data)
