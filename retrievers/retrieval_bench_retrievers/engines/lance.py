@@ -156,7 +156,8 @@ class _Lance(FolderStore):
 
     def vector_size(self) -> int | None:
         schema = self._table.schema
-        return int(schema.field("vector").type.list_size) if "vector" in schema.names else None
+        kind = schema.field("vector").type if "vector" in schema.names else None
+        return getattr(kind, "list_size", None)
 
     def facts(self) -> dict[str, Any]:
         found = {i.columns[0]: i for i in self._table.list_indices()}

@@ -77,7 +77,8 @@ class _Embedded(SeekdbServer, FolderStore):
         import pylibseekdb
 
         if self._watch is None and self._second is None:
-            while self._mark.exists() and not self._alive():
+            until = time.monotonic() + END_S
+            while self._mark.exists() and not self._alive() and time.monotonic() < until:
                 _swept(self.folder, self._mark)
             self._second = _user_of(self.folder / "run")
             if not self.made():
@@ -100,6 +101,8 @@ class _Embedded(SeekdbServer, FolderStore):
     def _alive(self) -> bool:
         try:
             os.kill(int((self.folder / "run" / "seekdb.pid").read_text()), 0)
+        except PermissionError:  # another user's
+            return True
         except (OSError, ValueError):
             return False
         return True
@@ -185,12 +188,15 @@ def _swept(folder: Path, begun: Path) -> None:
 
     users = folder / "run" / "seekdb.clients"
     users.parent.mkdir(exist_ok=True)
-    with users.open("ab") as file, suppress(BlockingIOError):
+    with users.open("ab") as file, suppress(BlockingIOError, FileNotFoundError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for made in ("etc", "log", "run", "store"):
-            shutil.rmtree(folder / made, ignore_errors=True)
-        begun.unlink()
-        return
+        # Whoever opened it before a sweep has the lock of a file that nobody else sees.
+        if os.fstat(file.fileno()).st_ino == users.stat().st_ino:
+            for made in ("etc", "log", "store", "run"):
+                shutil.rmtree(folder / made, ignore_errors=True)
+            if not (folder / "store").exists():
+                begun.unlink(missing_ok=True)
+                return
     time.sleep(0.1)
 
 

@@ -62,9 +62,13 @@ def without_vector(problem: BaseException, where: str = WHERE) -> ConfigError | 
     )
 
 
+_OTHER_SIZES = re.compile(r"different \w+ dimensions")
+"""Of ``vector``, ``halfvec`` and ``sparsevec``."""
+
+
 def another_size(problem: BaseException, where: str = WHERE) -> ConfigError | None:
     """The error for vectors of another size than the column's, None for all others."""
-    if "vector dimensions" not in str(problem):
+    if not _OTHER_SIZES.search(str(problem)):
         return None
     return ConfigError(
         f"PostgreSQL: {text_of(problem)}",

@@ -64,7 +64,7 @@ def test_only_what_is_about_dependencies_counts(project: GitProject, cache: Path
     for name in ("HEAD~1", "HEAD"):
         place = project.at(name)
         assert (str(place.python), place.notes) == (sys.executable, ())
-    assert not [*cache.glob("revisions/*/env")]
+    assert not [*cache.glob("commits/*/env")]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,14 @@ def test_only_what_is_about_dependencies_counts(project: GitProject, cache: Path
         ({"requirements.txt": "-c constraints-a.txt"}, "constraints-a.txt", "numpy==2"),
         ({"requirements.txt": "numpy"}, "constraints.txt", "numpy==2"),
         ({"setup.py": "setup()"}, "setup.py", "setup(name='a')"),
+        ({"requirements.txt": "-r requirements.in"}, "requirements.in", "numpy"),
+        ({"setup.py": "setup()"}, "requirements-core.txt", "numpy"),
         ({"setup.py": "setup()"}, "setup.cfg", "[options]\n"),
+        (
+            {"pyproject.toml": "[project]\nname = 'a'\ndynamic = ['dependencies']\n"},
+            "requirements/base.txt",
+            "numpy",
+        ),
         ({"setup.py": "setup()"}, "pyproject.toml", "[build-system]\nrequires = ['hatchling']\n"),
         ({"setup.py": "setup()"}, "pyproject.toml", "[tool.poetry.dependencies]\na = '1'\n"),
     ],
@@ -319,7 +326,7 @@ def test_what_cannot_be_installed_is_said_in_pips_words(
         project.at("HEAD")
     assert "No matching distribution found for no-such-package-anywhere==7" in str(caught.value)
     assert "name the extras" in caught.value.fix
-    assert not [path for path in (cache / "revisions").iterdir() if path.is_dir()]
+    assert not [path for path in (cache / "commits").iterdir() if path.is_dir()]
 
 
 @pytest.mark.slow
@@ -469,4 +476,4 @@ def test_a_command_that_fails_or_changes_code_is_refused(
     for _ in range(2):
         with pytest.raises(ConfigError, match=said):
             project.at("HEAD", setup=Setup(command=command))
-    assert not [path for path in (cache / "revisions").iterdir() if path.is_dir()]
+    assert not [path for path in (cache / "commits").iterdir() if path.is_dir()]

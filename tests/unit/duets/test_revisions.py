@@ -446,7 +446,7 @@ def test_the_longest_unused_ones_are_removed(
 ) -> None:
     monkeypatch.setattr(kept, "MOST_KEPT", 3)
     commits = [project.commit({"n.txt": str(n)}) for n in range(5)]
-    revisions = cache / "revisions"
+    revisions = cache / "commits"
     for commit in [*commits[:3], commits[0], *commits[3:]]:
         project.at(commit)
         for file in kept._in_use.values():  # as if each was a process of its own
@@ -469,7 +469,7 @@ def test_a_checkout_that_fails_leaves_nothing(project: GitProject, cache: Path) 
     project.commit({"a.bin": "x"})
     with pytest.raises(ConfigError, match="no key for this"):
         project.at("HEAD")
-    assert not [path for path in (cache / "revisions").iterdir() if path.is_dir()]
+    assert not [path for path in (cache / "commits").iterdir() if path.is_dir()]
 
 
 def test_a_cache_that_cannot_be_written_says_what_to_do(
@@ -539,7 +539,9 @@ def test_packages_named_as_those_of_this_project_do_not_hide_them(
     name = "retrieval_bench_retrievers"
     project.commit({f"{name}/__init__.py": "", f"{name}/own.py": "X = 1"})
     ours = [ROOT / "retrievers" / name, ROOT / "harness" / "retrieval_bench"]
-    monkeypatch.setattr(sys, "path", [*sys.path, *(str(folder.parent) for folder in ours)])
+    # The user's tree is on the path as well, behind them.
+    folders = [*(folder.parent for folder in ours), project.folder]
+    monkeypatch.setattr(sys, "path", [*sys.path, *map(str, folders)])
     place = project.at("HEAD")
     assert Path(loaded(place, name, "__file__")).is_relative_to(ROOT)
     assert loaded(place) == "second"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
+import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, DataError
-from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
+from retrieval_bench.metrics import Judgements, judge_lists, judge_scores, parse_metric
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.scoring.scoring import Answers, score
 from tests.builders.generated import generated
@@ -34,6 +36,29 @@ def test_a_grade_that_is_too_large_is_refused_with_its_place(grade: int) -> None
 def test_a_number_that_no_ranking_reaches_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="1,000,000,000"):
         parse_metric(name)
+
+
+def test_scores_under_a_convention_of_lists_keep_the_order_of_equal_ones() -> None:
+    rules = convention("scienceqa")
+    scored = score(
+        Answers(scores={"q": {"a": 1.0, "b": 1.0}}),
+        Judgements({"q": {"a": 1}}),
+        rules,
+        rules.parse(["AP"]),
+    )
+    assert scored.tie_rule == "order of the list"
+    assert scored.evaluation.means[0].mean == 1.0
+
+
+def test_any_number_is_a_score() -> None:
+    scores: Any = {"q": {"a": np.float32(2), "b": 1, "c": True}}
+    run = judge_scores(scores, ["q"], Judgements({"q": {"a": 1}}))
+    assert run.judged.rank.tolist() == [1]
+
+
+@pytest.mark.parametrize("rules", ["trec", "tutorial", "blog"])
+def test_lists_that_are_all_empty_have_default_metrics(rules: str) -> None:
+    assert convention(rules).default_metrics(0)
 
 
 def test_the_largest_cut_off_works_and_a_leading_zero_is_no_other_one() -> None:

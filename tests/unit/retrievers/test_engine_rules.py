@@ -162,6 +162,29 @@ def test_a_folder_that_a_killed_server_began_is_made_anew(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["letter"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such lock")
+def test_what_another_load_made_in_place_of_the_old_folder_is_not_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    begun, users = tmp_path / "retrieval-bench-begun", tmp_path / "run" / "seekdb.clients"
+    begun.touch()
+    lock = fcntl.flock
+
+    def late(file: Any, how: int) -> None:
+        """Before the lock comes, another one sweeps and makes its own."""
+        users.unlink()
+        users.touch()
+        (tmp_path / "store").mkdir()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    seekdb._swept(tmp_path, begun)
+    assert begun.exists()
+    assert (tmp_path / "store").exists()
+
+
 def test_a_server_that_does_not_begin_with_an_index_is_started_anew_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -227,6 +227,15 @@ def test_a_failure_says_whether_it_may_pass(
     assert type(sql_failures.failed(_problem(code, kind=kind))) is expected
 
 
+@pytest.mark.parametrize("kind", ["vector", "halfvec", "sparsevec"])
+def test_vectors_of_another_size_are_a_fault_of_the_config(kind: str) -> None:
+    problem = ValueError(f"different {kind} dimensions 3 and 32")
+    found = sql_failures.another_size(problem)
+    assert found is not None
+    assert "`encoder`" in found.fix
+    assert sql_failures.another_size(ValueError("other dimensions")) is None
+
+
 def test_a_database_without_pgvector_says_what_to_create() -> None:
     for problem in (
         _problem("42704", 'type "vector" does not exist'),

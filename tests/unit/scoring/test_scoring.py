@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 from pathlib import Path
@@ -226,6 +227,18 @@ def test_lists_and_scores_in_the_same_order_score_the_same() -> None:
     assert "ties" not in documents[0], "a list has no scores that could be equal"
     documents[1].pop("ties", None)
     assert to_json(documents[0]) == to_json(documents[1])
+
+
+def test_scoring_leaves_its_input_alone() -> None:
+    data = generated(951, 30)
+    lists = data.lists
+    before = copy.deepcopy((data.qrels, data.scores, lists))
+    for name, answers in (
+        ("trec", Answers(scores=data.scores)),
+        ("mala2025", Answers(lists=lists)),
+    ):
+        scored(answers, data.qrels, under=name)
+    assert (data.qrels, data.scores, lists) == before
 
 
 def test_intervals_hold_their_mean_and_belong_to_the_values() -> None:

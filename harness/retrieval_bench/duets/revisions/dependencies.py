@@ -20,7 +20,11 @@ from packaging.utils import canonicalize_name
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.duets.revisions.trees import Repository
 
-_LISTS = ("requirements*.txt", "requirements/*.txt", "constraints*.txt")
+_LISTS = tuple(
+    f"{name}.{end}"
+    for name in ("requirements*", "requirements/*", "constraints*")
+    for end in ("txt", "in")
+)
 _GIVEN = (("--requirement", "requirements.txt"), ("--constraint", "constraints.txt"))
 _LOCKS = ("*.lock", "pylock*.toml", "Pipfile", "Pipfile.lock")
 _BUILDING = ("setup.py", "setup.cfg")
@@ -78,7 +82,8 @@ class Needs:
             name = canonicalize_name(str(declared.get("name", "")))
             requirements += _expanded(optional, chosen, name)
         given = [option for option in _GIVEN if (project / option[1]).is_file()]
-        lists = _texts_of(projects, _LISTS) if given else {}
+        # What is built may read them, too.
+        lists = _texts_of(projects, _LISTS) if given or builds else {}
         words = tuple(word for option in given for word in option)
         building = _building(project) if builds else {}
         return cls(project, tuple(requirements), words, lists, tuple(chosen), building)
@@ -96,7 +101,7 @@ def declaring(projects: Sequence[Path]) -> Path:
 
 
 def _building(project: Path) -> dict[str, str]:
-    tables = ("project",), ("build-system",), ("tool", "poetry")
+    tables = ("project",), ("build-system",), *(("tool", builder) for builder in _BUILDERS)
     said = [table(project / "pyproject.toml", *names) for names in tables]
     files = {path.name: _text(path) for path in _matching(project, _BUILDING)}
     return {"pyproject.toml": json.dumps(said, sort_keys=True, default=str)} | files
@@ -221,7 +226,7 @@ def table(path: Path, *names: str) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-_BUILDERS = ("hatch", "maturin", "pdm", "poetry", "scikit-build", "setuptools", "uv")
+_BUILDERS = ("flit", "hatch", "maturin", "pdm", "poetry", "scikit-build", "setuptools", "uv")
 _INSTALLS = re.compile(r"^\[(options|metadata)\]", re.MULTILINE)
 _FOLDERS = re.compile(r"(?:package_dir|where)\s*=\s*(\{[^}]*\}|.*)")
 _WORD = re.compile(r"[\w./-]+")

@@ -96,7 +96,7 @@ def place_of(
     identity |= beneath(repository.root)
     key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
     # Absolute: the processes that use what is kept there stand elsewhere.
-    made = (root / "revisions").absolute() / f"{commit[:12]}-{key}"
+    made = (root / "commits").absolute() / f"{commit[:12]}-{key}"
     checkout = Checkout(repository, commit, label, made)
     return _Revision(checkout, inside, own_projects, setup, reporter or Silent()).place()
 
@@ -259,11 +259,11 @@ def _search_path(
     """
     library: list[str] = []
     twins: list[str] = []
-    rest: list[str] = []
+    others: list[str] = []  # of which twins are some
     for path in (Path(entry).absolute() for entry in entries):
         own = path.resolve()
         if is_installed(path):
-            (rest if among_packages(path) else library).append(str(path))
+            (others if among_packages(path) else library).append(str(path))
         elif path.suffix == ".zip" and path.stem.startswith("python"):
             library.append(str(path))
         elif own.is_relative_to(origin):
@@ -271,8 +271,9 @@ def _search_path(
             # Where today's tree has a folder of packages the revision may have a package.
             if twin.is_dir() and (_is_package(path) or not _is_package(twin)):
                 twins.append(str(twin))
+                others.append(str(twin))
         else:
-            rest.append(str(path))
+            others.append(str(path))
     # No other folders that settings name: those of examples or tests may be among them.
     roots = [
         str(root)
@@ -284,7 +285,7 @@ def _search_path(
     hides = not _is_ours(projects) and any(
         _is_package(Path(root, name)) for root in roots for name in _OWN_PACKAGES
     )
-    code = [*twins, *rest, *roots] if hides else [*roots, *twins, *rest]
+    code = [*others, *roots] if hides else [*roots, *twins, *others]
     return tuple(dict.fromkeys([*library, *code]))
 
 
