@@ -58,8 +58,8 @@ class Spread(Documented):
     """A figure of several processes.
 
     Attributes:
-        first: of the first one, which may have found files that were not in memory yet.
-        median, min, max: of the others; where it is alone, of it.
+        first: of the first process, which may have found files that were not in memory yet.
+        median, min, max: of the other processes; where it is alone, of it.
         values: of all, in their order.
     """
 
@@ -203,7 +203,7 @@ class ColdStart(Documented):
 
     @property
     def steps_ms(self) -> dict[str, StepSpread]:
-        """Each step of a start."""
+        """Milliseconds of each step of a start."""
         without = self.without
         spreads = {step: StepSpread.of([], reason) for step, reason in without.items()}
         for step in self.processes[0].steps_ns.keys() - without:
@@ -212,7 +212,7 @@ class ColdStart(Documented):
 
     @property
     def imports_ms(self) -> dict[str, Spread]:
-        """Importing libraries, of these."""
+        """Milliseconds of each step spent importing libraries."""
         names = dict.fromkeys(step for process in self.processes for step in process.imports_ns)
         return {
             step: Spread.of([p.imports_ns.get(step, 0) / 1e6 for p in self.processes])
@@ -221,28 +221,28 @@ class ColdStart(Documented):
 
     @property
     def until_first_answer_ms(self) -> Spread:
-        """Start to first answer."""
+        """Time from the start of a process to its first answer."""
         steps = [step for step in UNTIL_FIRST if step not in self.without]
         return self._over(lambda p: sum(p.steps_ns.get(step, 0) for step in steps) / 1e6)
 
     @property
     def same_query_warm_ms(self) -> Spread:
-        """The same query later."""
+        """The first query, asked again later."""
         return self._over(lambda p: median(p.repeats_ns) / 1e6 if p.repeats_ns else None)
 
     @property
     def steady(self) -> list[bool]:
-        """Whether times stopped to fall."""
+        """Whether times stopped falling, process by process."""
         return [process.steady for process in self.processes]
 
     @property
     def calls_until_steady(self) -> Spread:
-        """Until then."""
+        """Calls until times stopped falling."""
         return self._over(lambda p: p.calls if p.steady else None)
 
     @property
     def seconds_until_steady(self) -> Spread:
-        """Until then."""
+        """Seconds until times stopped falling."""
         return self._over(lambda p: p.seconds if p.steady else None)
 
     @property
