@@ -243,12 +243,16 @@ def _collector(*, on: bool) -> Iterator[None]:
     """No collection inside a timed call, unless ``on``; one is made between rounds in any case."""
     was_on = gc.isenabled()
     gc.collect()
-    gc.freeze()
+    # What a caller froze stays frozen: there is no way to thaw only what came after it.
+    freezing = not gc.get_freeze_count()
+    if freezing:
+        gc.freeze()
     if not on:
         gc.disable()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if freezing:
+            gc.unfreeze()
         if was_on:
             gc.enable()

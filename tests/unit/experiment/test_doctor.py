@@ -26,8 +26,7 @@ BUSY = "Other processes used 80 % of the cores: close them"
 
 @pytest.fixture
 def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is watched for no time, and has no other tasks."""
-    monkeypatch.setattr(module, "_WATCHED_S", 0.0)
+    """One that has no other tasks."""
     monkeypatch.setattr(module, "disturbances", lambda *_, **__: [])
 
 

@@ -17,7 +17,6 @@ from langchain_core.tracers.context import collect_runs
 
 from retrieval_bench import bench
 from retrieval_bench.core.notices import Code, Notice, about_times
-from retrieval_bench.experiment.doctor import doctor as doctoring
 from retrieval_bench.experiment.doctor.doctor import doctor
 from retrieval_bench.measure.machine import observers
 from retrieval_bench.measure.protocol import Protocol
@@ -265,8 +264,7 @@ def test_a_run_says_it_and_keeps_it(data: Path) -> None:
     assert "observers" not in after.manifest["environment"]
 
 
-def test_doctor_says_it(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctoring, "_WATCHED_S", 0.0)
+def test_doctor_says_it(data: Path) -> None:
     sys.setprofile(lambda *_: None)
     found = doctor("bm25", data)
     sys.setprofile(None)

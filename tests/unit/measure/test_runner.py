@@ -412,3 +412,16 @@ def test_the_collector_is_off_while_calls_are_timed() -> None:
     assert not any(states)
     assert gc.isenabled()
     assert OK == "ok"
+
+
+def test_what_a_caller_froze_stays_frozen() -> None:
+    """As a service that freezes what its forked workers share."""
+    import gc
+
+    gc.unfreeze()
+    run(Timed())
+    assert gc.get_freeze_count() == 0
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    run(Timed())
+    assert gc.get_freeze_count() > 0.9 * frozen

@@ -51,8 +51,8 @@ ROOMS = {
 """Likewise of the retrievers."""
 
 
-@cache
 def _tree(path: Path) -> ast.Module:
+    """Parse a file; what is kept of it is small, for a tree is many objects for the collector."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,43 +32,37 @@ BEHIND_RETURN = {"what": "What", "those": "Those", "that": "Those", "it": "Those
 GIVES_NO_RESULT = {"property", "cached_property", "contextmanager", "asynccontextmanager"}
 """Decorators of functions that are called for something else than what they return."""
 
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 
 
-@cache
-def _trees() -> tuple[ast.Module, ...]:
+@pytest.fixture(scope="module")
+def trees() -> list[ast.Module]:
     paths = sorted(path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py"))
-    return tuple(ast.parse(path.read_text(encoding="utf-8")) for path in paths)
+    return [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
 
 
-@cache
-def _all_bindings() -> Counter[str]:
-    return _bindings(_trees())
+@pytest.fixture(scope="module")
+def openers(trees: list[ast.Module]) -> Counter[str]:
+    return Counter(_openers(trees))
 
 
-@cache
-def _all_openers() -> Counter[str]:
-    return Counter(_openers(_trees()))
+def test_a_variable_has_the_name_of_its_thing(trees: list[ast.Module]) -> None:
+    bindings = _bindings(trees)
+    assert {name: n for name, n in bindings.items() if n >= FEWER_THAN} == {}
 
 
-@pytest.mark.parametrize("name", DIALECT)
-def test_a_variable_has_the_name_of_its_thing(name: str) -> None:
-    assert _all_bindings()[name] < FEWER_THAN
-
-
-def test_docstrings_do_not_begin_with_what() -> None:
-    openers = _all_openers()
+def test_docstrings_do_not_begin_with_what(openers: Counter[str]) -> None:
     assert openers["What"] < SHARE * openers.total()
 
 
-def test_docstrings_do_not_begin_with_a_fragment() -> None:
-    openers = _all_openers()
+def test_docstrings_do_not_begin_with_a_fragment(openers: Counter[str]) -> None:
     fragments = {word: n for word, n in openers.items() if word in FRAGMENTS}
     assert sum(fragments.values()) < SHARE * openers.total(), fragments
 
 
-def test_what_returns_nothing_does_not_say_return() -> None:
-    assert not list(_false_returns(_trees()))
+def test_what_returns_nothing_does_not_say_return(trees: list[ast.Module]) -> None:
+    assert not list(_false_returns(trees))
 
 
 def test_what_is_counted() -> None:
@@ -120,26 +113,32 @@ def test_what_counts_as_a_false_return(head: str, false: bool) -> None:
 
 def _bindings(trees: Iterable[ast.Module]) -> Counter[str]:
     """Count the functions, classes and modules that bind each name of the dialect."""
-    counts: Counter[str] = Counter()
-    for tree in trees:
-        for scope in (tree, *(node for node in ast.walk(tree) if _opens_scope(node))):
-            counts.update(set(_bound(scope)) & set(DIALECT))
-    return counts
+    bound = {
+        (name, id(scope))
+        for tree in trees
+        for node, scope in _scoped(tree)
+        if (name := _bound(node)) in DIALECT
+    }
+    return Counter(name for name, _ in bound)
 
 
-def _opens_scope(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef)
+def _scoped(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Give each node with the scope in which it stands; a comprehension is none of its own."""
+    left: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
+    while left:
+        parent, scope = left.pop()
+        if isinstance(parent, _SCOPES):
+            scope = parent
+        inner = [(node, scope) for node in ast.iter_child_nodes(parent)]
+        left += inner
+        yield from inner
 
 
-def _bound(scope: ast.AST) -> Iterator[str]:
-    """Give the names that ``scope`` binds itself, in comprehensions, too."""
-    for node in ast.iter_child_nodes(scope):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        if isinstance(node, ast.arg):
-            yield node.arg
-        if not _opens_scope(node):
-            yield from _bound(node)
+def _bound(node: ast.AST) -> str:
+    """Name what a node binds; "" where it binds nothing."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    return node.arg if isinstance(node, ast.arg) else ""
 
 
 def _openers(trees: Iterable[ast.Module]) -> Iterator[str]:
