@@ -117,3 +117,9 @@ def test_nothing_is_wider_than_a_terminal_or_moves_its_cursor(name: str) -> None
     assert not [
         c for c in text if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f" or c == "\u202e")
     ]
+
+
+def test_fusion_that_changes_no_value_neither_gains_nor_loses() -> None:
+    alike = hybrid("hybrid", {query: row[:3] for query, row in DENSE.items()})
+    first, *_ = diff_tables(Differences(found := explain([alike], DATA), found.details([]), False))
+    assert first.title == "hybrid and dense have the same nDCG@3 on all 5 queries."

@@ -188,7 +188,8 @@ def _partitions(explained: Explanation, query_ids: Sequence[str]) -> list[Partit
             labels=tuple(f"{part.of}: {label}" for label in part.labels),
             member=part.member[order],
             values=part.values[order],
-            gain=part.gain[order],
+            later=part.later[order],
+            before=part.before[order],
         )
         for part in explained.partitions
     ]

@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.explain.diff import (
+from retrieval_bench.comparison.explain.diff import Explanation, Placed, explain
+from retrieval_bench.comparison.explain.kept_lists import (
     KEPT,
     LEFT_BELOW,
     LOST,
     LOWERED,
     NO_LEG,
     RAISED,
-    Explanation,
-    Placed,
-    explain,
     fate,
 )
 from retrieval_bench.core.errors import ConfigError
@@ -28,6 +26,7 @@ from retrieval_bench.measure.calls import NOT_RUN
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.runs.run import Run
+from tests.builders import some
 from tests.builders.hybrid_runs import make_dataset, make_run
 
 DATA = make_dataset(
@@ -194,6 +193,26 @@ class TestTwoRuns:
         assert list(ceilings) == ["both"]
         assert ceilings["both"][0].fused is None
         assert ceilings["both"][0].fusion.mean == pytest.approx(3 / 5)  # "f" stands behind the cut
+
+    def test_a_metric_that_no_run_was_measured_by_is_warned_of_as_any_other(self) -> None:
+        """Whose hits are judged far more is held against the order by the metric that was asked."""
+        judged = make_run("judged", DATA, {"q1": "ab", "q2": "c", "q3": "de", "q4": "f"})
+        other = make_run("other", DATA, {"q1": "ahi", "q2": "hic", "q3": "dhi", "q4": "hij"})
+        measured = explain([other, judged], DATA, parse_metric("RR@3")).warnings
+        assert "judged may look better because more of its hits were judged" in measured[0]
+        assert explain([other, judged], DATA, parse_metric("nDCG@3")).warnings == measured
+
+    def test_the_difference_of_geometric_means_is_that_of_the_means_that_are_shown(
+        self, bm25: Run, hybrid: Run
+    ) -> None:
+        found = explain([bm25, hybrid], DATA, parse_metric("GMAP"))
+        apart = found.means[1].mean - found.means[0].mean
+        assert found.gap.difference == pytest.approx(apart)
+        for partition in found.partitions:
+            whole = partition.whole(found.metric)
+            if partition.kind != "best leg":  # whose best leg of each query has no column
+                before, after = map(some, whole.means.values())
+                assert whole.gain == pytest.approx(after - before)
 
     def test_a_run_that_is_a_leg_of_the_other_is_one_system_with_it(
         self, bm25: Run, hybrid: Run

@@ -98,7 +98,7 @@ def test_a_miss_is_the_value_of_an_empty_ranking_whatever_that_is() -> None:
 def test_a_gap_counts_as_the_test_of_the_pair_and_the_groups_do() -> None:
     """What ``bench`` says that fusion hurt and helped, and what ``explain`` says."""
     fused, leg = np.array([0.1 + 0.2, 0.5, 0.2, 0.7]), np.array([0.3, 0.5 + 5e-11, 0.9, 0.1])
-    gap = Gap.of(["h", "leg"], fused, leg)
+    gap = Gap.of(["h", "leg"], fused, leg, METRIC)
     found = paired_tests(np.stack([fused, leg])[:, :, None], [(0, 1)])
     assert (gap.higher, gap.lower) == (1, 2)
     assert (int(found.losses[0, 0]), int(found.wins[0, 0])) == (gap.higher, gap.lower)
@@ -110,6 +110,6 @@ def test_columns_of_one_name_keep_their_own_values() -> None:
     values = np.array([[1.0, 0.5], [0.5, 0.25]])
     floor, member = np.zeros(2), np.zeros(2, np.int64)
     names = ("best leg", "best leg")
-    partition = Partition("fusion", "best leg", ("all",), member, names, values, floor)
+    partition = Partition("fusion", "best leg", ("all",), member, names, values, floor, floor)
     (group,) = partition.groups(METRIC)
     assert group.means == {"best leg": 0.75, "best leg#2": 0.375}

@@ -286,6 +286,14 @@ class TestNext:
             (project / "data").rename(project / dataset)
         assert doctor(retriever, dataset).next == command
 
+    def test_it_is_about_what_was_looked_at(self, project: Path) -> None:
+        """The split, the depth and the parameters of ``doctor`` are those of the measurement."""
+        (project / "data/qrels/test.tsv").rename(project / "data/qrels/dev.tsv")
+        found = doctor("bm25", "data", split="dev", k=3, overrides=["k1=1.5"])
+        assert found.next == (
+            "retrieval-bench bench bm25 --dataset data --split dev --k 3 --set k1=1.5"
+        )
+
 
 def diagnosis(*warnings: str, answered: bool = True) -> Diagnosis:
     data = Check("data", ("tiny (test): 4 documents.",), warnings)

@@ -24,7 +24,8 @@ import yaml
 from retrieval_bench import bench, cli
 from retrieval_bench.cli import console
 from retrieval_bench.cli.commands import GROUPS
-from retrieval_bench.comparison.explain.diff import FATES, explain
+from retrieval_bench.comparison.explain.diff import explain
+from retrieval_bench.comparison.explain.kept_lists import FATES
 from retrieval_bench.core import plugins
 from retrieval_bench.core.config import RetrieverConfig, validate
 from retrieval_bench.core.retriever import Capabilities, Retriever

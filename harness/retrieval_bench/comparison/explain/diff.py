@@ -19,6 +19,7 @@ from retrieval_bench.comparison.explain.kept_lists import (
     FUSION,
     RERANKING,
     aligned,
+    fate,
     is_same,
     kept_lists,
     made_by,
@@ -45,13 +46,6 @@ from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.runs.evaluation import Mean, averaged
 from retrieval_bench.runs.run import UNKNOWN, Run
-
-KEPT, RAISED, LOWERED = "kept", "raised", "lowered"
-LOST, LEFT_BELOW, NO_LEG = "lost below k", "left below k", "found by no leg"
-FATES = (KEPT, RAISED, LOWERED, LOST, LEFT_BELOW, NO_LEG)
-"""What fusion did to a document, against the best rank that a leg gave it: the same rank, a better
-one, a worse one; out of the first k though a leg had it there; not among the first k where no leg
-had it; nothing, for no leg returned it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,23 +107,6 @@ class QueryDetail(ExplainedQuery):
     text: str | None
     status: Mapping[str, str]
     documents: tuple[Placed, ...]
-
-
-def fate(fused: int, legs: Sequence[int], k: int) -> str:
-    """What fusion did to a document: one of ``FATES``.
-
-    Args:
-        fused: its rank among the first ``k`` of the fused ranking, 0 = not there.
-        legs: its rank in each leg's whole list, 0 = not there.
-    """
-    best = min((rank for rank in legs if rank), default=0)
-    if not best:
-        return NO_LEG
-    if not fused:
-        return LOST if best <= k else LEFT_BELOW
-    if fused == best:
-        return KEPT
-    return RAISED if fused < best else LOWERED
 
 
 Order = Literal["largest", "worse", "better"]
@@ -216,7 +193,7 @@ class Explanation:
         if len(self.runs) == 1:
             one, other = 0, max(self.legs_of(0), key=lambda leg: self.means[leg].mean)
             names = [self.systems[0].name, self.systems[other].leg]
-        return Gap.of(names, self.values[:, one], self.values[:, other])
+        return Gap.of(names, self.values[:, one], self.values[:, other], self.metric)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -231,7 +208,13 @@ class Explanation:
             found.append("the dataset has no documents: only their ids are known")
         names = [system.name for system in self.systems[: len(self.runs)]]
         pairs = [(0, 1)] if len(names) == 2 else []
-        return (*found, *judged_gap(names, self.runs, pairs, self.metric))
+        runs = [self._scored(run, at) for at, run in enumerate(self.runs)]
+        return (*found, *judged_gap(names, runs, pairs, self.metric))
+
+    def _scored(self, run: Run, at: int) -> Run:
+        """A run by :attr:`metric` alone, which it need not have been measured by."""
+        evaluation = averaged(self.query_ids, [self.metric], self.values[:, [at]])
+        return replace(run, evaluation=replace(evaluation, judged=run.evaluation.judged))
 
     def legs_of(self, run: int) -> list[int]:
         """Places in ``systems`` of the legs of one run; empty where they are not known."""

@@ -69,3 +69,28 @@ def is_same(a: Positions, b: Positions, k: int) -> bool:
     width = max(k, min(a.shape[1], b.shape[1]))
     a, b = equally_wide(a[:, :width], b[:, :width])
     return np.array_equal(a, b)
+
+
+KEPT, RAISED, LOWERED = "kept", "raised", "lowered"
+LOST, LEFT_BELOW, NO_LEG = "lost below k", "left below k", "found by no leg"
+FATES = (KEPT, RAISED, LOWERED, LOST, LEFT_BELOW, NO_LEG)
+"""What fusion did to a document, against the best rank that a leg gave it: the same rank, a better
+one, a worse one; out of the first k though a leg had it there; not among the first k where no leg
+had it; nothing, for no leg returned it."""
+
+
+def fate(fused: int, legs: Sequence[int], k: int) -> str:
+    """What fusion did to a document: one of ``FATES``.
+
+    Args:
+        fused: its rank among the first ``k`` of the fused ranking, 0 = not there.
+        legs: its rank in each leg's whole list, 0 = not there.
+    """
+    best = min((rank for rank in legs if rank), default=0)
+    if not best:
+        return NO_LEG
+    if not fused:
+        return LOST if best <= k else LEFT_BELOW
+    if fused == best:
+        return KEPT
+    return RAISED if fused < best else LOWERED

@@ -51,11 +51,23 @@ class Gap:
     lower: int
 
     @classmethod
-    def of(cls, names: Sequence[str], one: NDArray[np.float64], other: NDArray[np.float64]) -> Gap:
-        """From their values, query by query."""
-        over = one - other
-        mean, sign = float(over.mean()) if len(over) else 0.0, signs(over)
-        return cls(names[0], names[1], mean, int((sign > 0).sum()), int((sign < 0).sum()))
+    def of(cls, names: Sequence[str], one: Values, other: Values, metric: Metric) -> Gap:
+        """From their values of ``metric``, query by query."""
+        sign, difference = signs(one - other), _difference(metric, one, other) or 0.0
+        return cls(names[0], names[1], difference, int((sign > 0).sum()), int((sign < 0).sum()))
+
+
+def _mean(metric: Metric, values: Values) -> float:
+    return float(metric.from_additive(metric.additive(values).mean()))
+
+
+def _difference(metric: Metric, later: Values, before: Values) -> float | None:
+    """Mean of ``later`` minus mean of ``before``; None of no query."""
+    if not len(later):
+        return None
+    if metric.geometric:  # the difference of two such means is no mean of differences
+        return _mean(metric, later) - _mean(metric, before)
+    return float((later - before).mean())
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,8 @@ class Partition:
         member: int64 (queries,), place in ``labels``.
         columns: names of the systems whose values explain the groups.
         values: float64 (queries, columns).
-        gain: float64 (queries,): second run minus first; (last) fused ranking minus best leg.
+        later, before: float64 (queries,), what is held against what: the second run and the first;
+            the (last) fused ranking and the best leg.
     """
 
     kind: Literal["outcome", "best leg", "fusion"]
@@ -98,7 +111,13 @@ class Partition:
     member: NDArray[np.int64]
     columns: tuple[str, ...]
     values: Values
-    gain: Values
+    later: Values
+    before: Values
+
+    @property
+    def gain(self) -> Values:
+        """float64 (queries,): ``later`` minus ``before``."""
+        return self.later - self.before
 
     def groups(self, metric: Metric) -> list[QueryGroup]:
         """The groups with their sizes and means, the empty ones included."""
@@ -114,11 +133,10 @@ class Partition:
         n, names = int(inside.sum()), distinct_names(self.columns)
         if not n:
             return QueryGroup(label, 0, dict.fromkeys(names), None)
-        means = {
-            name: float(metric.from_additive(metric.additive(column).mean()))
-            for name, column in zip(names, self.values[inside].T, strict=True)
-        }
-        return QueryGroup(label, n, means, float(self.gain[inside].mean()))
+        columns = zip(names, self.values[inside].T, strict=True)
+        means = {name: _mean(metric, column) for name, column in columns}
+        gain = _difference(metric, self.later[inside], self.before[inside])
+        return QueryGroup(label, n, means, gain)
 
 
 def outcome(names: Sequence[str], values: Values, floor: Values) -> Partition:
@@ -129,12 +147,12 @@ def outcome(names: Sequence[str], values: Values, floor: Values) -> Partition:
         values: (queries, 2).
         floor: (queries,), the value of an empty ranking: no more than that is a miss.
     """
-    gain = values[:, 1] - values[:, 0]
-    sign = signs(gain)
+    first, second = values.T
+    sign = signs(second - first)
     miss = (values <= floor[:, None] + ROUNDING).all(axis=1)
     member = np.select([miss, sign < 0, sign > 0], [3, 0, 1], 2)
     labels = (f"won by {names[0]}", f"won by {names[1]}", "tie", "both miss")
-    return Partition("outcome", names[1], labels, member, tuple(names), values, gain)
+    return Partition("outcome", names[1], labels, member, tuple(names), values, second, first)
 
 
 def best_leg(
@@ -156,7 +174,7 @@ def best_leg(
     labels = (*(f"won by {leg}" for leg in legs), "legs tie", "every leg misses")
     values = np.column_stack([of_legs, *fused])
     of = " and ".join(runs)
-    return Partition("best leg", of, labels, member, (*legs, *runs), values, fused[-1] - best)
+    return Partition("best leg", of, labels, member, (*legs, *runs), values, fused[-1], best)
 
 
 def by_fusion(
@@ -171,14 +189,13 @@ def by_fusion(
         floor: as in :func:`outcome`.
     """
     best = of_legs.max(axis=1)
-    gain = fused - best
-    sign = signs(gain)
+    sign = signs(fused - best)
     miss = np.maximum(best, fused) <= floor + ROUNDING
     member = np.select([miss, sign < 0, sign > 0], [3, 0, 2], 1)
     best_leg = "best leg" if by == "fusion" else "best list before"
     labels = (f"lost by {by}", f"as its {best_leg}", f"gained by {by}", "all miss")
     values = np.column_stack([best, fused])
-    return Partition("fusion", run, labels, member, (best_leg, run), values, gain)
+    return Partition("fusion", run, labels, member, (best_leg, run), values, fused, best)
 
 
 Positions = NDArray[np.int32]

@@ -152,7 +152,16 @@ def doctor(
             _machine(),
         ),
         OK in answers.status,
-        _next(experiment, retriever, dataset, language, self_hits),
+        _next(
+            experiment,
+            str(retriever),
+            overrides,
+            dataset=str(dataset),
+            split=split,
+            k=k,
+            language=language,
+            self_hits=self_hits,
+        ),
     )
 
 
@@ -199,24 +208,24 @@ def _retriever(answers: Searched, seconds: float, about_data: set[str]) -> Check
     return Check("retriever", (probe,), tuple(about_it))
 
 
+_USUAL = {"dataset": "science-mini", "split": "test", "k": 10}
+
+
 def _next(
-    experiment: Experiment,
-    retriever: Any,
-    dataset: str | Path,
-    language: str | None,
-    self_hits: str | None,
+    experiment: Experiment, retriever: str, overrides: Sequence[str], **given: str | int | None
 ) -> str:
-    """Suggest a command; where nothing is judged, one to pool two systems if there is a corpus."""
+    """Suggest a command on what was looked at; where nothing is judged, one to pool two systems if
+    there is a corpus."""
     judged = experiment.dataset.judged
-    command = ["retrieval-bench", *(["bench"] if judged else ["label", "pool"]), str(retriever)]
-    if not judged and experiment.dataset.documents is not None:
+    command = ["retrieval-bench", *(["bench"] if judged else ["label", "pool"]), retriever]
+    beside = not judged and experiment.dataset.documents is not None
+    if beside:
         command.append("dense" if _is_lexical(experiment.candidates[0]) else "bm25")
-    if str(dataset) != "science-mini":
-        command += ["--dataset", str(dataset)]
-    if judged and language is not None:
-        command += ["--language", language]
-    if judged and self_hits is not None:
-        command += ["--self-hits", self_hits]
+    for name, value in given.items():
+        usual = value in (None, _USUAL.get(name))
+        if not usual and (judged or name not in ("k", "language")):  # a pool has none of these
+            command += [f"--{name.replace('_', '-')}", str(value)]
+    command += ["--set", *overrides] if overrides and not beside else []  # it would be of both
     return shlex.join(command)
 
 

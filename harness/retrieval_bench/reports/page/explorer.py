@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from retrieval_bench.comparison.analysis import QueryValues
-from retrieval_bench.comparison.explain.diff import FATES, fate
+from retrieval_bench.comparison.explain.kept_lists import FATES, fate
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.metrics.judged import NONE

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from retrieval_bench.comparison.explain.diff import (
-    LEFT_BELOW,
-    LOST,
-    NO_LEG,
     Explanation,
     Placed,
     QueryDetail,
     System,
 )
 from retrieval_bench.comparison.explain.differences import Differences
-from retrieval_bench.comparison.explain.kept_lists import RERANKING, texts_of
+from retrieval_bench.comparison.explain.kept_lists import (
+    LEFT_BELOW,
+    LOST,
+    NO_LEG,
+    RERANKING,
+    texts_of,
+)
 from retrieval_bench.comparison.explain.winners import Ceiling, Partition, QueryGroup
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
@@ -64,6 +67,8 @@ def answer(explanation: Explanation) -> str:
     n, metric = counted(len(explanation.query_ids), "query"), metric_label(explanation.metric)
     gap = explanation.gap
     size = f"{abs(gap.difference):.3f}"
+    if not gap.higher and not gap.lower:
+        return f"{gap.one} and {gap.other} have the same {metric} on all {n}."
     if len(explanation.runs) == 1:
         verb = "gains" if gap.difference > 0 else "loses"
         if explanation.made_by == RERANKING:
@@ -76,8 +81,6 @@ def answer(explanation: Explanation) -> str:
             f"{n} and helped {gap.higher:,}."
         )
     where = "above" if gap.difference > 0 else "below"
-    if not gap.higher and not gap.lower:
-        return f"{gap.one} and {gap.other} have the same {metric} on all {n}."
     return (
         f"{gap.one} is {size} {where} {gap.other} in {metric}: better on {gap.higher:,} of {n}, "
         f"worse on {gap.lower:,}."
