@@ -162,6 +162,8 @@ def test_no_query_is_shown_when_none_is_wanted(run: Command) -> None:
         (("mixed", "--query", "q 1"), "such as q1"),
         (("mixed", "--metric", "nDCG@10"), "nDCG@10 of rankings of 2 hits"),
         (("mixed", "--metric", "MRRR"), "metric 'MRRR'"),
+        (("mixed", "--metric", "num_rel_ret"), "metrics of which more is better"),
+        (("mixed", "--metric", "num_ret", "--by", "stage"), "metrics of which more is better"),
         (("mixed", "--queries", "some"), "neither a number nor `all`"),
         (("mixed", "--queries", "-1"), "-1"),
         (("mixed", "--dataset", "science-mini"), "is not the one of the runs"),

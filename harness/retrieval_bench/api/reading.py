@@ -160,11 +160,11 @@ def diff(
         HarnessError: everything that is wrong with the input.
     """
     from retrieval_bench.comparison.explain.differences import differences
-    from retrieval_bench.metrics import parse_metric
+    from retrieval_bench.metrics import one_metric
     from retrieval_bench.reports.tables.understand.diff import diff_tables
     from retrieval_bench.runs.dataset import dataset_of
 
-    chosen = None if metric is None else parse_metric(metric)
+    chosen = None if metric is None else one_metric(metric)
     read = [run_of(run) for run in runs]
     value = differences(
         read,

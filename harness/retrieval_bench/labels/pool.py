@@ -21,7 +21,7 @@ from retrieval_bench.labels.decide.draws import all_bounds, drawn_order, weights
 from retrieval_bench.labels.grades import Settled, settled
 from retrieval_bench.labels.label import GUIDELINES, Kind, Label, Pair, Pool, PooledQuery, digest
 from retrieval_bench.labels.store import Store
-from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.metrics import one_metric
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import check_margin
 
@@ -68,7 +68,7 @@ class Wanted:
             raise ConfigError(
                 f"--seed {self.seed}", accepted="a whole number from 0", fix="such as 0"
             )
-        (metric,) = parse_metrics([self.metric or f"nDCG@{min(self.depth, 10)}"])
+        metric = one_metric(self.metric or f"nDCG@{min(self.depth, 10)}")
         if metric.cut is None or metric.cut > self.depth or metric.scale is None:
             raise ConfigError(
                 f"metric {metric} of a pool of depth {self.depth}",
@@ -309,7 +309,7 @@ def _drawn(
     """Draw the queries: with weights, in the order drawn. In a pool by differences what is judged
     comes first, what cannot change a difference last; a plain one depends on nothing but the ids
     and the seed."""
-    (parsed,) = parse_metrics([metric])
+    parsed = one_metric(metric)
     drawn = weights(all_bounds(parsed, list(lists.values()), [query.id for query in queries]))
     if len(lists) == 1:  # nothing to compare: every query counts the same
         drawn = np.ones(len(queries))

@@ -6,6 +6,7 @@ from retrieval_bench.metrics.measures import METRICS_VERSION
 from retrieval_bench.metrics.names import (
     Metric,
     default_metrics,
+    one_metric,
     parse_metric,
     parse_metrics,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "judge",
     "judge_lists",
     "judge_scores",
+    "one_metric",
     "parse_metric",
     "parse_metrics",
 ]

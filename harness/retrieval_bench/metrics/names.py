@@ -225,7 +225,7 @@ def named(names: Sequence[str]) -> tuple[Metric, ...]:
     return tuple(dict.fromkeys(parse_metric(name) for name in given if name))
 
 
-def parse_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
+def parse_metrics(names: Sequence[str], where: str = "--metrics") -> tuple[Metric, ...]:
     """:func:`named` for what is compared.
 
     Raises:
@@ -236,11 +236,28 @@ def parse_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
         if not metric.compared:
             raise ConfigError(
                 f"metric {str(metric)!r}",
-                where="--metrics",
+                where=where,
                 accepted="metrics of which more is better: it counts, or describes, and ranks none",
                 fix="leave it out, or ask `retrieval-bench score run` for it",
             )
     return metrics
+
+
+def one_metric(name: str) -> Metric:
+    """The metric that systems are compared by, where there is one.
+
+    Raises:
+        ConfigError: as :func:`parse_metrics`; also for a name of several, such as ``P.5,10``.
+    """
+    metrics = parse_metrics([name], "--metric")
+    if len(metrics) > 1:
+        raise ConfigError(
+            f"metric {name!r}",
+            where="--metric",
+            accepted=f"one metric; these are {', '.join(map(str, metrics))}",
+            fix="name one of them",
+        )
+    return metrics[0]
 
 
 def default_metrics(k: int) -> tuple[Metric, ...]:

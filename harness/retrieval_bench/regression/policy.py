@@ -163,6 +163,8 @@ def _fault(name: str, limit: Any) -> str:
 
 
 def _quality_fault(metric: Metric, limit: Any) -> str:
+    if not metric.compared:
+        return f"{metric}: it counts, or describes, and more of it is not better"
     if metric.geometric:
         return f"{metric}: its mean is geometric, so that no drop means the same everywhere"
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not -1 < limit < 0:

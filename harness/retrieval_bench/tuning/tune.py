@@ -22,7 +22,7 @@ from retrieval_bench.experiment.preparation import Problems
 from retrieval_bench.experiment.warnings import drawn
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import prepare_environment
-from retrieval_bench.metrics import Metric, default_metrics, parse_metric
+from retrieval_bench.metrics import Metric, default_metrics, one_metric
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.resampling import SEED
@@ -141,7 +141,7 @@ def _chosen_metric(name: str | None, k: int) -> Metric:
     """
     if name is None:
         return default_metrics(max(k, 1))[0]  # a k below 1 is told by itself
-    metric = parse_metric(name)
+    metric = one_metric(name)
     if metric.cut is not None and metric.cut > k >= 1:
         raise ConfigError(
             f"metric {metric} with k = {k}",

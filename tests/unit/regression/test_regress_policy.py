@@ -81,6 +81,8 @@ def test_the_users_own_policy_comes_first(here: Path) -> None:
         ("{nDCG@10: true}", "is no largest acceptable drop"),
         ("{nDCG@10: -.nan}", "is no largest acceptable drop"),
         ("{GMAP: -0.01}", "its mean is geometric"),
+        ("{num_ret: -0.01}", "NumRet: it counts, or describes, and more of it is not better"),
+        ("{Unjudged@5: -0.01}", "more of it is not better"),
         ("{MAP: -0.01, AP: -0.02}", "AP is there twice"),
         ("[p50]", "'limits': Input should be a valid dictionary"),
     ],

@@ -41,7 +41,7 @@ def run_explain(options: argparse.Namespace) -> int:
 
 def _diff(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.explain.differences import differences
-    from retrieval_bench.metrics import parse_metric
+    from retrieval_bench.metrics import one_metric
     from retrieval_bench.reports.tables.understand.diff import diff_tables
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.records import read_run
@@ -53,7 +53,7 @@ def _diff(options: argparse.Namespace) -> int:
         accepted="these options with one of the two",
         fix="add it, or leave them out",
     )
-    metric = None if options.metric is None else parse_metric(options.metric)
+    metric = None if options.metric is None else one_metric(options.metric)
     runs = [read_run(folder) for folder in _folders(options.runs)]
     result = differences(
         runs,

@@ -51,7 +51,7 @@ def by_stage(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.explain.ledger import ledger
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.data.needs_judgements import require_judged
-    from retrieval_bench.metrics import parse_metric
+    from retrieval_bench.metrics import one_metric
     from retrieval_bench.reports import frames
     from retrieval_bench.reports.tables.understand.ledger import ledger_table
     from retrieval_bench.runs.dataset import dataset_of
@@ -65,7 +65,7 @@ def by_stage(options: argparse.Namespace) -> int:
             accepted="one saved run, or one retriever",
             fix="name one; `compare` puts several side by side",
         )
-    metric = None if options.metric is None else parse_metric(options.metric)
+    metric = None if options.metric is None else one_metric(options.metric)
     given, saved = options.runs[0], is_run(options.runs[0])
     refuse_of_queries(options)
     if saved:

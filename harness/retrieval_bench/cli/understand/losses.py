@@ -15,7 +15,7 @@ def by_loss(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.explain.losses import losses
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.experiment.preparation import between
-    from retrieval_bench.metrics import parse_metric
+    from retrieval_bench.metrics import one_metric
     from retrieval_bench.reports.tables.understand.losses import losses_table
     from retrieval_bench.runs.find import is_run
     from retrieval_bench.stats.defaults import MARGIN
@@ -28,7 +28,7 @@ def by_loss(options: argparse.Namespace) -> int:
             fix="name the retriever, such as dense-hnsw",
         )
     refuse_of_queries(options)
-    metric = parse_metric(options.metric or f"nDCG@{options.k}")
+    metric = one_metric(options.metric or f"nDCG@{options.k}")
     check_averaged(metric, options.k)
     names = dict.fromkeys([str(metric), f"R@{options.k}"])
     with closing(prepared(options, str(options.runs[0]), [*names], "loss")) as experiment:

@@ -26,7 +26,7 @@ from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.decide.draws import all_bounds, estimate
 from retrieval_bench.labels.grades import Settled
 from retrieval_bench.labels.label import Pair, Pool
-from retrieval_bench.metrics import Judgements, Metric, judge_lists, parse_metrics
+from retrieval_bench.metrics import Judgements, Metric, judge_lists, one_metric
 from retrieval_bench.stats.intervals import ALPHA, SHARE, Floats
 from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.sequential import Betting, Draw, anytime_intervals, verdicts
@@ -195,7 +195,7 @@ class _Judged:
 
     @classmethod
     def of(cls, pool: Pool, grades: Mapping[Pair, Settled]) -> _Judged:
-        (metric,) = parse_metrics([pool.metric])
+        metric = one_metric(pool.metric)
         lists = [pool.lists[name] for name in pool.systems]
         ids = [query.id for query in pool.queries]
         done = [query.finished(grades) for query in pool.queries]

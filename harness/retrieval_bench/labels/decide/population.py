@@ -32,7 +32,7 @@ from retrieval_bench.labels.decide.completeness import RELEVANT
 from retrieval_bench.labels.decide.deciding import FEW, between, level, values_by_grades
 from retrieval_bench.labels.grades import Settled
 from retrieval_bench.labels.label import Pair, Pool, PooledQuery
-from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.metrics import one_metric
 
 BETTING = 0.01
 """Chance of a wrong word before all is judged; with the test of all labels at most 6 %."""
@@ -120,7 +120,7 @@ def _judge(
     pool: Pool, grades: Mapping[Pair, Settled], queries: Collection[PooledQuery]
 ) -> PairJudge:
     """Build the judge of ``compare``, had it these questions."""
-    (metric,) = parse_metrics([pool.metric])
+    metric = one_metric(pool.metric)
     ids = sorted(query.id for query in queries)  # as compare has them
     values = values_by_grades(metric, _lists(pool), ids, grades, set(ids))
     relevant = any(
@@ -144,7 +144,7 @@ def _so_far(
     drawn: Sequence[PooledQuery],
 ) -> list[PopulationPair]:
     """Decide by bets on ``drawn``, one after the other."""
-    (metric,) = parse_metrics([pool.metric])
+    metric = one_metric(pool.metric)
     names = [(pool.systems[i], pool.systems[j]) for i, j in pairs]
     if not pairs:
         return []
