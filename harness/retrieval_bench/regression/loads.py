@@ -285,7 +285,8 @@ def regress_load(request: Request, given: str, *, reporter: Reporter | None = No
 
     now = make(plan)
     result = judge_load(kept, now, policy)
-    if result.verdict is Verdict.WORSE:  # a moment of the machine does not come twice
+    latency = result.latency
+    if latency and latency.verdict is Verdict.WORSE:  # a moment of the machine never comes twice
         again = judge_load(kept, make(replace(plan, seed=plan.seed + _AGAIN)), policy)
         result = _both(result, again)
     return result
@@ -410,16 +411,18 @@ def _judged_quality(
     if not limits or kept.metric != now.metric:
         return None
     gates: list[QualityGate] = []
+    n = 0
     for pair in pairs:
         sides = [means_of(kept, pair.places[0]), means_of(now, pair.places[1])]
         if sides[0] is None or sides[1] is None:
             continue
         both = np.flatnonzero(~np.isnan(sides[0] + sides[1]))
         before, after = (_as_baseline(side, both, str(kept.metric)) for side in sides)
-        judged = judge_quality(before, after, limits, policy.rise).gates
-        gates += [replace(gate, metric=f"{gate.metric} at {pair.level}") for gate in judged]
+        result = judge_quality(before, after, limits, policy.rise, equal="same values")
+        gates += [replace(gate, metric=f"{gate.metric} at {pair.level}") for gate in result.gates]
+        n = max(n, result.n)
     told = "; ".join(f"{gate.metric}: {gate.reason}" for gate in gates if gate.reason)
-    return QualityResult(tuple(gates), reason=told) if gates else None
+    return QualityResult(tuple(gates), n, reason=told) if gates else None
 
 
 def _as_baseline(means: Any, rows: Any, metric: str) -> QualityBaseline:

@@ -187,11 +187,14 @@ def judge_quality(
     now: QualityBaseline,
     limits: Mapping[Metric, float],
     rise: Rise = Rise.PASS,
+    *,
+    equal: str = "same rankings",
 ) -> QualityResult:
     """Every metric of ``limits`` on the queries of both, which :func:`incomparable` finds equal.
 
     Args:
         rise: what a mean that rose here comes to, where nothing more is shown.
+        equal: what it says of both where every query has the same hash.
     """
     if set(before.queries) != set(now.queries) or before.evaluated != now.evaluated:
         return not_measured(limits, "other queries were finished", Verdict.NOT_COMPARABLE)
@@ -216,9 +219,7 @@ def judge_quality(
             gates.append(tested[name])
         else:
             same = (before.metrics[name], now.metrics[name])
-            gates.append(
-                QualityGate(name, Verdict.EQUIVALENT, limit, *same, 0.0, reason="same rankings")
-            )
+            gates.append(QualityGate(name, Verdict.EQUIVALENT, limit, *same, 0.0, reason=equal))
     why = failing
     if unanswered:
         # Whether its values would have fallen is not known, also where they were 0 before.

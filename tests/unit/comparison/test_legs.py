@@ -100,6 +100,12 @@ def test_a_worse_hybrid_warns_right_below_the_answer_and_a_better_one_does_not(
     assert "Use dense alone" not in text
 
 
+def test_geometric_means_are_held_beside_each_other_by_their_ratio(measured: Run) -> None:
+    run = make_run("mixed", DATA, SECOND, {"dense": FIRST, "sparse": THIRD}, metrics=["GMAP"])
+    text = shown(measured, run)
+    assert re.search(r"! Use dense alone: \d\.\d{3}, 2\.00x \[2\.00x, 2\.00x\]\. Compared", text)
+
+
 def test_a_difference_that_few_queries_carry_is_told_with_the_careful_interval(
     measured: Run,
 ) -> None:

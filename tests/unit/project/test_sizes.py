@@ -26,7 +26,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/measure": 3_600,
     "retrieval_bench/metrics": 3_350,
     "retrieval_bench/regression": 4_400,
-    "retrieval_bench/reports": 12_250,
+    "retrieval_bench/reports": 12_300,
     "retrieval_bench/reproduction": 900,
     "retrieval_bench/runs": 3_250,
     "retrieval_bench/scoring": 5_350,

@@ -168,6 +168,17 @@ def test_quality_under_load_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
     same = judge_load(kept, kept, load_policy(k=10)).quality
     assert same is not None
     assert {gate.verdict for gate in same.gates} == {Verdict.EQUIVALENT}
+    assert (same.n, found.quality.n) == (60, 60)
+    assert "same values" in same.reason  # which rankings were kept is not known
+
+
+@pytest.mark.slow
+def test_worse_quality_alone_is_no_reason_to_measure_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = _made(monkeypatch)
+    _server(wrong=30).instead(monkeypatch)
+    found = regress_load(Request("bm25"), str(kept.folder))
+    assert found.code == 1
+    assert len(list(Path("results/loads").glob("[!.]*"))) == 2
 
 
 def test_a_load_of_another_machine_says_nothing_of_latency(

@@ -18,6 +18,7 @@ from retrieval_bench.reports.render.cells import (
     MILLISECONDS,
     QUALITY,
     SECONDS,
+    TIMES,
     Content,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
@@ -39,11 +40,15 @@ from retrieval_bench.runs.timing_facts import LatencyFacts, PercentileFacts
 
 def beside_leg(run: Run, leg: Delta) -> AnyNote:
     """Return how the best leg of a hybrid, b, does beside it, a."""
-    if leg.difference is None or leg.ci95 is None:
+    mean = run.evaluation.means[0].mean
+    if leg.ratio is not None:  # of geometric means
+        times = TIMES(leg.ratio[0], leg.ratio[1:])
+        gap = f"{mean * leg.ratio[0]:.3f}, {times.text} {times.more}"
+    elif leg.difference is None or leg.ci95 is None:
         why = leg.reason or "it is not known"
         return result(f"{leg.b}, its best leg, cannot be compared with it: {why}.")
-    mean = run.evaluation.means[0].mean + leg.difference
-    gap = f"{mean:.3f}, {signed(leg.difference, 3)} {ends_text(leg.ci95)}"
+    else:
+        gap = f"{mean + leg.difference:.3f}, {signed(leg.difference, 3)} {ends_text(leg.ci95)}"
     if leg.doubted and leg.bound is not None:
         ends = ends_text(leg.bound)
         gap += f", but with so few queries the careful interval holds 0: {ends}"
