@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, ModelError
 from retrieval_bench.core.installed.installation import require
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.scoring.answers.answers import Answer, Span
@@ -261,7 +262,7 @@ def _clean(text: str) -> str:
 
 def _load(name: str) -> tuple[Any, Any, Path | None]:
     """Tokenizer, model and its folder; a hub is asked only for what is not on this machine."""
-    folder = Path(name).expanduser()
+    folder = user_path(name)
     if folder.is_dir():
         return *_open(str(folder), local=True), folder
     return *opened(lambda local: _open(name, local=local), name, **_PARTS), None

@@ -429,6 +429,38 @@ def test_metrics_that_look_deeper_than_k_are_one_error(run: Command) -> None:
     assert run.err.count("P@") == 1
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bench own.yaml --dataset ~nobody-of-that-name/data",
+        "score run ~nobody-of-that-name/x.run --dataset data",
+        "score outcomes ~nobody-of-that-name/answers.jsonl",
+        "data history --out ~nobody-of-that-name/x.svg",
+    ],
+)
+def test_a_home_that_nobody_has_is_no_bug(project: Path, run: Command, line: str) -> None:
+    assert run(line) == 2
+    assert "no home folder is known of '~nobody-of-that-name" in run.err
+
+
+def test_a_home_is_found_also_where_no_shell_looks_for_it(
+    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert run("bench own.yaml --dataset data --out=~/mine", *QUICK) == 0
+    assert (tmp_path / "home/mine/summary.json").is_file()
+    assert not Path("~").exists()
+
+
+@pytest.mark.parametrize("command", ["score run {} --dataset data", "data history --runs {}"])
+def test_a_path_that_the_system_refuses_is_no_bug(
+    project: Path, run: Command, command: str
+) -> None:
+    assert run(command.format("x" * 300)) == 2
+    assert "a path that cannot be used: File name too long" in run.err
+    assert "Traceback" not in run.err
+
+
 def test_too_little_memory_is_no_bug(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def large(*_: Any) -> None:
         raise MemoryError

@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from errno import EACCES, EDQUOT, ELOOP, ENAMETOOLONG, ENOSPC, EPERM, EROFS
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -59,7 +61,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         _check_folder()
         _check_needs(options)
-        code: int = options.run(options)
+        with _refusals_told():
+            code: int = options.run(options)
     except HarnessError as problem:
         _tell(problem, "error", traceback=options.debug)
         if getattr(options, "format", None) == "json":
@@ -101,6 +104,29 @@ def _check_folder() -> None:
             accepted="a folder that exists",
             fix="go to another one: cd",
         ) from None
+
+
+_REFUSALS = (EACCES, EPERM, EROFS, ENOSPC, EDQUOT, ELOOP, ENAMETOOLONG)
+
+
+@contextmanager
+def _refusals_told() -> Iterator[None]:
+    """Raises:
+    ConfigError: a path that the system does not let us look at or write to, wherever it came up.
+    """
+    from retrieval_bench.core.errors import ConfigError
+
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno not in _REFUSALS or problem.filename is None:
+            raise
+        raise ConfigError(
+            f"a path that cannot be used: {problem.strerror}",
+            where=str(problem.filename),
+            accepted="one that is there, or can be made, and that you may read and write",
+            fix="correct its name or its rights, make room there, or name another one",
+        ) from problem
 
 
 def _check_needs(options: argparse.Namespace) -> None:

@@ -79,10 +79,20 @@ measuring:
 _ENTRY = re.compile(
     r"(?:([|!]) )?((?:-?\w+, )?[-a-z_]+)(?: ([^\s[]\S*))?(?: (\.{3}|[*+?]))?(?: \[(.*?)\])?  +(.*)"
 )
+
+
+def _path(text: str) -> Path:
+    """A path, in which ``~`` is a home folder also where no shell says so: ``--out=~/x.html``."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise argparse.ArgumentTypeError(f"no home folder is known of {text!r}") from None
+
+
 _TYPES: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(("N", "K", "SEED", "DEPTH", "GRADE"), int),
     **dict.fromkeys(("S", "R", "D", "M", "P", "MONEY", "DAYS"), float),
-    **dict.fromkeys(("FILE", "DIR", "FOLDER", "YAML"), Path),
+    **dict.fromkeys(("FILE", "DIR", "FOLDER", "YAML"), _path),
 }
 """Types of values by their metavar; those of others are texts."""
 

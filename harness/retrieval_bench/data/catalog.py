@@ -12,6 +12,7 @@ from retrieval_bench.core import plugins
 from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, message_of
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
 from retrieval_bench.core.installed.installation import config_folders
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.build import assemble, build_dataset
 from retrieval_bench.data.faults import reporting
@@ -134,7 +135,7 @@ def _loaded(name_or_path: str | Path, split: str) -> Dataset:
         return _from_folder(folders[text], split)
     if is_name and text in plugins.names("dataset"):
         return _from_plugin(text, split)
-    path = Path(text).expanduser().absolute()
+    path = user_path(text).absolute()
     try:
         if text and path.is_dir():
             return _from_folder(path, split)
@@ -166,7 +167,7 @@ def found_at(name_or_path: str | Path) -> str:
     text = str(name_or_path)
     if is_irds(name_or_path) or (isinstance(name_or_path, str) and text in dataset_names()):
         return text
-    path = Path(text).expanduser().absolute()
+    path = user_path(text).absolute()
     return text if ":" in text and not path.exists() else str(path)
 
 

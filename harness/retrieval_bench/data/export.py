@@ -17,6 +17,7 @@ import yaml
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, check_known, near_names
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import KEEP, Dataset
 from retrieval_bench.data.catalog import load_dataset
 from retrieval_bench.data.faults import reporting
@@ -107,7 +108,7 @@ def export_dataset(
         fix = "correct the name" if format_.settings else "leave --set out"
         what = f"no setting {key!r} of format {to}"
         check_known(key, format_.settings, what, where="--set", fix=fix)
-    target = Path(folder).expanduser()
+    target = user_path(folder)
     _check_free(target)
     data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, split)
     with reporting(f"dataset {data.name!r}, split {data.split!r}, as {to}", target) as faults:

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import Qrels
 from retrieval_bench.data import ratings
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
@@ -64,7 +65,7 @@ def read_qrels(path: Path | str) -> Qrels:
             grades is wrong, with the same grade it counts once. A file without judgements is
             wrong, too.
     """
-    path = Path(path).expanduser()
+    path = user_path(path)
     with reporting("the file of judgements", path) as faults:
         report = faults.of(path)
         qrels: Qrels = {}

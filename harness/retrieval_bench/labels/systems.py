@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted, distinct_names
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import DROP, Dataset
 from retrieval_bench.data import found_at, load_dataset
@@ -130,7 +131,7 @@ def _asked_of_all(lists: Mapping[str, Lists], data: Dataset) -> tuple[dict[str, 
 
 def _kind(name: str) -> str:
     """Name the kind of a word: "run", "file" or "retriever"."""
-    path = Path(name).expanduser()
+    path = user_path(name)
     if path.is_file() and path.suffix not in _CONFIGS:
         return "file"
     return "run" if is_run(name) else "retriever"

@@ -16,6 +16,7 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.config import read_yaml, validate
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.installed.installation import config_folders
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.duets.decision import GATES, acceptable
 from retrieval_bench.metrics import Metric, parse_metric
 from retrieval_bench.metrics.definitions import DEFINITIONS
@@ -124,7 +125,7 @@ def load_policy(path: Path | None = None, *, k: int) -> Policy:
     """
     named = path is None or (len(path.parts) == 1 and not path.suffix and not path.exists())
     policy_file = find_policy(None if path is None else path.name) if named else None
-    path = policy_file or (path or Path(FILE)).expanduser()
+    path = policy_file or user_path(path or FILE)
     read = validate(_File, read_yaml(path), where=str(path))
     quality = {
         parse_metric(name): -float(limit)

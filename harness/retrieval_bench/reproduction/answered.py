@@ -16,6 +16,7 @@ import numpy as np
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.data import build_dataset, load_dataset
@@ -214,7 +215,7 @@ def data_folder() -> Path | None:
     given = os.environ.get(DATA_FOLDER)
     if not given:
         return None
-    folder = Path(given).expanduser()
+    folder = user_path(given)
     if not folder.is_dir():
         raise ConfigError(
             f"{DATA_FOLDER} names {given}, which is no folder",

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from retrieval_bench.core.config import read_yaml, validate
 from retrieval_bench.core.errors import ConfigError, HarnessError, near_names
 from retrieval_bench.core.installed.installation import config_folders
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.metrics.conventions import DEFAULT, convention
 from retrieval_bench.scoring.answers.outcomes import RATES
 
@@ -205,7 +206,7 @@ def load_published(name_or_path: str) -> Published:
     """
     path = _files().get(name_or_path)
     if path is None and name_or_path.endswith((".yaml", ".yml")):
-        path = Path(name_or_path).expanduser()
+        path = user_path(name_or_path)
     if path is None:
         raise ConfigError(
             f"no published numbers {name_or_path!r}",

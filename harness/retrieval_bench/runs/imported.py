@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import EMPTY, Documents, Ranking
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
 from retrieval_bench.data.files.lines import first_line, head, json_file, lines
@@ -131,7 +132,7 @@ def read_rankings(path: Path | str) -> RunFile:
         DataError: everything that is wrong in the file, line by line; a file without rankings is
             wrong, too.
     """
-    path = Path(path).expanduser()
+    path = user_path(path)
     rankings: dict[str, Ranking] = {}
     kind = label = ""
     texts: Mapping[str, str] = EMPTY
@@ -179,7 +180,7 @@ def tag_of(path: Path | str) -> str:
     """Read the tag of a run of TREC text: the last column of its last line, as trec_eval prints it;
     empty where there is none."""
     tag = ""
-    for _, text in lines(Path(path).expanduser(), Faults()):
+    for _, text in lines(user_path(path), Faults()):
         cells = text.split()
         if len(cells) >= len(TREC_COLUMNS) and not cells[0].startswith(COMMENT):
             tag = cells[len(TREC_COLUMNS) - 1]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.data.faults import FileFaults, reporting
 from retrieval_bench.data.files.lines import table
 from retrieval_bench.metrics import parse_metric
@@ -117,7 +118,7 @@ def audit_table(path: Path | str, spreads: Sequence[str] = ()) -> TableAudit:
         ConfigError: a spread that is none, or a metric without one.
     """
     given = _given(spreads)
-    rows = _read(Path(path).expanduser())
+    rows = _read(user_path(path))
     assumed = {metric: _spread(metric, given) for metric in dict.fromkeys(r.metric for r in rows)}
     pairs: list[Possible] = []
     for metric, sd in assumed.items():

@@ -16,6 +16,7 @@ import numpy as np
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.notices import Code, Notice, says
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import DROP, EMPTY, KEEP, Dataset, Documents, Qrels, Ranking
@@ -154,7 +155,7 @@ class Truth:
 
 def is_folder(source: object) -> TypeGuard[str | Path]:
     """Return whether judgements are named by a folder, which is a dataset."""
-    return isinstance(source, str | Path) and Path(source).expanduser().is_dir()
+    return isinstance(source, str | Path) and user_path(source).is_dir()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from retrieval_bench.core.errors import ModelError
 from retrieval_bench.core.installed.installation import require
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench_retrievers.encoders.packaged import (
     ENCODERS,
     SENTENCE_TRANSFORMERS,
@@ -39,7 +40,7 @@ def locate(name: str) -> Path | None:
     if (model := packaged_encoder(name)) is not None:
         return model.paths()["weights"].parent
     files = ("modules.json", "config.json")
-    return given_folder(name, Path(name).expanduser(), files, ACCEPTED, "the working directory")
+    return given_folder(name, user_path(name), files, ACCEPTED, "the working directory")
 
 
 def given_folder(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import ModelError
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench_retrievers.encoders.model_files import in_short
 from retrieval_bench_retrievers.encoders.onnx_model import OnnxModel
 from retrieval_bench_retrievers.encoders.packaged import file_hash, hash_of
@@ -150,7 +151,7 @@ def _number(said: Any) -> int | None:
 
 
 def _weights(name: str) -> Path:
-    given = Path(name).expanduser()
+    given = user_path(name)
     found = [given] if given.suffix == ".onnx" else [given / place for place in _PLACES]
     for path in found:
         if path.is_file():

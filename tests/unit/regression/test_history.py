@@ -355,6 +355,11 @@ def test_a_folder_that_is_no_whole_run_is_named_and_left_out(tmp_path: Path, how
     assert f"Left out: {broken}: {reason}." in last.notes
 
 
+def test_a_link_that_leads_nowhere_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert read_history([tmp_path]).left_out == ()
+
+
 def test_many_broken_folders_are_counted_and_the_first_named(tmp_path: Path) -> None:
     save_run(tmp_path, 1)
     for at in range(9):

@@ -7,13 +7,15 @@ from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
+from retrieval_bench.core.installed.modules import user_path
+
 
 def cache_folder() -> Path | None:
     """``RETRIEVAL_BENCH_CACHE`` when that is set, otherwise ``retrieval-bench`` in
     ``XDG_CACHE_HOME`` or ``~/.cache``; None where no home is known."""
     own = os.environ.get("RETRIEVAL_BENCH_CACHE")
     if own:
-        return Path(own).expanduser()
+        return user_path(own)
     shared = os.environ.get("XDG_CACHE_HOME")
     try:
         folder = Path(shared) if shared else Path.home() / ".cache"

@@ -45,6 +45,23 @@ def looked_up(name: str | Path) -> Iterator[None]:
         ) from None
 
 
+def user_path(given: str | Path) -> Path:
+    """``given``, in which ``~`` and ``~NAME`` at the beginning are home folders.
+
+    Raises:
+        ConfigError: of a user who has none here.
+    """
+    try:
+        return Path(given).expanduser()
+    except RuntimeError:
+        raise ConfigError(
+            f"no home folder is known of {Path(given).parts[0]!r}",
+            where=str(given),
+            accepted="~ for your own, ~NAME for that of a user of this machine",
+            fix="correct the name, or begin a path that starts here with ./",
+        ) from None
+
+
 def load_module(name: str, base: Path | None) -> Any:
     """The module ``name``, in ``base`` or the current folder, too.
 

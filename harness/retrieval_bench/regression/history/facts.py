@@ -262,9 +262,8 @@ def _records(folders: Sequence[Path]) -> Iterator[Path]:
         if (folder / SUMMARY).is_file() or (folder / DOCUMENT).is_file():
             yield folder
             continue
-        with os.scandir(folder) as entries:
-            names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
-        yield from (folder / name for name in names)
+        inside = sorted(path for path in folder.iterdir() if path.is_dir())
+        yield from (path for path in inside if not path.name.startswith("."))
 
 
 def _run(folder: Path) -> SavedRun:

@@ -49,6 +49,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
 from retrieval_bench.data.files.lines import first_line, json_file, json_lines, kind_of, parse_json
 from retrieval_bench.data.formats.squad import paragraph_id, paragraphs
@@ -136,7 +137,7 @@ def read_answers(gold: Path | str, predictions: Path | str) -> ReaderData:
     Raises:
         DataError: everything that is wrong in both files.
     """
-    gold_path, path = Path(gold).expanduser(), Path(predictions).expanduser()
+    gold_path, path = user_path(gold), user_path(predictions)
     with reporting("the gold or the predictions", f"{gold_path}, {path}") as faults:
         found, has_spans = read_predictions(path, faults)
         questions, passages, own = _gold(gold_path, faults, spans_needed=has_spans)

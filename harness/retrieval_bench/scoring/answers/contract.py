@@ -35,6 +35,7 @@ from retrieval_bench.core.errors import (
     PluginError,
     near_names,
 )
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import EMPTY, Document, Query
 from retrieval_bench.data.faults import shown
 from retrieval_bench.data.files.packed import ENDINGS
@@ -149,7 +150,7 @@ def reader_from(target: str, params: Mapping[str, Any] = EMPTY) -> Reader | Path
     Raises:
         ConfigError, PluginError: none of these, or parameters that it does not take.
     """
-    path = Path(target).expanduser()
+    path = user_path(target)
     if path.is_file():
         if params:
             raise ConfigError(

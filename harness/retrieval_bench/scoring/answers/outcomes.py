@@ -25,6 +25,7 @@ import numpy as np
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import check_known
+from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data.faults import FileFaults, Place, reporting, shown
 from retrieval_bench.data.files.lines import json_lines
@@ -80,7 +81,7 @@ def read_outcomes(path: Path | str) -> OutcomeRecords:
         DataError: everything that is wrong in the file, line by line: an id twice, a label that is
             none, a record without an id; a file without labels is wrong, too.
     """
-    path = Path(path).expanduser()
+    path = user_path(path)
     items: list[LabelledItem] = []
     places: dict[str, int] = {}
     with reporting("the file of outcomes", path) as faults:

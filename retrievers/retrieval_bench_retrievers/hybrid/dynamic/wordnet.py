@@ -18,6 +18,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from retrieval_bench.core.errors import ConfigError, DataError, MissingDependencyError
+from retrieval_bench.core.installed.modules import user_path
 
 INSTALL = (
     "apt install wordnet-base (Debian, Ubuntu), or: python -m nltk.downloader wordnet; "
@@ -60,9 +61,7 @@ def find_wordnet(given: str | Path | None = None) -> Path:
         MissingDependencyError: there is none; the message has the line that installs it.
     """
     if given is not None:
-        folder = next(
-            (place for place in _within(Path(given).expanduser()) if _has_all(place)), None
-        )
+        folder = next((place for place in _within(user_path(given)) if _has_all(place)), None)
         if folder is None:
             raise ConfigError(
                 f"no WordNet in {str(given)!r}", where="wordnet", accepted=_ACCEPTED, fix=INSTALL
