@@ -269,6 +269,13 @@ def values(options: argparse.Namespace, names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names.split()}
 
 
+def bench_of(options: argparse.Namespace) -> str:
+    """The command that measures the same retriever on the same dataset."""
+    from retrieval_bench.core.installed.installation import typed
+
+    return typed("bench", options.retriever, **values(options, "dataset split language set"))
+
+
 def protocol_of(options: argparse.Namespace) -> Protocol:
     """The protocol that the options of :data:`MEASURING` describe."""
     from retrieval_bench.measure.protocol import Protocol

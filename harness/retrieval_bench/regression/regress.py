@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from retrieval_bench.core.errors import (
     RecordError,
     check_known,
 )
+from retrieval_bench.core.installed.installation import typed
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.data import pinned
 from retrieval_bench.data.needs_judgements import require_all_judged, require_judged
@@ -74,15 +74,15 @@ class Request:
 
     def command(self, name: str) -> str:
         """``baseline`` or ``regress`` on this, to be copied."""
-        words = ["retrieval-bench", name, self.retriever]
-        for option in ("dataset", "split", "k"):
-            if (value := getattr(self, option)) != getattr(_USUAL, option):
-                words += [f"--{option}", str(value)]
-        words += ["--set", *self.overrides] if self.overrides else []
-        for option in ("policy", "baselines"):
-            if (value := getattr(self, option)) is not None:
-                words += [f"--{option}", str(value)]
-        return shlex.join(words)
+        return typed(
+            *(name, self.retriever),
+            dataset=self.dataset,
+            split=self.split,
+            k=self.k,
+            set=self.overrides,
+            policy=self.policy,
+            baselines=self.baselines,
+        )
 
     @property
     def relative_retriever(self) -> str:
@@ -151,9 +151,6 @@ class Request:
         places = Places(folder, name, data, str(machine()["fingerprint"]))
         given = Given(self.relative_retriever, list(self.overrides), git_revision(besides=folder))
         return Today(experiment, places, policy, given, self.make)
-
-
-_USUAL = Request("")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import pytest
 
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed import installation
-from retrieval_bench.core.installed.installation import how_to_add, require
+from retrieval_bench.core.installed.installation import how_to_add, require, typed
 
 ROOT = Path(__file__).parents[3]
 
@@ -118,3 +118,14 @@ def test_every_extra_that_is_named_exists_and_no_message_names_an_index() -> Non
             named |= set(re.findall(r"""how_to_add\(["']([\w-]+)""", text))
             named |= set(re.findall(r"""require\([^()]*?, "([\w-]+)",""", text))
     assert {"plots", "korean", "bm25s"} <= named <= set(project["optional-dependencies"])
+
+
+def test_a_command_to_be_copied_says_what_is_not_as_usual() -> None:
+    assert typed("bench", "bm25", dataset="science-mini", split="test", k=10, set=()) == (
+        "retrieval-bench bench bm25"
+    )
+    told = typed("bench", "my own.yaml", dataset="a b", k=5, self_hits="drop", set=["x=[1, 2]"])
+    assert shlex.split(told) == [
+        *("retrieval-bench", "bench", "my own.yaml", "--dataset", "a b", "--k", "5"),
+        *("--self-hits", "drop", "--set", "x=[1, 2]"),
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from retrieval_bench.cli.console import OK, show, working
-from retrieval_bench.cli.options import LANGUAGE, RETRIEVER, command, dataset, values
+from retrieval_bench.cli.options import LANGUAGE, RETRIEVER, bench_of, command, dataset, values
 
 _ENCODE = f"""
 {RETRIEVER}
@@ -34,5 +34,5 @@ def run_encode(options: argparse.Namespace) -> int:
             overrides=options.set,
             reporter=reporter,
         )
-    show(options, made, lambda: encode_tables(made))
+    show(options, made, lambda: encode_tables(made, bench_of(options)))
     return OK

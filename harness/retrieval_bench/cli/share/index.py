@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from retrieval_bench.cli.console import OK, show, working
-from retrieval_bench.cli.options import LANGUAGE, RETRIEVER, command, dataset
+from retrieval_bench.cli.options import LANGUAGE, RETRIEVER, bench_of, command, dataset
 
 
 @command(f"{RETRIEVER}{dataset()}{LANGUAGE}")
@@ -23,7 +23,7 @@ def run_index(options: argparse.Namespace) -> int:
             overrides=options.set,
             reporter=reporter,
         )
-    show(options, made, lambda: index_tables(made))
+    show(options, made, lambda: index_tables(made, bench_of(options)))
     return OK
 
 

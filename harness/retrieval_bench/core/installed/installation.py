@@ -8,7 +8,7 @@ import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -25,6 +25,23 @@ _MODULES = {
 }
 """Packages whose module has another name."""
 _EXTRA = re.compile(r"""extra\s*==\s*["']([\w.-]+)["']""")
+
+
+_USUAL = {"dataset": "science-mini", "split": "test", "k": 10}
+"""What options are where nobody gives them."""
+
+
+def typed(*words: str, **options: object) -> str:
+    """A command of this project, to be copied: ``words``, then those of ``options`` that are not as
+    usual; a list, such as that of ``set``, is one option with several values."""
+    given = [NAME, *words]
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, list | tuple):
+            given += [option, *value] if value else []
+        elif value not in (None, _USUAL.get(name)):
+            given += [option, str(value)]
+    return join(given)
 
 
 def packaged_configs() -> Path:

@@ -9,7 +9,6 @@ ready should neither wait nor pay. ``ask`` says another number, and then nothing
 from __future__ import annotations
 
 import random
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import Any
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
+from retrieval_bench.core.installed.installation import typed
 from retrieval_bench.core.notices import Code, coded, is_note
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Query, Ranking
@@ -208,25 +208,19 @@ def _retriever(answers: Searched, seconds: float, about_data: set[str]) -> Check
     return Check("retriever", (probe,), tuple(about_it))
 
 
-_USUAL = {"dataset": "science-mini", "split": "test", "k": 10}
-
-
 def _next(
     experiment: Experiment, retriever: str, overrides: Sequence[str], **given: str | int | None
 ) -> str:
     """Suggest a command on what was looked at; where nothing is judged, one to pool two systems if
     there is a corpus."""
-    judged = experiment.dataset.judged
-    command = ["retrieval-bench", *(["bench"] if judged else ["label", "pool"]), retriever]
-    beside = not judged and experiment.dataset.documents is not None
-    if beside:
-        command.append("dense" if _is_lexical(experiment.candidates[0]) else "bm25")
-    for name, value in given.items():
-        usual = value in (None, _USUAL.get(name))
-        if not usual and (judged or name not in ("k", "language")):  # a pool has none of these
-            command += [f"--{name.replace('_', '-')}", str(value)]
-    command += ["--set", *overrides] if overrides and not beside else []  # it would be of both
-    return shlex.join(command)
+    data = experiment.dataset
+    if data.judged:
+        return typed("bench", retriever, **given, set=overrides)
+    words, of_pool = ["label", "pool", retriever], ("dataset", "split", "self_hits")
+    if data.documents is not None:
+        words.append("dense" if _is_lexical(experiment.candidates[0]) else "bm25")
+        overrides = ()  # they would be of both
+    return typed(*words, **{name: given[name] for name in of_pool}, set=overrides)
 
 
 def _judgements(

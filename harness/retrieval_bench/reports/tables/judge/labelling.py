@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from shlex import quote
 
 from retrieval_bench.comparison.pairs.verdicts import HOW_BRACKETED
 from retrieval_bench.core.errors import counted
@@ -347,7 +348,7 @@ def _of_import(imported: Imported) -> Iterator[Note]:
 def export_tables(made: ExportedLabels) -> list[Table]:
     """The files, whose judgements are in them, and what is not."""
     (table,) = export.export_tables(made.exported)
-    step = f"next:  retrieval-bench compare A B --dataset {made.exported.folder}"
+    step = f"next:  retrieval-bench compare A B --dataset {quote(str(made.exported.folder))}"
     if made.drawn_from is not None:
         step = "next:  retrieval-bench label status"
     return [replace(table.with_notes([next_step(step)]), lead=[*_of_export(made)])]
@@ -382,7 +383,7 @@ def question_tables(made: Asked) -> list[Table]:
     ]
     columns = ("stratum", "queries in the log", "sampled") if rows else ()
     command = "label pool" if made.copied is None else "compare"
-    step = next_step(f"next:  retrieval-bench {command} A B --dataset {folder}")
+    step = next_step(f"next:  retrieval-bench {command} A B --dataset {quote(str(folder))}")
     return [Table(title, columns, rows, (), [step], (0,), [*_of_questions(made)])]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from retrieval_bench.core.errors import counted
 from retrieval_bench.data.saved.folders import Kept
 from retrieval_bench.data.stores import Loaded
@@ -12,8 +14,12 @@ from retrieval_bench.shards.encode import EncodedCorpus
 _MB = 1e6
 
 
-def index_tables(made: KeptIndex) -> list[Table]:
-    """One index: whether it was built, how large it is, and who uses it."""
+def index_tables(made: KeptIndex, opening: str) -> list[Table]:
+    """One index: whether it was built, how large it is, and who uses it.
+
+    Args:
+        opening: a command that opens it.
+    """
     what = "Built and saved" if made.built else "There already and sound: opened"
     lead = [
         result(
@@ -24,8 +30,7 @@ def index_tables(made: KeptIndex) -> list[Table]:
     notes = [] if made.damage is None else [f"The one that was there was damaged: {made.damage}."]
     opens = "Every run of this retriever over these documents opens it; other documents, "
     notes += [f"folder: {made.folder}", f"{opens}parameters or versions build their own."]
-    step = next_step(f"next:  retrieval-bench bench {made.retriever} --dataset {made.dataset}")
-    return [Table("", (), (), lead=lead, notes=[*notes, step])]
+    return [Table("", (), (), lead=lead, notes=[*notes, next_step(f"next:  {opening}")])]
 
 
 def cache_tables(kept: Kept) -> list[Table]:
@@ -45,8 +50,12 @@ def cache_tables(kept: Kept) -> list[Table]:
     return [Table("", ("kind", "name", "MB", "days unused"), rows, lead=lead, notes=notes)]
 
 
-def encode_tables(made: EncodedCorpus) -> list[Table]:
-    """Return how many blocks are there, and who opens them."""
+def encode_tables(made: EncodedCorpus, opening: str) -> list[Table]:
+    """Return how many blocks are there, and who opens them.
+
+    Args:
+        opening: a command that does.
+    """
     there = made.blocks - made.missing
     lead = [
         result(
@@ -65,7 +74,7 @@ def encode_tables(made: EncodedCorpus) -> list[Table]:
         )
     if made.merged:
         notes.append("Every run of this retriever over these texts finds their vectors.")
-        step = f"retrieval-bench bench {made.retriever} --dataset {made.dataset}"
+        step = opening
     else:
         step = "when all shards are made, the same command with --merge in place of --shard"
     return [Table("", (), (), lead=lead, notes=[*notes, next_step(f"next:  {step}")])]
@@ -93,4 +102,4 @@ def _searched(loaded: Loaded) -> str:
     retriever = {"mysql": "seekdb"}.get(scheme, scheme)
     mode = " --set mode=bm25" if loaded.encoder is None else ""
     table = "" if loaded.table == "documents" else f" --set table={loaded.table}"
-    return f"{retriever} --set 'uri={loaded.into}'{mode}{table}"
+    return f"{retriever} --set {quote(f'uri={loaded.into}')}{mode}{table}"

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
 
 from retrieval_bench.comparison.explain.ledger import Ledger, Row, Worth
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import LEAST_SHOWN_MS, about, short_ms, signed, three_digits
-from retrieval_bench.core.installed.installation import packaged_configs
+from retrieval_bench.core.installed.installation import packaged_configs, typed
 from retrieval_bench.data.needs_judgements import CHOSEN
 from retrieval_bench.reports.render.cells import PERCENT, SHORT_DIFFERENCE, Content, Form
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
@@ -213,13 +212,9 @@ def same_of(run: Run, command: str, *words: str, set_: Sequence[str] = ()) -> st
         name = str(told["target"]) if told.get("hash") else name  # an object has no hash
     elif not source.is_relative_to(packaged_configs()):
         name = _from_here(source)
-    given = ["retrieval-bench", command, name, *words]
     data = run.manifest.get("dataset", {}).get("source") or summary.dataset.name
-    given += [] if data == "science-mini" else ["--dataset", _from_here(Path(data))]
-    given += [] if summary.dataset.split == "test" else ["--split", summary.dataset.split]
-    given += [] if summary.k == 10 else ["--k", str(summary.k)]
-    given += ["--set", *set_] if set_ else []
-    return " ".join(map(quote, given))
+    where = {"dataset": _from_here(Path(data)), "split": summary.dataset.split}
+    return typed(command, name, *words, **where, k=summary.k, set=set_)
 
 
 def _from_here(path: Path) -> str:
