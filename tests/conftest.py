@@ -126,6 +126,14 @@ def hardly_warm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(price, "WARM_UP_S", 0.0)
 
 
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits before a failed call is made again: for tests that look at what comes of it."""
+    from retrieval_bench.core.calls import failures
+
+    monkeypatch.setattr(failures, "_FIRST_WAIT_S", 0.0)
+
+
 @pytest.fixture(autouse=True)
 def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Output is as wide as in a pipe, however wide the terminal of the tests is: readline, which a

@@ -27,6 +27,11 @@ def project(here: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
+def _no_pauses(no_pauses: None) -> None:
+    """Of commands that run in this process."""
+
+
+@pytest.fixture(autouse=True)
 def _documents_are_as_their_schema_says(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:

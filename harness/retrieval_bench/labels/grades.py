@@ -51,6 +51,9 @@ def settled(labels: Iterable[Label]) -> dict[Pair, Settled]:
 
 
 def _settled(said: list[Label]) -> Settled:
+    # As nearly all are, and all are settled anew for each question that is asked.
+    if len(said) == 1 and (only := said[0].grade) is not None:
+        return Settled(only, said[0].kind, (said[0].who,), (only,))
     kind = next(kind for kind in ORDER if any(label.kind is kind for label in said))
     own = [label for label in said if label.kind is kind]
     given = tuple(label.grade for label in own if label.grade is not None)

@@ -362,6 +362,7 @@ def test_overrides_reach_a_mapping() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_pauses")
 def test_one_text_for_each_kind_of_failure() -> None:
     def ill(text: str, k: int) -> list[str]:
         raise ConnectionError(f"request {hash(text)} failed")

@@ -637,6 +637,7 @@ def test_filters_are_applied_by_the_service(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_pauses")
 def test_a_query_that_fails_does_not_end_a_run(served: Service, tmp_path: Path) -> None:
     search = searching(_dataset(tmp_path))
     faults = {"word1": Reply(b"busy", status=503), "word2": Reply(b"{"), "word3": Reply(drop=True)}
