@@ -243,16 +243,16 @@ def _collector(*, on: bool) -> Iterator[None]:
     """No collection inside a timed call, unless ``on``; one is made between rounds in any case."""
     was_on = gc.isenabled()
     gc.collect()
-    # What a caller froze stays frozen: there is no way to thaw only what came after it.
-    freezing = not gc.get_freeze_count()
-    if freezing:
-        gc.freeze()
+    # What a caller froze stays frozen: there is no way to thaw only what came after it. All else is
+    # frozen in any case, since a measurement may have thousands of rounds of few queries.
+    thawing = not gc.get_freeze_count()
+    gc.freeze()
     if not on:
         gc.disable()
     try:
         yield
     finally:
-        if freezing:
+        if thawing:
             gc.unfreeze()
         if was_on:
             gc.enable()

@@ -425,3 +425,18 @@ def test_what_a_caller_froze_stays_frozen() -> None:
     frozen = gc.get_freeze_count()
     run(Timed())
     assert gc.get_freeze_count() > 0.9 * frozen
+
+
+def test_between_rounds_garbage_is_looked_for_among_what_they_made() -> None:
+    """Also where a caller froze, long before: some thousand rounds would walk over all the rest."""
+    import gc
+
+    gc.freeze()
+    frozen, held, seen = gc.get_freeze_count(), [[0] for _ in range(10_000)], [0]
+
+    def look(n: int, query: Query) -> None:
+        if n == 2:
+            seen[0] = gc.get_freeze_count()
+
+    run(Timed(act=look))
+    assert seen[0] > frozen + len(held) // 2
