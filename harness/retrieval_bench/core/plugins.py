@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 import typing
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import reduce
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache, reduce
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Any, Literal
 
@@ -324,4 +325,20 @@ def describe_faults(problem: Any, parent: str = "") -> list[str]:
 
 
 def _registered(kind: Kind) -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=f"retrieval_bench.{kind}s")}
+    folders = tuple((folder, _changed_at(folder)) for folder in sys.path)
+    return {entry.name: entry for entry in _installed(folders)[kind]}
+
+
+@lru_cache(maxsize=1)
+def _installed(_folders: tuple[tuple[str, int], ...]) -> Mapping[Kind, EntryPoints]:
+    """Entry points of what is installed: read once, which takes tens of milliseconds, and again
+    where the path or a folder of it changed."""
+    entries = entry_points()
+    return {kind: entries.select(group=f"retrieval_bench.{kind}s") for kind in BUILT_IN}
+
+
+def _changed_at(folder: str) -> int:
+    try:
+        return Path(folder).stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -238,6 +238,10 @@ def _overhead(clock: Clock, calls: int = 200) -> int:
     return int(np.median(elapsed))
 
 
+def _frozen() -> bool:
+    return gc.get_freeze_count() > 0  # which counts one by one
+
+
 @contextmanager
 def _collector(*, on: bool) -> Iterator[None]:
     """No collection inside a timed call, unless ``on``; one is made between rounds in any case."""
@@ -245,7 +249,7 @@ def _collector(*, on: bool) -> Iterator[None]:
     gc.collect()
     # What a caller froze stays frozen: there is no way to thaw only what came after it. All else is
     # frozen in any case, since a measurement may have thousands of rounds of few queries.
-    thawing = not gc.get_freeze_count()
+    thawing = not _frozen()
     gc.freeze()
     if not on:
         gc.disable()

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ConfigError, PluginError
 from retrieval_bench.metrics import (
     JudgedRun,
@@ -296,10 +298,20 @@ def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
         EntryPoint(name, f"{__name__}:{target}", "retrieval_bench.metrics")
         for name, target in [("First", "FIRST"), ("Depth", "DEPTH"), ("Broken", "NOT_A_METRIC")]
     ]
-    monkeypatch.setattr(
-        "retrieval_bench.core.plugins.entry_points",
-        lambda *, group: entries if group == "retrieval_bench.metrics" else [],
-    )
+    kinds = dict.fromkeys(plugins.BUILT_IN, EntryPoints()) | {"metric": EntryPoints(entries)}
+    monkeypatch.setattr("retrieval_bench.core.plugins._installed", lambda _: kinds)
+
+
+def test_a_package_that_is_installed_meanwhile_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    os.utime(tmp_path, ns=(0, 0))
+    assert "First" not in plugins.names("metric")
+    (tmp_path / "first-1.dist-info").mkdir()
+    entry = f"[retrieval_bench.metrics]\nFirst = {__name__}:FIRST\n"
+    (tmp_path / "first-1.dist-info" / "entry_points.txt").write_text(entry, encoding="utf-8")
+    assert "First" in plugins.names("metric")
 
 
 @pytest.mark.usefixtures("third_party")

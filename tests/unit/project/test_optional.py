@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def _unguarded(tree: ast.Module) -> dict[str, set[str]]:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
         ]
     )
-    somewhere = _needed([node for node in ast.walk(tree) if isinstance(node, ast.expr)])
+    somewhere = _needed(_expressions(tree))
     faults: dict[str, set[str]] = {}
     for node in tree.body:
         name = getattr(node, "name", "the head of the module")
@@ -95,30 +96,38 @@ def _unguarded(tree: ast.Module) -> dict[str, set[str]]:
 
 def _unguarded_helpers(tree: ast.Module) -> dict[str, set[str]]:
     """Give the helpers that load optional packages where no test of the module is marked."""
-    if _needed([node for node in ast.walk(tree) if isinstance(node, ast.expr)]):
-        return {}
     helpers = [n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module]
     files = {name: TESTS.parent / f"{name.replace('.', '/')}.py" for name in helpers}
     loaded = {
-        name: _optional(ast.parse(file.read_text(encoding="utf-8")))
+        name: packages
         for name, file in files.items()
         if name.startswith("tests.") and name != "tests.optional" and file.is_file()
+        if (packages := _optional_in(file))
     }
-    return {name: packages for name, packages in loaded.items() if packages}
+    return {} if loaded and _needed(_expressions(tree)) else loaded
+
+
+def _expressions(tree: ast.Module) -> list[ast.expr]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.expr)]
+
+
+@cache
+def _optional_in(path: Path) -> set[str]:
+    return _optional(ast.parse(path.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
 def test_optional_imports_stand_behind_the_marker(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert _optional(tree) <= set(optional.OPTIONAL), "add the package to tests/optional.py"
+    text = path.read_text(encoding="utf-8")
+    packages = _optional_in(path)
+    assert packages <= set(optional.OPTIONAL), "add the package to tests/optional.py"
     if path.stem.startswith("test_"):
-        assert not _unguarded(tree), "mark the tests with pytest.mark.needs(package)"
+        tree = ast.parse(text)
+        assert not packages or not _unguarded(tree), "mark them with pytest.mark.needs(package)"
         assert not _unguarded_helpers(tree), "so with tests whose helpers load a package"
         fixtures = path.with_name("conftest.py")
-        if fixtures.exists():
-            loaded = _optional(ast.parse(fixtures.read_text(encoding="utf-8")))
-            assert loaded <= _needed([n for n in ast.walk(tree) if isinstance(n, ast.expr)])
-    text = path.read_text(encoding="utf-8")
+        if fixtures.exists() and (loaded := _optional_in(fixtures)):
+            assert loaded <= _needed(_expressions(tree))
     if path != Path(__file__):
         assert "importorskip" not in text, "use pytest.mark.needs(package)"
 
