@@ -17,7 +17,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/approximate": 1_000,
     "retrieval_bench/cli": 4_500,
     "retrieval_bench/comparison": 6_200,
-    "retrieval_bench/core": 5_100,
+    "retrieval_bench/core": 5_150,
     "retrieval_bench/data": 7_800,
     "retrieval_bench/duets": 4_100,
     "retrieval_bench/experiment": 5_250,
@@ -48,7 +48,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 1_850,
     "retrieval_bench_retrievers/text": 800,
     "product": 99_500,
-    "tests": 83_200,
+    "tests": 83_300,
     "frozen data": 11_500,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,
