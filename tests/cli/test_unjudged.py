@@ -71,6 +71,11 @@ class TestBench:
         assert lines(run)[-1] == f"next:  {POOL} @last"
         assert not [word for word in QUALITY if word in run.out]
 
+    def test_a_run_that_lies_elsewhere_is_named_by_its_folder(self, run: Command) -> None:
+        """``@last`` is the newest of those that lie where runs usually do."""
+        assert run("bench own.yaml --out 'my run'", *DATA, *QUICK) == 0
+        assert lines(run)[-1] == f"next:  {POOL} 'my run'"
+
     def test_all_tables_have_no_quality_and_say_why(self, project: Path, run: Command) -> None:
         assert run("bench own.yaml", *DATA, *QUICK, "-v") == 0
         assert "Nothing is judged yet" in run.out

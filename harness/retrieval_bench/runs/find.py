@@ -3,13 +3,17 @@ beginning of an id."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from retrieval_bench.core.config import retriever_names
 from retrieval_bench.core.errors import ConfigError, RecordError
-from retrieval_bench.runs.records import DEFAULT_ROOT, LOAD, MANIFEST, SUMMARY, read_json
+from retrieval_bench.runs.records import DEFAULT_ROOT, LOAD, MANIFEST, SECOND, SUMMARY, read_json
+
+_SECOND = re.compile(r"\d{8}T\d{6}Z")
 
 LATEST = ("last", "latest")
 LAST = tuple(f"@{word}" for word in LATEST)
@@ -106,13 +110,16 @@ def find_runs(given: str | Path) -> list[Path]:
 
 
 def _newest_first(of: Kind = RUNS) -> Iterator[Path]:
-    """Folders of runs; their names begin with the second, within which the files tell the order."""
+    """Folders of runs; their names begin with the second, within which the files tell the order. Of
+    one that was given another name the files tell the second, too."""
     folders = of.root.iterdir() if of.root.is_dir() else ()
     runs = [folder for folder in folders if (folder / of.file).is_file()]
 
     def when(folder: Path) -> tuple[str, int, str]:
-        second = folder.name.partition("-")[0]
-        return second, (folder / of.file).stat().st_mtime_ns, folder.name
+        second, written = folder.name.partition("-")[0], (folder / of.file).stat().st_mtime_ns
+        if not _SECOND.fullmatch(second):
+            second = datetime.fromtimestamp(written / 1e9, UTC).strftime(SECOND)
+        return second, written, folder.name
 
     yield from sorted(runs, key=when, reverse=True)
 

@@ -298,9 +298,12 @@ def new_folder(target: Path, record_id: str) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+SECOND = "%Y%m%dT%H%M%SZ"  # names of records begin with it
+
+
 def record_id(created: datetime, *names: str, digest: str | None = None) -> str:
     """Name a record by its second, its ``names``, and a hash of its content, or chance."""
-    second = created.strftime("%Y%m%dT%H%M%SZ")
+    second = created.strftime(SECOND)
     return "-".join((second, *map(slug, names), digest or token_hex(4)))
 
 
@@ -341,9 +344,8 @@ def _write_per_query(path: Path, run: Run, status: Sequence[str]) -> None:
             if at is None:
                 rows.writerow((shown, told, "", ""))
                 continue
-            for metric, value in zip(
-                run.evaluation.metrics, run.evaluation.per_query[at].tolist(), strict=True
-            ):
+            values = run.evaluation.per_query[at].tolist()
+            for metric, value in zip(run.evaluation.metrics, values, strict=True):
                 rows.writerow((shown, told, metric, repr(value)))
 
 

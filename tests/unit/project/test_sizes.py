@@ -28,7 +28,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/regression": 4_400,
     "retrieval_bench/reports": 12_300,
     "retrieval_bench/reproduction": 900,
-    "retrieval_bench/runs": 3_250,
+    "retrieval_bench/runs": 3_300,
     "retrieval_bench/scoring": 5_400,
     "retrieval_bench/shards": 1_150,
     "retrieval_bench/stats": 1_750,

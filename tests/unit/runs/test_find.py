@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,14 @@ def test_the_last_runs_are_all_that_were_measured_together(
         save(root / name / MANIFEST, json.dumps({"schema_version": 1, "session": session}))
     assert find_runs("@last") == [root / name for name in found]
     assert find_runs("bm25@latest") == [root / NEW]
+
+
+@pytest.mark.parametrize(("day", "last"), [(1, NEW), (3, "mine")])
+def test_a_run_with_another_name_is_as_old_as_its_files(root: Path, day: int, last: str) -> None:
+    save(root / "mine" / SUMMARY, json.dumps({"schema_version": 1, "retriever": "bm25"}))
+    written = datetime(2026, 1, day, tzinfo=UTC).timestamp()
+    os.utime(root / "mine" / SUMMARY, (written, written))
+    assert find_run("@last") == root / last
 
 
 def test_two_measurements_of_one_second_stay_apart(here: Path) -> None:

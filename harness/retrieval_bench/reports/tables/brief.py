@@ -59,6 +59,7 @@ from retrieval_bench.reports.tables.understand.likeness import (
     differing_tables,
     hits_text,
     likeness_table,
+    named_again,
     next_to_judge,
     nothing_judged,
     systems_table,
@@ -123,7 +124,7 @@ def _next(run: Run, leg: Delta | None, ledger: Ledger | None) -> str:
     """The command to go on with: it looks into the parts of a retriever, or puts another one beside
     what has none, if that can be measured by one, too."""
     if leg is not None:
-        return "retrieval-bench explain @last"
+        return f"retrieval-bench explain {named_again([run])}"
     if ledger is not None:
         return asking(run)
     told, data = run.manifest.get("retriever", {}), run.summary.dataset

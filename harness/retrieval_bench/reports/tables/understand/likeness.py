@@ -4,6 +4,7 @@ answer, and the queries on which they differ most. No figure of quality stands a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import join
 
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.likeness import (
@@ -21,6 +22,7 @@ from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table,
 from retrieval_bench.reports.render.text import clean, cut
 from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.reports.tables.usage import costs
+from retrieval_bench.runs.records import DEFAULT_ROOT
 from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.runs.summary import HitFacts
 
@@ -81,10 +83,17 @@ def next_to_judge(runs: Sequence[Run], *, measured: bool) -> list[Note]:
     """
     if any(run.folder is None for run in runs):
         return []
-    if measured:
-        return [next_step(f"next:  {TO_JUDGE}")]
-    folders = " ".join(relative_folder(run) for run in runs)
-    return [next_step(f"next:  {TO_JUDGE.removesuffix('@last')}{folders}")]
+    named = named_again(runs) if measured else join(map(relative_folder, runs))
+    return [next_step(f"next:  {TO_JUDGE.removesuffix('@last')}{named}")]
+
+
+def named_again(runs: Sequence[Run]) -> str:
+    """What a command calls ``runs`` by, which were measured last and together: by their folders
+    where they lie elsewhere than runs usually do."""
+    usual = DEFAULT_ROOT.absolute()
+    if any(run.folder is not None and run.folder.parent != usual for run in runs):
+        return join(map(relative_folder, runs))
+    return "@last"
 
 
 # -- a comparison --------------------------------------------------------------------------------
