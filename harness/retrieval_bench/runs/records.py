@@ -361,9 +361,8 @@ def _read_per_query(
             if row["metric"]:
                 values.setdefault(shown, {})[row["metric"]] = float(row["value"])
     names = list(summary.metrics)
-    per_query = np.array(
-        [[row[name] for name in names] for row in values.values()], dtype=np.float64
-    ).reshape(len(values), len(names))
+    rows = [[row[name] for name in names] for row in values.values()]
+    per_query = np.array(rows, dtype=np.float64).reshape(len(values), len(names))
     original = {visible(query_id): query_id for query_id in query_ids}
     evaluated = tuple(original[shown] for shown in values)
     intervals = summary.until_decided is None
