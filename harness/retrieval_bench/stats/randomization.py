@@ -103,7 +103,7 @@ class Randomization:
                     before = kept.get((row, at), [_NONE, _NONE])
                     # From above the highest are the lowest of what is negated.
                     parts = zip(before, (lower[at], -higher[at]), strict=True)
-                    kept[row, at] = [_lowest(np.concatenate(part), rank) for part in parts]
+                    kept[row, at] = [_lowest(*part, rank) for part in parts]
         for (row, at), (low, high) in kept.items():
             reached = 0 < ranks[row, at] <= len(low)
             ends[row, at] = (low.max(), -high.max()) if reached else (-np.inf, np.inf)
@@ -154,10 +154,13 @@ def _group_means(
     return np.minimum(kept_mean, other), np.maximum(kept_mean, other)
 
 
-def _lowest(values: Floats, rank: int) -> Floats:
-    """The ``rank`` lowest of ``values``, in any order; all of fewer."""
+def _lowest(before: Floats, more: Floats, rank: int) -> Floats:
+    """The ``rank`` lowest of those ``before`` and of ``more``, in any order; all of fewer."""
     if rank <= 0:
         return _NONE
+    if len(before) == rank:  # few of later pieces are among the lowest
+        more = more[more < before.max()]
+    values = np.concatenate((before, more))
     return values if rank >= len(values) else np.partition(values, rank - 1)[:rank]
 
 
