@@ -99,10 +99,10 @@ def callable_here(text: str) -> str:
 
 def write_junit(options: argparse.Namespace, suite: str, gates: Sequence[tuple[str, Any]]) -> None:
     """Write the gates where ``--junit`` says, if it does."""
-    from retrieval_bench.reports.page.file import write_page
-    from retrieval_bench.reports.render import junit
-
     if options.junit is not None:
+        from retrieval_bench.reports.page.file import write_page
+        from retrieval_bench.reports.render import junit
+
         write_page(options.junit, junit.render(suite, gates), "JUnit report")
 
 

@@ -15,7 +15,7 @@ from retrieval_bench.core.progress import Step
 from retrieval_bench.experiment.fresh import launches
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.reports.page import report_page
+from retrieval_bench.reports.page.html_page import report_page
 from retrieval_bench.reports.render.table import Note
 from tests.builders.baselines import today
 from tests.builders.launched import SCRIPTED, bad, resummarize

@@ -17,9 +17,10 @@ from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
-from retrieval_bench.reports.page import choices, report_page
+from retrieval_bench.reports.page import choices
 from retrieval_bench.reports.page import html_page as document
 from retrieval_bench.reports.page.explorer import json_in_html
+from retrieval_bench.reports.page.html_page import report_page
 from retrieval_bench.reports.render.cells import COUNT, Cell, Content
 from retrieval_bench.reports.render.html import whole
 from retrieval_bench.reports.render.markup import Markup, el, harmless, joined

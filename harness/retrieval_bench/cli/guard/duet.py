@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,6 @@ def run_duet(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import RecordError
     from retrieval_bench.duets.duet import Request, duet
     from retrieval_bench.duets.result import PrintedDuet
-    from retrieval_bench.regression.load_duet import duet_under_load
     from retrieval_bench.reports.tables.guard.duet import duet_tables
 
     def print_result(result: DuetResult) -> None:
@@ -82,7 +82,11 @@ def run_duet(options: argparse.Namespace) -> int:
     protocol = _protocol(options)
     try:
         with working(options) as bars:
-            play = duet if options.rate is None else partial(duet_under_load, rate=options.rate)
+            play: Callable[..., DuetResult] = duet
+            if options.rate is not None:
+                from retrieval_bench.regression.load_duet import duet_under_load
+
+                play = partial(duet_under_load, rate=options.rate)
             result = play(
                 request,
                 options.dataset,
@@ -135,7 +139,6 @@ def exit_code(result: DuetResult) -> int:
 def _protocol(options: argparse.Namespace) -> DuetProtocol:
     from retrieval_bench.duets.controller import DuetProtocol
     from retrieval_bench.duets.decision import GATES
-    from retrieval_bench.regression.load_duet import BLOCK_S
 
     given: dict[str, Any] = {
         "seconds": options.seconds,
@@ -147,6 +150,8 @@ def _protocol(options: argparse.Namespace) -> DuetProtocol:
     }
     given["all_judged"] = bool(options.limit)
     if options.rate is not None:
+        from retrieval_bench.regression.load_duet import BLOCK_S
+
         given["limits"] = given["limits"] or {"p50": GATES["p50"].limit}
         given["seconds"] = BLOCK_S if options.seconds is None else options.seconds
     return DuetProtocol(**{name: value for name, value in given.items() if value is not None})

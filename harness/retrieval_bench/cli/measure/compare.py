@@ -101,7 +101,6 @@ def run_compare(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.understand.slice import slice_tables
     from retrieval_bench.runs.dataset import datasets_of
     from retrieval_bench.runs.find import is_load
-    from retrieval_bench.tuning.fusing import METHODS, checked, with_fusions
 
     def print_runs(runs: Sequence[Run]) -> Comparison:
         comparison, slicings = with_texts(decided(options, runs), moved(options)), []
@@ -131,6 +130,8 @@ def run_compare(options: argparse.Namespace) -> int:
     if options.runs and options.slices is None and options.fuse is None:
         _refuse_settled(options, "dataset")
     if options.fuse is not None:
+        from retrieval_bench.tuning.fusing import METHODS, checked, with_fusions
+
         options.fuse = checked(options.fuse or [METHODS[0]])
     if options.until_decided is not None:
         _check_until_decided(options)
