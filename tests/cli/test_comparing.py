@@ -210,6 +210,13 @@ class TestFusing:
         assert "convex of own + one" in run.out
         assert "Times were measured apart" not in run.out
 
+    def test_of_files_alone_nothing_is_said_of_calls(self, run: Command) -> None:
+        assert run("compare one.run two.trec --dataset data -v") == 0
+        assert "the rankings were read from a saved run" in run.out
+        assert "Calls:" not in run.out
+        assert "Times were measured" not in run.out
+        assert "explain @last" in run.refused("explain one.run two.trec")
+
     @pytest.mark.parametrize(
         ("more", "says"),
         [("borda", "fusion 'borda'"), ("--until-decided", "--fuse with --until-decided")],

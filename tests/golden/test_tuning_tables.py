@@ -91,7 +91,7 @@ def test_a_verdict_that_few_queries_carry_is_doubted() -> None:
     few = replace(found.delta, few=True, bound=(-0.01, 0.2))
     assert few.verdict is Verdict.BETTER
     doubted = replace(found, delta=few)
-    assert "but with so few queries the careful interval holds 0" in sentence(doubted)
+    assert "but with so few queries that may be chance" in sentence(doubted)
     text = " ".join(terminal.plain(tuning_tables(doubted)).split())
     assert "careful interval [-0.010, +0.200]" in text
     shown = replace(found, delta=replace(few, bound=(0.01, 0.2)))

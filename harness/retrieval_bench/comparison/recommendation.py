@@ -149,7 +149,10 @@ class _View:
             but = ""
             if doubted := [name for name, delta in deltas.items() if delta.doubted]:
                 against = f" against {named(doubted)}" if len(beaten) > 1 else ""
-                but = f", but with so few queries the careful interval{against} holds 0"
+                but = (
+                    ", but with so few queries that may be chance: the careful interval"
+                    f"{against} includes 0"
+                )
             return f"Use {taken}: its {metric} of {value} is {better} than {others} ({why}){but}."
         if not self.unbeaten(taken, best):
             return (

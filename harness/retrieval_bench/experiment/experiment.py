@@ -435,7 +435,7 @@ class Experiment:
         ]
         if can.external:
             warnings += foreign_ids(rankings.doc_ids, self.dataset)
-        if asking is not None:
+        if asking is not None or can.replays:  # such times are shown nowhere
             warnings = [warning for warning in warnings if not about_times(warning)]
         subject = Subject(
             candidate.name,

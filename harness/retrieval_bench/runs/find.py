@@ -65,7 +65,7 @@ def find_run(given: str | Path, of: Kind = RUNS) -> Path:
     """The folder of the run, or another record, that ``given`` names.
 
     Raises:
-        ConfigError: no saved one is called that, or several begin with it.
+        ConfigError: no saved one is called that, or several begin with it; a file.
     """
     text = str(given)
     name, at, which = text.rpartition("@")
@@ -77,6 +77,14 @@ def find_run(given: str | Path, of: Kind = RUNS) -> Path:
         accepted = ACCEPTED.replace("run", of.noun).replace("latest", of.words[-1])
         fix = "measure one: " + ("bench" if of is RUNS else of.noun)
         raise ConfigError(what, where=str(of.root), accepted=accepted, fix=fix)
+    if of is RUNS and Path(text).is_file():
+        raise ConfigError(
+            "a file in place of a saved run",
+            where=text,
+            accepted=ACCEPTED,
+            fix=f"if it holds rankings, `retrieval-bench compare {text} OTHER --dataset DATASET` "
+            "saves them; then `retrieval-bench explain @last`",
+        )
     if Path(text).exists():
         return Path(text)
     paths = _beginning_with(text, of)

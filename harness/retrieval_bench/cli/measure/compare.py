@@ -31,8 +31,8 @@ DECIDING = """
 --baseline NAME  compare all others with this system only (default: every pair)
 """
 _MEASURED = f"""
---dataset NAME_OR_PATH +  names or folders; of saved runs, where they are now, which compare needs
-    for --slices and --fuse (default: science-mini)
+--dataset NAME_OR_PATH +  names or folders; with saved runs only for --slices and --fuse, where
+    their dataset moved (default: science-mini)
 {DEPTH.format(k=10)}
 {MEASURING}
 """

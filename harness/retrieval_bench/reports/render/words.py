@@ -25,9 +25,9 @@ _TIMES = {
 }
 
 BOUND = (
-    "Where a careful interval stands, quote it: few queries carry the difference, so that the "
-    "first may be too narrow, or only the first is within the margin. The careful one assumes "
-    "nothing but the range of the metric (Gaffke's bound)."
+    "Where a careful interval is printed, quote it: so few queries make the difference that the "
+    "other may be too narrow. The careful one assumes nothing but the range of the metric "
+    "(Gaffke's bound)."
 )
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"

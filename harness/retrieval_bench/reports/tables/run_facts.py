@@ -38,7 +38,7 @@ def title_of(summaries: Sequence[Summary], what: str) -> str:
 
 def measured_on(run: Run) -> list[AnyNote]:
     """Data, calls, machine and convention, a sentence each."""
-    data, latency = run.summary.dataset, run.summary.latency_ms
+    data = run.summary.dataset
     environment = run.manifest.get("environment", {})
     machine = environment.get("machine", {})
     n = data.n_unanswerable
@@ -47,20 +47,12 @@ def measured_on(run: Run) -> list[AnyNote]:
     if filters := run.summary.filters:
         leaked = ", no hit outside of it" if filters.leaked == 0 else ""
         besides.append(f"{counted(filters.queries, 'query')} with a filter{leaked}")
-    warm_up = counted(latency.warm_up_calls, "call")
     counting = evaluated(data)
     if not run.judged:
         counting = f"{counted(len(run.rankings.query_ids), 'query')}, none of them judged"
     return [
         f"Data: {corpus(data)}; {'; '.join([counting, *besides])}.",
-        _once(run)
-        if run.asked is not None
-        else Note(
-            f"Calls: {_launches(latency)}{counted(latency.rounds, 'round')} after "
-            f"{warm_up} of warm-up ({_steady(latency)}), "
-            f"{counted(environment.get('threads', 1), 'thread')}.",
-            NoteKind.WARNING if latency.steady_after is None else NoteKind.METHOD,
-        ),
+        *_calls(run),
         (
             f"Machine: {machine.get('processor', 'unknown')}, "
             f"{machine.get('usable_cores', '?')} cores, {machine.get('python', 'Python ?')}."
@@ -72,12 +64,29 @@ def measured_on(run: Run) -> list[AnyNote]:
     ]
 
 
-def _once(run: Run) -> str:
-    """Return how a run was measured that asked no more than needed."""
-    until = run.summary.until_decided
-    assert until is not None
-    asked = f"{until.asked:,} of {counted(until.queries, 'query')}"
-    return f"Calls: {asked}, each asked once, without warm-up, until decided."
+def _calls(run: Run) -> list[AnyNote]:
+    """Say how queries were asked; nothing of rankings that were read from a file."""
+    latency, until = run.summary.latency_ms, run.summary.until_decided
+    if until is not None and run.asked is not None:
+        asked = f"{until.asked:,} of {counted(until.queries, 'query')}"
+        return [f"Calls: {asked}, each asked once, without warm-up, until decided."]
+    if replayed(run):
+        return []
+    threads = run.manifest.get("environment", {}).get("threads", 1)
+    return [
+        Note(
+            f"Calls: {_launches(latency)}{counted(latency.rounds, 'round')} after "
+            f"{counted(latency.warm_up_calls, 'call')} of warm-up ({_steady(latency)}), "
+            f"{counted(threads, 'thread')}.",
+            NoteKind.WARNING if latency.steady_after is None else NoteKind.METHOD,
+        )
+    ]
+
+
+def replayed(run: Run) -> bool:
+    """Say whether times are left out because rankings were read from a file."""
+    latency = run.summary.latency_ms
+    return run.asked is None and latency.mean is None and latency.n > 0
 
 
 def corpus(data: DatasetFacts) -> str:

@@ -51,7 +51,9 @@ def beside_leg(run: Run, leg: Delta) -> AnyNote:
         gap = f"{mean + leg.difference:.3f}, {signed(leg.difference, 3)} {ends_text(leg.ci95)}"
     if leg.doubted and leg.bound is not None:
         ends = ends_text(leg.bound)
-        gap += f", but with so few queries the careful interval holds 0: {ends}"
+        gap += (
+            f", but with so few queries that may be chance: the careful interval {ends} includes 0"
+        )
     fusion = (
         f"fusion hurt {leg.wins or 0:,} of {counted(leg.n, 'query')} and helped {leg.losses or 0:,}"
     )

@@ -57,6 +57,7 @@ from retrieval_bench.reports.render.words import (
 from retrieval_bench.reports.tables.run_facts import (
     measured_on,
     origin_of,
+    replayed,
     shown_warnings,
     unsupported,
 )
@@ -222,7 +223,7 @@ def cost_table(group: DatasetComparison) -> Table:
                 name,
                 *(MILLISECONDS(entry.value, entry.ci95) for entry in entries),
                 RATE(1000 / mean if mean else None),
-                COUNT(latency.n),
+                COUNT(None if replayed(run) else latency.n),
                 SECONDS(index.seconds),
                 MEGABYTES(index.peak_rss_bytes or None),
                 MEGABYTES(index.disk_bytes or None),
@@ -450,7 +451,7 @@ def how_measured(group: DatasetComparison) -> list[AnyNote]:
     return [
         *said(measured_on, pairs),
         *other_settings(group.names, runs),
-        how_timed(runs),
+        *([] if all(map(replayed, runs)) else [how_timed(runs)]),
         *said(lambda run: unsupported(run.summary), pairs),
         *said(lambda run: run.summary.health, pairs),
         *said(lambda run: list(map(warning, shown_warnings(run.summary))), pairs),

@@ -79,7 +79,7 @@ def _by_step(losses: Losses) -> str:
             Verdict.WORSE: "Lost by",
             Verdict.BETTER: "Gained by",
             Verdict.EQUIVALENT: f"Shown to cost less than {losses.margin:g}:",
-        }.get(delta.verdict, "These queries can't tell of")
+        }.get(delta.verdict, "Can't tell with these queries:")
         sized = f"{step.name} ({signed(delta.difference, 3)})"
         if not step.changed:
             words, sized = "No ranking changes by", step.name

@@ -55,7 +55,7 @@ def sentence(tuning: Tuning) -> str:
         Verdict.EQUIVALENT: "tuning changes nothing that matters",
     }.get(tuning.delta.verdict, "no gain from tuning is shown")
     if tuning.delta.doubted:
-        answer = f"{answer}, but with so few queries the careful interval holds 0"
+        answer += ", but with so few queries that may be chance: the careful interval includes 0"
     gain = f"{signed(tuning.held_out - tuning.default)} {metric_label(tuning.metric)}"
     return f"{name} {on_dataset(data)}: {answer} ({gain} on held-out queries)"
 
