@@ -142,6 +142,7 @@ def test_a_limit_that_cannot_be_judged_is_no_pass(sides: FakeSides, run: Command
         (("--limit", "p50=5%", "p50=6%"), "p50 has a limit already"),
         (("--seconds", "0"), "seconds = 0"),
         (("--b", "a"), "both sides are a"),
+        (("--rate", "50", "--queries", "20"), "--queries with --rate"),
     ],
 )
 def test_bad_input_is_named(run: Command, words: tuple[str, ...], told: str) -> None:

@@ -45,7 +45,8 @@ def test_a_kept_load_fails_what_is_slower(run: Command, monkeypatch: pytest.Monk
         (("compare", "first", "bm25@latest"), "no load.json in the folder"),
         (("compare", "@load"), "1 loads"),
         (("compare", "nowhere@load", "@load"), "no saved load of 'nowhere'"),
-        (("regress", "bm25", "--load", "first", "--duet", "always"), "--load with --duet"),
+        (("regress", "bm25", "--load", "first", "--duet", "always"), "--duet with --load"),
+        (("regress", "bm25", "--load", "first", "--baselines", "b"), "--baselines with --load"),
         (("regress", "bm25", "--load", "no-such"), "no load.json in the folder"),
     ],
 )

@@ -351,9 +351,12 @@ class TestAccept:
         assert regress(run, "--accept") == 0
         assert "written: results/baselines/mine-data.json" in run.out
 
-    def test_what_is_accepted_is_not_judged(self, run: Command) -> None:
-        assert regress(run, "--accept", "--duet", "always") == 2
-        assert "--accept with --duet always" in run.err
+    @pytest.mark.parametrize(
+        "words", [("--duet", "always"), ("--junit", "gates.xml"), ("--setup", "true")]
+    )
+    def test_what_is_accepted_is_not_judged(self, run: Command, words: tuple[str, ...]) -> None:
+        assert regress(run, "--accept", *words) == 2
+        assert f"{words[0]} with --accept" in run.err
 
     @pytest.mark.slow
     def test_what_cannot_be_written_leaves_everything(self, project: Path, run: Command) -> None:

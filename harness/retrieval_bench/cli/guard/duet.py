@@ -24,6 +24,7 @@ from retrieval_bench.cli.options import (
     LIMITS,
     command,
     dataset,
+    refuse,
     setup_of,
     values,
 )
@@ -152,6 +153,13 @@ def _protocol(options: argparse.Namespace) -> DuetProtocol:
     if options.rate is not None:
         from retrieval_bench.regression.load_duet import BLOCK_S
 
+        refuse(
+            options,
+            "queries",
+            "with --rate",
+            accepted="--rate alone: under load every query is asked",
+            fix="leave one out",
+        )
         given["limits"] = given["limits"] or {"p50": GATES["p50"].limit}
         given["seconds"] = BLOCK_S if options.seconds is None else options.seconds
     return DuetProtocol(**{name: value for name, value in given.items() if value is not None})

@@ -13,6 +13,7 @@ from retrieval_bench.cli.options import (
     RETRIEVER,
     command,
     dataset,
+    refuse,
     setup_of,
 )
 
@@ -61,24 +62,26 @@ def run_baseline(options: argparse.Namespace) -> int:
 @command(_REGRESS)
 def run_regress(options: argparse.Namespace) -> int:
     """Say whether it got worse."""
-    from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.regression.loads import regress_load
     from retrieval_bench.regression.regress import regress
     from retrieval_bench.reports.tables.guard.regress import regress_tables
 
-    if options.load is not None and (options.accept or options.duet != "suspicion"):
-        raise ConfigError(
-            f"--load with {'--accept' if options.accept else '--duet'}",
+    if options.load is not None:
+        refuse(
+            options,
+            "accept duet extras setup baselines",
+            "with --load",
             accepted="--load alone: what is to be accepted is kept by load itself",
             fix="leave one out",
         )
     if options.accept:
-        if options.duet != "suspicion":
-            raise ConfigError(
-                f"--accept with --duet {options.duet}",
-                accepted="one of them: what is accepted is not judged",
-                fix="leave one out",
-            )
+        refuse(
+            options,
+            "duet extras setup junit",
+            "with --accept",
+            accepted="--accept alone: what is accepted is not judged",
+            fix="leave one out",
+        )
         return _made(options, as_before=True)
     with working(options) as bars:
         if options.load is not None:
