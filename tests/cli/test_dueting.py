@@ -232,6 +232,8 @@ def test_selftest_with_a_false_alarm_is_red(
 
 def test_selftest_refuses_no_time(run: Command) -> None:
     assert run("lab selftest --time 0") == 2
+    assert "--set with --selftest" in run.refused("doctor bm25 --selftest --set k1=1")
+    assert "--time without --selftest" in run.refused("doctor bm25 --time 30")
 
 
 @pytest.mark.slow

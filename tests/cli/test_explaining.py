@@ -164,6 +164,8 @@ def test_no_query_is_shown_when_none_is_wanted(run: Command) -> None:
         (("mixed", "--metric", "MRRR"), "metric 'MRRR'"),
         (("mixed", "--metric", "num_rel_ret"), "metrics of which more is better"),
         (("mixed", "--metric", "num_ret", "--by", "stage"), "metrics of which more is better"),
+        (("mixed", "--query", "q1", "--sort", "worse"), "--sort with --query"),
+        (("mixed", "--query", "q1", "--group", "tie"), "--group with --query"),
         (("mixed", "--queries", "some"), "neither a number nor `all`"),
         (("mixed", "--queries", "-1"), "-1"),
         (("mixed", "--dataset", "science-mini"), "is not the one of the runs"),

@@ -213,6 +213,8 @@ class TestAuditOfATable:
         assert run("score audit --table paper.csv --scorer x:y") == 2
         assert run("score audit --table paper.csv --qrels q") == 2
         assert "--table with runs, judgements or another audit" in run.err
+        assert "--k with --table" in run.refused("score audit --table paper.csv --k 5")
+        assert "--sd without --table" in run.refused("score audit a.run --qrels q --sd 0.3")
 
 
 @pytest.mark.usefixtures("project")
@@ -241,6 +243,7 @@ class TestAuditOfAScorer:
     def test_it_stands_alone(self, run: Command) -> None:
         assert run("score audit run.trec --scorer mine.py:rr") == 2
         assert "--scorer with runs, judgements or another audit" in run.err
+        assert "--sd with --scorer" in run.refused("score audit --scorer mine.py:rr --sd 0.3")
 
     @pytest.mark.parametrize(
         ("words", "lacking"),

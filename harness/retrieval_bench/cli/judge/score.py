@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, put, say, show
-from retrieval_bench.cli.options import SELF_HITS, command
+from retrieval_bench.cli.options import SELF_HITS, command, refuse
 
 if TYPE_CHECKING:
     from retrieval_bench.scoring.scorecard import Truth
@@ -119,6 +119,7 @@ def run_audit(options: argparse.Namespace) -> int:
     """Score runs under every convention."""
     if options.scorer is not None or options.table is not None:
         return _audit_other(options)
+    refuse(options, "sd", "without --table", accepted="--sd with --table", fix="leave it out")
     _require_runs(options)
     from retrieval_bench.reports.tables.judge.audit import audit_tables
     from retrieval_bench.scoring.score import audit_runs
@@ -161,6 +162,8 @@ def _audit_other(options: argparse.Namespace) -> int:
             accepted=f"{name} alone",
             fix="leave the rest out",
         )
+    others = "k conventions split self_hits" + (" sd" if options.table is None else "")
+    refuse(options, others, f"with {name}", accepted=f"{name} alone", fix="leave the rest out")
     if options.scorer is None:
         table = audit_table(options.table, options.sd)
         show(options, table, lambda: possible_tables(table))

@@ -6,7 +6,15 @@ import argparse
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, show, working
 from retrieval_bench.cli.guard.selftest import run_selftest
-from retrieval_bench.cli.options import LANGUAGE, RETRIEVER, SELF_HITS, command, dataset, values
+from retrieval_bench.cli.options import (
+    LANGUAGE,
+    RETRIEVER,
+    SELF_HITS,
+    command,
+    dataset,
+    refuse,
+    values,
+)
 
 _DOCTOR = f"""
 {RETRIEVER.replace(" [needed]", "")}
@@ -27,7 +35,15 @@ def run_doctor(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.understand.doctor import doctor_tables
 
     if options.selftest:
+        refuse(
+            options,
+            "set language self_hits ask",
+            "with --selftest",
+            accepted="a retriever as its config has it, and --time",
+            fix="leave it out, or look at everything first, without --selftest",
+        )
         return run_selftest(options)
+    refuse(options, "time", "without --selftest", accepted="both of them", fix="leave it out")
     with working(options) as bars:
         diagnosis = doctor(
             options.retriever or "bm25",

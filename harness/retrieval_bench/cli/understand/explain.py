@@ -53,6 +53,14 @@ def _diff(options: argparse.Namespace) -> int:
         accepted="these options with one of the two",
         fix="add it, or leave them out",
     )
+    if options.query:
+        refuse(
+            options,
+            "queries group sort",
+            "with --query",
+            accepted="the ids of queries alone, or what chooses some",
+            fix="leave one of the two out",
+        )
     metric = None if options.metric is None else one_metric(options.metric)
     runs = [read_run(folder) for folder in _folders(options.runs)]
     result = differences(
