@@ -345,6 +345,11 @@ class TestQuality:
         assert document["baselines"]["quality"]["path"] == "results/baselines/mine-data.json"
 
 
+def test_a_duet_that_nothing_could_be_judged_by_is_refused(run: Command) -> None:
+    assert regress(run, "--duet", "always") == 2
+    assert "a duet, and no limit on latency" in run.err
+
+
 class TestAccept:
     @pytest.mark.slow
     def test_it_makes_the_first_one(self, run: Command) -> None:

@@ -23,6 +23,7 @@ from retrieval_bench.core.progress import Reporter
 from retrieval_bench.data import pinned
 from retrieval_bench.data.needs_judgements import require_all_judged, require_judged
 from retrieval_bench.duets import controller
+from retrieval_bench.duets.decision import GATES
 from retrieval_bench.duets.result import DuetResult, write_duet
 from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.duets.revisions.revisions import WORKTREE, place_of
@@ -257,6 +258,13 @@ def regress(
     when, not_kept = When(duet), list[str]()
     today = request.today()
     with closing(today.experiment):
+        if when is When.ALWAYS and not today.policy.latency:
+            raise ConfigError(
+                "a duet, and no limit on latency that it could be judged by",
+                where=today.policy.source,
+                accepted=f"limits on {', '.join(GATES)} in the policy",
+                fix="name another --policy, or leave --duet out",
+            )
         of_quality, of_latency = today.quality(), today.latency()
         judged = bool(today.policy.quality) and of_quality.usable is not None
         timed = bool(today.policy.latency) and of_latency.usable is not None
