@@ -327,6 +327,16 @@ def test_the_table_says_what_is_computed_and_what_was_not_asked() -> None:
     assert table.columns[2] == "effect on nDCG@10"
 
 
+def test_where_no_query_was_answered_no_mean_is_told() -> None:
+    def broken(text: str, documents: Sequence[Any]) -> list[float]:
+        raise RuntimeError("no route to the model")
+
+    steps: Steps = [{"retrieve": Scripted("base", LISTS), "depth": 30}, {"rerank": broken}]
+    found = some(ledger(*measured(pipeline(steps))))
+    assert (found.n, found.known_mean) == (0, None)
+    assert ledger_table(found).title.endswith("part by part: no query that counts was answered")
+
+
 def test_the_document_has_every_part_in_full() -> None:
     found: Ledger = some(ledger(*measured(reranked(np.full(N, 9)))))
     document = found.as_dict()

@@ -143,11 +143,11 @@ def _title(ledger: Ledger) -> str:
     name, data = ledger.run.name, ledger.run.summary.dataset.name
     p50 = ledger.run.summary.latency_ms.at("p50").value
     time = "" if p50 is None else f", p50 {short_ms(p50)} ms"
+    title = f"{name} {on_dataset(data)}, part by part"
+    if not ledger.n:
+        return f"{title}: no query that counts was answered"
     queries = counted(ledger.n, "query")
-    return (
-        f"{name} {on_dataset(data)}, part by part: with all of them {metric} {ledger.mean:.3f} "
-        f"over {queries}{time}"
-    )
+    return f"{title}: with all of them {metric} {ledger.mean:.3f} over {queries}{time}"
 
 
 def _notes(ledger: Ledger, *, again: bool) -> list[AnyNote]:
