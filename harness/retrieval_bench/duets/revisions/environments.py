@@ -162,6 +162,10 @@ def run_program(
 
 HARNESS = "retrieval-bench"
 
+_NO_WARNINGS = ("--no-warn-script-location", "--no-warn-conflicts")
+"""Nobody sees them, and for those of conflicts pip reads the metadata of all that is installed:
+most of the time of a small installation."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:
@@ -234,7 +238,7 @@ def install(wanted: Needs, folder: Path, label: str, *, has_harness: bool) -> No
     pip = [str(python_in(folder)), "-m", "pip", "install", "--disable-pip-version-check"]
     try:
         run_program(
-            [*pip, "--no-input", "--no-warn-script-location", *words],
+            [*pip, "--no-input", *_NO_WARNINGS, *words],
             f"what {label} needs cannot be installed",
             cwd=wanted.project,
             variables={"PIP_USER": "0"},
