@@ -27,7 +27,7 @@ from retrieval_bench.load.capacity import Capacity, Evidence, Limit, Search
 from retrieval_bench.load.generator import TIMEOUT_S, Generator, Level, LocalMember, Made
 from retrieval_bench.load.levels import LevelResult, judged
 from retrieval_bench.load.quality import LevelQuality, Scorer
-from retrieval_bench.load.schedule import Pace
+from retrieval_bench.load.schedule import Pace, expected
 from retrieval_bench.load.soak import Course, course_of
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
@@ -299,6 +299,9 @@ def load(
         generator_of(spec, new, on) as (generator, usual),
     ):
         plan = replace(plan, processes=plan.processes or usual)
+        for level in plan.levels():  # now, and not behind those that can be made
+            if level.pace is not None:
+                expected(level.pace, level.warm_up_s + level.seconds, level.processes)
         subject = Subject.ready(experiment, generator, plan, reporter)
         result = replace(_levels(subject, plan, new), language=language, on=on)
         head = {"schema_version": result.schema_version, "load_id": record}

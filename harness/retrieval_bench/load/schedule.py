@@ -54,14 +54,7 @@ def due_ns(
     if pace.recorded:
         recorded = np.asarray(pace.recorded)[number::share]
         return np.asarray(recorded[recorded < seconds] * _NS, dtype=np.int64)
-    rate = (pace.rate or 0.0) / share
-    total = rate * (seconds + pace.ramp_s / 2)
-    if total > MOST_CALLS:
-        raise ConfigError(
-            f"{total:,.0f} calls at {pace.rate:,g} a second for {seconds:g} s",
-            accepted=f"up to {MOST_CALLS:,}",
-            fix="lower the rate, or shorten --duration",
-        )
+    rate, total = (pace.rate or 0.0) / share, expected(pace, seconds, share)
     if pace.arrivals == CONSTANT:
         steps = np.arange(math.ceil(total), dtype=np.float64) + number / share
     else:
@@ -71,6 +64,22 @@ def due_ns(
             steps = np.concatenate([steps, (steps[-1] if len(steps) else 0.0) + np.cumsum(more)])
     at = _at_rate(steps[steps < total], rate, pace.ramp_s)
     return np.asarray(at * _NS, dtype=np.int64)
+
+
+def expected(pace: Pace, seconds: float, share: int) -> float:
+    """How many calls each of ``share`` processes is to make at a rate; 0 of recorded times.
+
+    Raises:
+        ConfigError: more than :data:`MOST_CALLS`.
+    """
+    total = (pace.rate or 0.0) / share * (seconds + pace.ramp_s / 2)
+    if total > MOST_CALLS:
+        raise ConfigError(
+            f"{total:,.0f} calls at {pace.rate:,g} a second for {seconds:g} s",
+            accepted=f"up to {MOST_CALLS:,}",
+            fix="lower the rate, or shorten --duration",
+        )
+    return total
 
 
 def _at_rate(expected: NDArray[np.float64], rate: float, ramp_s: float) -> NDArray[np.float64]:

@@ -143,7 +143,7 @@ def test_bad_input_is_told_before_anything_is_made(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--rate -1"):
         load("bm25", "science-mini", Plan(rates=[-1.0]), out=tmp_path / "load")
     with pytest.raises(ConfigError, match="calls at 1e"):
-        load("bm25", "science-mini", Plan(rates=[1e9], warm_up_s=0), out=tmp_path / "load")
+        load("bm25", "science-mini", Plan(rates=[5.0, 1e9]), out=tmp_path / "load")
     with pytest.raises(HarnessError, match="no-such"):
         load("no-such", "science-mini", SHORT, out=tmp_path / "load")
     assert not (tmp_path / "load").exists()
