@@ -162,6 +162,7 @@ def test_no_query_is_shown_when_none_is_wanted(run: Command) -> None:
         (("mixed", "--query", "q 1"), "such as q1"),
         (("mixed", "--metric", "nDCG@10"), "nDCG@10 of rankings of 2 hits"),
         (("mixed", "--metric", "MRRR"), "metric 'MRRR'"),
+        (("mixed", "--metric", ""), "one metric, such as nDCG@10; this names none"),
         (("mixed", "--metric", "num_rel_ret"), "metrics of which more is better"),
         (("mixed", "--metric", "num_ret", "--by", "stage"), "metrics of which more is better"),
         (("mixed", "--query", "q1", "--sort", "worse"), "--sort with --query"),

@@ -159,7 +159,7 @@ def test_mixed_judgements_are_never_silent(run: Command) -> None:
     [
         (("pool", "bm25"), "no dataset to pool from"),
         (("pool", "bm25", "--dataset", "loose", "--metric", "AP"), "with a cut-off up to 10"),
-        (("pool", "bm25", "--dataset", "loose", "--metric", "P.1,5"), "one metric; these are P@1"),
+        (("pool", "bm25", "--dataset", "loose", "--metric", "P.1,5"), "this names P@1, P@5"),
         (("pool", "bm25", "--dataset", "loose", "--depth", "0"), "--depth 0"),
         (("pool", "bm25", "--dataset", "nowhere"), "neither a known name nor a folder"),
         (("status",), "label pool @last"),

@@ -250,12 +250,13 @@ def one_metric(name: str) -> Metric:
         ConfigError: as :func:`parse_metrics`; also for a name of several, such as ``P.5,10``.
     """
     metrics = parse_metrics([name], "--metric")
-    if len(metrics) > 1:
+    if len(metrics) != 1:
+        these = ", ".join(map(str, metrics)) or "none"
         raise ConfigError(
             f"metric {name!r}",
             where="--metric",
-            accepted=f"one metric; these are {', '.join(map(str, metrics))}",
-            fix="name one of them",
+            accepted=f"one metric, such as nDCG@10; this names {these}",
+            fix="name one",
         )
     return metrics[0]
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from retrieval_bench.core.config import retriever_names
 from retrieval_bench.core.errors import ConfigError, RecordError
+from retrieval_bench.core.installed.installation import typed
 from retrieval_bench.runs.records import DEFAULT_ROOT, LOAD, MANIFEST, SECOND, SUMMARY, read_json
 
 _SECOND = re.compile(r"\d{8}T\d{6}Z")
@@ -82,8 +83,9 @@ def find_run(given: str | Path, of: Kind = RUNS) -> Path:
             "a file in place of a saved run",
             where=text,
             accepted=ACCEPTED,
-            fix=f"if it holds rankings, `retrieval-bench compare {text} OTHER --dataset DATASET` "
-            "saves them; then `retrieval-bench explain @last`",
+            fix="if it holds rankings, "
+            f"`{typed('compare', text, 'OTHER', dataset='DATASET')}` saves them; then "
+            "`retrieval-bench explain @last`",
         )
     if Path(text).exists():
         return Path(text)

@@ -23,7 +23,7 @@ _DOCTOR = f"""
 {SELF_HITS}
 --ask N  evaluated queries to ask (default: up to 200 within 20 s; 5 of an external or priced
     retriever)
---selftest  also play duets of equal and of slowed sides, to see what this machine can show
+--selftest  only play duets of equal and of slowed sides, to see what this machine can show
 --time S [120]  seconds for that (default: 120)
 """
 

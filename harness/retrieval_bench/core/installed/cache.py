@@ -25,7 +25,14 @@ def cache_folder() -> Path | None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that nobody sees a part of it, and leave nothing behind on failure."""
+    """Write a file so that nobody sees a part of it, and leave nothing behind on failure.
+
+    A link stays one; what is no file, such as /dev/stdout or /dev/null, is written to as it is.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(content)
+        return
+    path = Path(os.path.realpath(path))
     aside = path.with_name(f".{path.name}.{os.getpid()}.{token_hex(4)}")
     try:
         aside.write_bytes(content)

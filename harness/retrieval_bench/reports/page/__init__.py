@@ -1,1 +1,1 @@
-"""The report as one HTML file that loads nothing: see :func:`report_page`."""
+"""The report as one HTML file that loads nothing."""

@@ -24,6 +24,8 @@ def check_place(path: Path, what: str = "report") -> None:
             accepted="a file, which is overwritten when it is there",
             fix=f"name a file, such as {path / _NAMES.get(what, what)}",
         )
+    if path.exists() and not path.is_file():
+        return  # such as /dev/stdout
     try:
         probe(path.parent)
     except OSError as problem:
