@@ -391,6 +391,7 @@ def another_process(revision: str, project: GitProject) -> Iterator[Path]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     ) as process:
         yield Path(some(process.stdout).readline().strip())
 
