@@ -77,6 +77,11 @@ def recommended(
     )
 
 
+def maybe_chance(which: str = "") -> str:
+    """Continue a verdict that few queries carry: the careful interval, of ``which``, holds 0."""
+    return f", but with so few queries that may be chance: the careful interval{which} includes 0"
+
+
 class _View:
     """One metric of a group, looked at from any of its systems."""
 
@@ -149,10 +154,7 @@ class _View:
             but = ""
             if doubted := [name for name, delta in deltas.items() if delta.doubted]:
                 against = f" against {named(doubted)}" if len(beaten) > 1 else ""
-                but = (
-                    ", but with so few queries that may be chance: the careful interval"
-                    f"{against} includes 0"
-                )
+                but = maybe_chance(against)
             return f"Use {taken}: its {metric} of {value} is {better} than {others} ({why}){but}."
         if not self.unbeaten(taken, best):
             return (

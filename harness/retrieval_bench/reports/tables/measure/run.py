@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.comparison.recommendation import maybe_chance
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.core.types import Verdict
@@ -50,10 +51,7 @@ def beside_leg(run: Run, leg: Delta) -> AnyNote:
     else:
         gap = f"{mean + leg.difference:.3f}, {signed(leg.difference, 3)} {ends_text(leg.ci95)}"
     if leg.doubted and leg.bound is not None:
-        ends = ends_text(leg.bound)
-        gap += (
-            f", but with so few queries that may be chance: the careful interval {ends} includes 0"
-        )
+        gap += maybe_chance(f" {ends_text(leg.bound)}")
     fusion = (
         f"fusion hurt {leg.wins or 0:,} of {counted(leg.n, 'query')} and helped {leg.losses or 0:,}"
     )

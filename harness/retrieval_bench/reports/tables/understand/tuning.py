@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from retrieval_bench.comparison.recommendation import maybe_chance
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import p_text, short_ms, signed
 from retrieval_bench.core.types import Verdict
@@ -55,7 +56,7 @@ def sentence(tuning: Tuning) -> str:
         Verdict.EQUIVALENT: "tuning changes nothing that matters",
     }.get(tuning.delta.verdict, "no gain from tuning is shown")
     if tuning.delta.doubted:
-        answer += ", but with so few queries that may be chance: the careful interval includes 0"
+        answer += maybe_chance()
     gain = f"{signed(tuning.held_out - tuning.default)} {metric_label(tuning.metric)}"
     return f"{name} {on_dataset(data)}: {answer} ({gain} on held-out queries)"
 
