@@ -99,7 +99,7 @@ class TrecRun(Retriever):
         saved = self._rankings.get(query.id)
         if saved is None:
             return Ranking([])
-        return Ranking(saved.doc_ids[:k], None if saved.scores is None else saved.scores[:k])
+        return saved.first(k)
 
     def describe(self) -> Mapping[str, Any]:
         """Hash and size of the run."""

@@ -1,7 +1,9 @@
 """The one place where rankings are ordered and checked.
 
 Order is (score descending, document id ascending). Built-in retrievers keep their documents sorted
-by id, so that a lower position is a lower id and :func:`top_k` applies the rule on bare arrays.
+by id, so that a lower position is a lower id and :func:`top_k` applies the rule on bare arrays. A
+stage that gets a list, such as a reranker, keeps its order where scores are equal: that list says
+which hit is better, an id does not (:attr:`.Ranking.order`).
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import LegTrace, Ranking, StepTrace, Usage
 
 TIE_RULE = "score desc, id asc"
+OF_STAGES = "score desc, then as the stage before had it, id asc"
+"""Order of what came through a stage that kept it where scores were equal."""
 
 _BLOCK = 256
 
@@ -83,17 +87,38 @@ def checked_ranking(
     ids = _checked_ids(ranking.doc_ids, k, known_ids)
     _check_stages(ranking)
     legs = {name: _checked_leg(name, leg, len(ids)) for name, leg in ranking.legs.items()}
-    scores = None
+    scores = order = None
     if ranking.scores is not None and has_scores:
         scores = _checked_scores(ids, ranking.scores)
         tied = np.flatnonzero(scores[1:] == scores[:-1]).tolist()
-        if any(ids[i] > ids[i + 1] for i in tied):
-            ids, legs = _ties_by_id(ids, scores, legs)
+        if ranking.order is not None:
+            order = _checked_order(ids, ranking.order)
+            keys = list(zip(order.tolist(), ids, strict=True))
+            if any(keys[i] > keys[i + 1] for i in tied):
+                places = _sorted_ties(keys, scores)
+                ids, legs = _turned(places, ids, legs)
+                order = order[places]
+        elif any(ids[i] > ids[i + 1] for i in tied):
+            ids, legs = _turned(_sorted_ties(ids, scores), ids, legs)
     steps = {name: _checked_step(name, step) for name, step in ranking.steps.items()}
     usage = _checked_usage(ranking.usage)
     stages, before = dict(ranking.stages), ranking.collapsed_from
     own = ranking.self_hits
-    return Ranking(ids, scores, stages, legs, ranking.collapsed, steps, usage, before, own)
+    return Ranking(ids, scores, stages, legs, ranking.collapsed, steps, usage, before, own, order)
+
+
+def levels(ranking: Ranking) -> NDArray[np.int64]:
+    """Numbers (hits,) that rise down a checked list, and are equal where only ids decide between
+    two hits."""
+    n = len(ranking)
+    if ranking.scores is None:
+        return np.arange(n)
+    scores = np.asarray(ranking.scores, dtype=np.float64)
+    rises = scores[1:] != scores[:-1]
+    if ranking.order is not None:
+        order = np.asarray(ranking.order)
+        rises |= order[1:] != order[:-1]
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(rises)])[:n]
 
 
 def _check_stages(ranking: Ranking) -> None:
@@ -172,7 +197,7 @@ def _checked_leg(name: str, leg: LegTrace, n: int) -> LegTrace:
 def _checked_step(name: str, step: StepTrace) -> StepTrace:
     if step.doc_ids is None:
         return StepTrace(texts=list(step.texts))
-    return StepTrace(*_checked_list(f"step {name!r}", step), list(step.texts))
+    return StepTrace(*_checked_list(f"step {name!r}", step), list(step.texts), step.order)
 
 
 def _checked_usage(given: Any) -> dict[str, Usage]:
@@ -241,16 +266,33 @@ def _checked_scores(ids: Sequence[str], given: Any) -> NDArray[np.float64]:
     return scores
 
 
-def _ties_by_id(
-    ids: list[str], scores: NDArray[np.float64], legs: dict[str, LegTrace]
+def _checked_order(ids: Sequence[str], given: Any) -> NDArray[np.int64]:
+    order = np.asarray(given)
+    if order.shape != (len(ids),) or (len(ids) and order.dtype.kind not in "iu"):
+        raise ContractError(
+            f"order {given!r}",
+            accepted=f"a whole number for each of the {len(ids)} hits, or None",
+        )
+    return order.astype(np.int64)
+
+
+def _sorted_ties(keys: Sequence[Any], scores: NDArray[np.float64]) -> list[int]:
+    """Return the places of hits in the order of scores, equal ones by ``keys``."""
+    places = sorted(range(len(keys)), key=keys.__getitem__)
+    places.sort(key=scores.tolist().__getitem__, reverse=True)  # stable: keys stay in order
+    return places
+
+
+def _turned(
+    places: list[int], ids: list[str], legs: dict[str, LegTrace]
 ) -> tuple[list[str], dict[str, LegTrace]]:
-    order = sorted(range(len(ids)), key=ids.__getitem__)
-    order.sort(key=scores.tolist().__getitem__, reverse=True)  # stable: ids stay in order
     turned = {
-        name: replace(leg, ranks=np.asarray(leg.ranks)[order], scores=np.asarray(leg.scores)[order])
+        name: replace(
+            leg, ranks=np.asarray(leg.ranks)[places], scores=np.asarray(leg.scores)[places]
+        )
         for name, leg in legs.items()
     }
-    return [ids[i] for i in order], turned
+    return [ids[i] for i in places], turned
 
 
 def _from_pairs(raw: Any) -> Ranking:

@@ -168,8 +168,7 @@ class Remembered(Retriever):
         if known is None or (asked < k and len(known) == asked):
             asked, known = self._ask(query, k)
             self._answers[key] = (asked, known)
-        scores = None if known.scores is None else known.scores[:k]
-        return Ranking(known.doc_ids[:k], scores)
+        return known.first(k)
 
     def _ask(self, query: Query, k: int) -> tuple[int, Ranking]:
         """The depth that was asked for, and the list."""

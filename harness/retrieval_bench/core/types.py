@@ -143,11 +143,13 @@ class StepTrace:
         doc_ids: its whole list, best first, distinct; None for a step that makes texts.
         doc_scores: one for each of ``doc_ids``; None where it has none.
         texts: of the queries that it made of one.
+        order: as of :class:`Ranking`.
     """
 
     doc_ids: Sequence[str] | None = None
     doc_scores: Sequence[float] | NDArray[np.float64] | None = None
     texts: Sequence[str] = ()
+    order: Sequence[int] | NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,8 @@ class Ranking:
         collapsed_from: where hits collapsed to relevance units, or lost the query itself, the
             ranking of the hits, if it says what it was made of.
         self_hits: 1 where the query itself was among the first k, and dropped.
+        order: one number per hit, by which hits of equal scores are ordered before their ids are,
+            lower first: a stage keeps the order that it was given. None = ids alone decide.
     """
 
     doc_ids: Sequence[str]
@@ -205,9 +209,16 @@ class Ranking:
     usage: Mapping[str, Usage] = field(default_factory=lambda: EMPTY)
     collapsed_from: Ranking | None = field(default=None, repr=False)
     self_hits: int = 0
+    order: Sequence[int] | NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.doc_ids)
+
+    def first(self, k: int) -> Ranking:
+        """The first ``k`` hits, without what is kept of the way to them."""
+        scores = None if self.scores is None else self.scores[:k]
+        order = None if self.order is None else self.order[:k]
+        return Ranking(self.doc_ids[:k], scores, order=order)
 
     def __iter__(self) -> Iterator[Hit]:
         if self.scores is None:

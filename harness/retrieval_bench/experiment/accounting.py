@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from retrieval_bench.core.as_json.document import document
-from retrieval_bench.core.ranking import TIE_RULE
+from retrieval_bench.core.ranking import OF_STAGES, TIE_RULE
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import KEEP, Dataset, Query
 from retrieval_bench.experiment.failing import answered_means, attempts_document
@@ -280,5 +280,6 @@ def _tie_rule(measurement: Measurement, can: Capabilities) -> str:
     if can.replays:
         return "as replayed"
     answers = [ranking for ranking in measurement.rankings if ranking]
-    unscored = bool(answers) and all(ranking.scores is None for ranking in answers)
-    return "order of the list" if unscored else TIE_RULE
+    if answers and all(ranking.scores is None for ranking in answers):
+        return "order of the list"
+    return OF_STAGES if any(ranking.order is not None for ranking in answers) else TIE_RULE

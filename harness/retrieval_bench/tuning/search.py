@@ -221,7 +221,7 @@ def _rankings(
             with _told(f"{name}, query {query.id!r}"):
                 raw = retriever.search(query, k)
                 if isinstance(raw, Ranking):  # where legs had it is not asked here
-                    raw = Ranking(raw.doc_ids, raw.scores)
+                    raw = raw.first(k)
                 rankings.append(checked_ranking(raw, k, corpus.known, has_scores=has_scores))
     return rankings
 

@@ -58,9 +58,7 @@ class Alone(Retriever):
         leg, asked = self._leg, self._hybrid.plan(query).queries[self._at]
         depth = max(leg.depth, k)
         raw = leg.retriever.search(asked, depth)
-        ranking = checked_ranking(raw, depth, has_scores=self.capabilities.has_scores)
-        scores = None if ranking.scores is None else ranking.scores[:k]
-        return Ranking(ranking.doc_ids[:k], scores)
+        return checked_ranking(raw, depth, has_scores=self.capabilities.has_scores).first(k)
 
     @property
     def _leg(self) -> Leg:

@@ -45,7 +45,7 @@ class KeptChain(Retriever):
         ranking: Ranking = self._memory.answer(
             self._path, question_of(query), self._whole, lambda: self._inner.search(query, k)
         )
-        return _cut(ranking, k)
+        return ranking.first(k)
 
     def _whole(self, path: str, ranking: Ranking) -> Ranking | None:
         for name, step in ranking.steps.items():
@@ -79,7 +79,7 @@ class KeptChain(Retriever):
             if answer is not None and not answer.doc_ids:  # no list: it found nothing
                 return Ranking(())
             raise NotKeptError(name)
-        return _cut(Ranking(made.doc_ids, made.doc_scores), k)
+        return Ranking(made.doc_ids, made.doc_scores).first(k)
 
 
 class _Step(Retriever):
@@ -102,11 +102,6 @@ class _Unknown(Retriever):
 
     def search(self, query: Query, k: int) -> Ranking:
         raise NotKeptError
-
-
-def _cut(ranking: Ranking, k: int) -> Ranking:
-    scores = None if ranking.scores is None else ranking.scores[:k]
-    return Ranking(ranking.doc_ids[:k], scores)
 
 
 class Inside:

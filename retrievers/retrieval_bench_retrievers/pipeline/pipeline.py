@@ -191,12 +191,9 @@ class Pipeline(Retriever):
             for used in passing.usage.values():  # a call that fails is paid for, too
                 report(used)
             raise
-        ranking = passing.ranking
-        ids, scores = ranking.doc_ids, ranking.scores
-        if len(ids) > k:
-            ids, scores = ids[:k], None if scores is None else scores[:k]
         stages |= passing.stages
-        return Ranking(ids, scores, stages, steps=passing.steps, usage=passing.usage)
+        found, steps = passing.ranking.first(k), passing.steps
+        return replace(found, stages=stages, steps=steps, usage=passing.usage)
 
     def describe(self) -> Mapping[str, Any]:
         """Describe each step, by name, and the depth."""

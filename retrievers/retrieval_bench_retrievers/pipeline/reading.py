@@ -10,6 +10,7 @@ import numpy as np
 
 from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.errors import ContractError, counted
+from retrieval_bench.core.ranking import levels
 from retrieval_bench.core.remembered import kept_list
 from retrieval_bench.core.retriever import Answers
 from retrieval_bench.core.types import EMPTY, Document, Ranking, StepTrace
@@ -76,10 +77,10 @@ class Reranking(Reading):
         self._dropped += reranked.dropped
         self._repeated += reranked.repeated
         ids = [documents[at].id for at in reranked.positions]
-        passing.steps[self.name] = StepTrace(ids, reranked.scores)
-        top = self.step.top
-        kept = None if reranked.scores is None else reranked.scores[:top]
-        passing.ranking = Ranking(ids[:top], kept)
+        order = levels(passing.ranking)[list(reranked.positions)]
+        passing.steps[self.name] = StepTrace(ids, reranked.scores, order=order)
+        ranking = Ranking(ids, reranked.scores, order=order)
+        passing.ranking = ranking.first(len(ids) if self.step.top is None else self.step.top)
 
     def remembered(self, memory: Answers) -> tuple[str, Any]:
         """See :class:`Running`."""
@@ -143,9 +144,11 @@ class Filtering(Reading):
             kept = [at for at, keep in enumerate(flags) if keep]
         self._calls += 1
         self._left_out += len(before) - len(kept)
+        ids = [before.doc_ids[at] for at in kept]
         scores = None if before.scores is None else np.asarray(before.scores)[kept]
-        passing.ranking = Ranking([before.doc_ids[at] for at in kept], scores)
-        passing.steps[self.name] = StepTrace(passing.ranking.doc_ids, scores)
+        order = None if before.order is None else np.asarray(before.order)[kept]
+        passing.ranking = Ranking(ids, scores, order=order)
+        passing.steps[self.name] = StepTrace(ids, scores, order=order)
 
     def _flags(self, raw: Any, n: int) -> list[bool]:
         if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Iterable):

@@ -185,7 +185,7 @@ class RememberedReranker(Reranker):
 
 
 def by_score(raw: Any, documents: Sequence[Document], name: str) -> Reranked:
-    """All ``documents``, those of the highest numbers in ``raw`` first, ties by id.
+    """All ``documents``, those of the highest numbers in ``raw`` first, ties as they stood.
 
     Raises:
         CallError: not one finite number for each.
@@ -212,9 +212,7 @@ def by_score(raw: Any, documents: Sequence[Document], name: str) -> Reranked:
             f"the reranker {name} gave the score {scores[wrong[0]]} to document {first!r}"
             + (f" and {len(wrong) - 1:,} more that are no numbers" if len(wrong) > 1 else "")
         )
-    by_id = sorted(range(len(documents)), key=lambda at: documents[at].id)
-    order = np.array(by_id, dtype=np.intp)
-    order = order[np.argsort(-scores[order], kind="stable")]
+    order = np.argsort(-scores, kind="stable")
     return Reranked(order.tolist(), scores[order])
 
 

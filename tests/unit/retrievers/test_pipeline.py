@@ -16,7 +16,7 @@ from retrieval_bench import bench
 from retrieval_bench.core.config import config_hash, load_retriever_config
 from retrieval_bench.core.errors import ConfigError, ContractError, DataError, HarnessError
 from retrieval_bench.core.plugins import construct
-from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.ranking import checked_ranking, levels
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset
@@ -270,9 +270,60 @@ def test_documents_come_in_the_order_of_the_reranker_s_numbers() -> None:
     assert found.steps["rerank"].doc_ids == list("fedcba")
 
 
-def test_equal_numbers_are_ordered_by_id_whatever_the_order_before() -> None:
-    inner = over({"c": 3.0, "a": 2.0, "b": 1.0})
-    assert ids(indexed({"retrieve": inner}, {"rerank": alike}).search(QUERY, 2)) == ["a", "b"]
+MIXED = {"c": 3.0, "b": 2.0, "a": 2.0, "f": 1.0, "e": 1.0, "d": 0.5}
+SATURATED = {"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.0, "e": 0.5, "f": 1.0}
+"""As a sigmoid gives them in half precision."""
+
+
+def saturated(text: str, documents: Sequence[Document]) -> list[float]:
+    return [SATURATED[document.id] for document in documents]
+
+
+@pytest.mark.parametrize(
+    ("steps", "wanted"),
+    [
+        ([{"rerank": alike}], "cabefd"),
+        ([{"rerank": alike}, {"rerank": alike, "name": "again"}], "cabefd"),
+        ([{"rerank": saturated}], "cafbed"),
+        ([{"rerank": saturated, "top": 4}, {"rerank": alike, "name": "again"}], "cafb"),
+        ([{"rerank": backwards}, {"rerank": saturated}], "fcaebd"),
+        ([{"rerank": saturated}, {"filter": lambda t, d: [True] * len(d)}], "cafbed"),
+        ([{"filter": vowels}, {"rerank": alike}], "ae"),
+    ],
+)
+def test_stages_keep_the_order_they_got_where_scores_tie(
+    steps: list[dict[str, Any]], wanted: str
+) -> None:
+    """K2: ids decide only where no stage before did, as between a and b, which the retriever gave
+    the same score."""
+    pipeline = indexed({"retrieve": over(MIXED)}, *steps)
+    for k in (6, 3):
+        found = checked_ranking(pipeline.search(QUERY, k), k)
+        assert ids(found) == list(wanted)[:k]
+
+
+def test_a_constant_reranker_changes_nothing_on_the_way_to_a_run() -> None:
+    """K2: alone, over units, and as a leg of a hybrid."""
+    documents = [Document(i, f"apples {i}", metadata={"unit": i.upper()}) for i in "abcdef"]
+    queries, first = [Query("q1", "apples")], {"c": 3.0, "a": 2.0, "b": 1.0}
+    units = build_dataset("units", documents, queries, {"q1": {"C": 1}}, unit_key="unit")
+    plain = build_dataset("plain", documents, queries, {"q1": {"c": 1}})
+    for more in ([], [{"rerank": alike}]):
+        pipeline = [Pipeline(steps=[{"retrieve": over(first)}, *more]) for _ in range(3)]
+        hybrid = Hybrid(legs=[pipeline[2], over({"f": 1.0})])
+        runs = [
+            bench(made, data, k=2, metrics=["nDCG@2"], protocol=ONCE).run
+            for made, data in ((pipeline[0], plain), (pipeline[1], units), (hybrid, plain))
+        ]
+        found = [run.rankings.row(0).doc_ids for run in runs]
+        assert found == [["c", "a"], ["C", "A"], ["c", "f"]]
+    assert runs[0].summary.tie_rule == "score desc, then as the stage before had it, id asc"
+
+
+def test_a_rerankers_ties_are_ties_only_where_the_list_before_tied() -> None:
+    """K2: what a stage decided is no accident of ids, and what none did is one."""
+    found = indexed({"retrieve": over(MIXED)}, {"rerank": alike}).search(QUERY, 6)
+    assert levels(found).tolist() == [0, 1, 1, 2, 2, 3]
 
 
 def test_top_cuts_what_a_reranker_leaves_and_its_whole_list_is_kept() -> None:
@@ -284,7 +335,7 @@ def test_top_cuts_what_a_reranker_leaves_and_its_whole_list_is_kept() -> None:
 def test_rerankers_follow_each_other() -> None:
     steps: list[dict[str, Any]] = [{"rerank": backwards, "top": 3}, {"rerank": alike}]
     found = indexed({"retrieve": over()}, *steps).search(QUERY, 5)
-    assert ids(found) == ["d", "e", "f"]
+    assert ids(found) == ["f", "e", "d"]
     assert list(found.steps) == ["retrieve", "rerank", "rerank#2"]
 
 

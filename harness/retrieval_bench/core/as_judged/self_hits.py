@@ -29,6 +29,7 @@ def without_self(ranking: Ranking, query_id: str, k: int | None = None) -> Ranki
     scores = None
     if ranking.scores is not None:
         scores = np.asarray(ranking.scores, dtype=np.float64)[kept]
+    order = None if ranking.order is None else np.asarray(ranking.order)[kept]
     before = ranking if ranking.legs or ranking.steps else None
     return replace(
         ranking,
@@ -39,6 +40,7 @@ def without_self(ranking: Ranking, query_id: str, k: int | None = None) -> Ranki
         # Lists without the query do not tell what was made of lists with it.
         collapsed_from=ranking.collapsed_from or before,
         self_hits=int(own < (n if k is None else k)),
+        order=order,
     )
 
 
@@ -55,7 +57,10 @@ def _list(trace: Trace, query_id: str) -> Trace:
         return trace
     kept = [at for at, doc_id in enumerate(trace.doc_ids) if doc_id != query_id]
     scores = None if trace.doc_scores is None else np.asarray(trace.doc_scores)[kept]
-    return replace(trace, doc_ids=[trace.doc_ids[at] for at in kept], doc_scores=scores)
+    ids = [trace.doc_ids[at] for at in kept]
+    if isinstance(trace, StepTrace):  # lists are in units by now, which have no use for its order
+        return replace(trace, doc_ids=ids, doc_scores=scores, order=None)
+    return replace(trace, doc_ids=ids, doc_scores=scores)
 
 
 class WithoutSelf(Wrapped):

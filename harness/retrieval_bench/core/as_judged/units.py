@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_judged.wrapped import Wrapped
-from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.ranking import checked_ranking, levels
 from retrieval_bench.core.retriever import Retriever, require_k
 from retrieval_bench.core.types import LegTrace, Query, Ranking, StepTrace, Usage
 
@@ -29,9 +28,9 @@ def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
         k: at least 1.
 
     Returns:
-        Unit ids in the order of their first hits, ties by unit id, with the scores and leg traces
-        of those hits. The whole list of a leg becomes one of units, in the same order.
-        ``collapsed`` counts the hits that were dropped on the way to the last unit,
+        Unit ids in the order of their first hits, ties by their order, then by unit id, with the
+        scores and leg traces of those hits. The whole list of a leg becomes one of units, in the
+        same order. ``collapsed`` counts the hits that were dropped on the way to the last unit,
         added to what ``ranking`` says itself.
     """
     n = len(ranking)
@@ -50,7 +49,8 @@ def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
             lowest = scores[at]
     units = list(first)
     if scores is not None:
-        units.sort(key=lambda unit: (-scores[first[unit]], unit))
+        level = levels(ranking)
+        units.sort(key=lambda unit: (level[first[unit]], unit))
     units = units[:k]
     kept = [first[unit] for unit in units]
     return Ranking(
@@ -61,6 +61,7 @@ def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
         collapsed=ranking.collapsed + walked - len(first),
         steps={name: _step_of_units(step, unit_of) for name, step in ranking.steps.items()},
         usage=ranking.usage,
+        order=None if ranking.order is None else [int(ranking.order[at]) for at in kept],
     )
 
 
@@ -69,30 +70,30 @@ def _leg_of_units(leg: LegTrace, kept: Sequence[int], unit_of: Mapping[str, str]
     ranks, scores = [leg.ranks[at] for at in kept], [leg.scores[at] for at in kept]
     if leg.doc_ids is None:
         return LegTrace(ranks, scores)
-    return LegTrace(ranks, scores, *_list_of_units(leg.doc_ids, leg.doc_scores, unit_of))
+    units = _list_of_units(Ranking(leg.doc_ids, leg.doc_scores), unit_of)
+    return LegTrace(ranks, scores, *units)
 
 
 def _step_of_units(step: StepTrace, unit_of: Mapping[str, str]) -> StepTrace:
     if step.doc_ids is None:
         return step
-    return StepTrace(*_list_of_units(step.doc_ids, step.doc_scores, unit_of), step.texts)
+    told = Ranking(step.doc_ids, step.doc_scores, order=step.order)
+    units, scores = _list_of_units(told, unit_of)
+    return StepTrace(units, scores, step.texts)
 
 
 def _list_of_units(
-    doc_ids: Sequence[str], doc_scores: Any, unit_of: Mapping[str, str]
+    ranking: Ranking, unit_of: Mapping[str, str]
 ) -> tuple[list[str], NDArray[np.float64] | None]:
     """A whole list as one of units, each with the score of its best hit."""
     first: dict[str, int] = {}
-    for at, doc_id in enumerate(doc_ids):
+    for at, doc_id in enumerate(ranking.doc_ids):
         first.setdefault(unit_of.get(doc_id, doc_id), at)
-    units = list(first)
-    if doc_scores is None:
-        return units, None
-    best = np.asarray(doc_scores, np.float64)[list(first.values())]
-    if (best[1:] == best[:-1]).any():
-        order = sorted(range(len(units)), key=lambda at: (-best[at], units[at]))
-        units, best = [units[at] for at in order], best[order]
-    return units, best
+    if ranking.scores is None:
+        return list(first), None
+    level = levels(ranking)
+    units = sorted(first, key=lambda unit: (level[first[unit]], unit))
+    return units, np.asarray(ranking.scores, np.float64)[[first[unit] for unit in units]]
 
 
 class UnitRetriever(Wrapped):
@@ -139,14 +140,15 @@ class UnitRetriever(Wrapped):
             for stage, used in hits.usage.items():
                 usage[stage] = usage[stage] + used if stage in usage else used
             units = collapse(hits, self.unit_of, k)
-            if len(hits) < depth or (len(units) == k and not _tie_goes_on(hits, units)):
+            if len(hits) < depth or (len(units) == k and not self._tie_goes_on(hits, units)):
                 # Lists of units do not tell what was made of lists of hits.
                 before = hits if hits.legs or hits.steps else None
                 return replace(units, stages=stages, usage=usage, collapsed_from=before)
             depth *= 2
 
-
-def _tie_goes_on(hits: Ranking, units: Ranking) -> bool:
-    if hits.scores is None or units.scores is None:
-        return False
-    return bool(hits.scores[-1] >= units.scores[-1])
+    def _tie_goes_on(self, hits: Ranking, units: Ranking) -> bool:
+        if hits.scores is None:
+            return False
+        of_hits = [self.unit_of.get(doc_id, doc_id) for doc_id in hits.doc_ids]
+        level = levels(hits)
+        return bool(level[-1] == level[of_hits.index(units.doc_ids[-1])])
