@@ -536,8 +536,14 @@ def test_ids_that_are_not_in_the_corpus_judge_nothing(project: Path, run: Comman
         params = f"{{function: 'ext.py:{name}', external: true}}"
         save(project / f"{name}.yaml", f"target: callable\nparams: {params}\n")
         assert run(f"bench {name}.yaml --dataset data", *QUICK) == code
-        assert ("is in the corpus ('D1' beside 'd1')" in run.out) == (code == 4)
-        assert ("no id is in the corpus" in run.err) == (code == 4)
+        assert ("is in the corpus ('D1' beside 'd1')" in run.err) == (code == 4)
+        assert (run.out == "") == (code == 4), "no figure of answers that mean nothing"
+    assert run("compare bm25 upper.yaml --dataset data", *QUICK) == 4
+    assert run.out == ""
+    assert "bm25 is saved in results/runs/" in run.err
+    assert run.json("bench upper.yaml --dataset data", *QUICK, code=4)["code"] == 4
+    assert run("baseline upper.yaml --dataset data") == 4
+    assert not Path("results/baselines").exists()
 
 
 def test_queries_that_none_can_judge_are_not_green(project: Path, run: Command) -> None:

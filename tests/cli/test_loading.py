@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ContractError, DataError
 from retrieval_bench.core.types import Document
 from retrieval_bench.data import load_dataset
-from retrieval_bench.data.stores import Load, load_documents
+from retrieval_bench.data.stores import Load, Loaded, load_documents
 from retrieval_bench_retrievers.sql import filling
 from tests.builders.memory_store import add_memory_store
 from tests.cli.project import Command
@@ -41,8 +42,26 @@ def test_it_says_what_is_there_and_how_to_search_it(run: Command) -> None:
     assert run("data load data --into memory://here --table t") == 0
     n = len(load_dataset("data").documents or ())
     assert f"{n} documents of data are in table t of memory://here." in " ".join(run.out.split())
-    assert "next:  retrieval-bench bench" in run.out
+    search = "next:  retrieval-bench bench memory --dataset data --set uri=memory://here mode=bm25"
+    assert f"{search} table=t" in run.out, "N2"
     assert "loading data" in run.err
+
+
+@pytest.mark.parametrize(
+    ("into", "typed", "words"),
+    [
+        ("qdrant:///F", "qdrant:///F", "qdrant uri=qdrant:///F mode=bm25"),
+        ("milvus+https://host", "milvus+https://host", "milvus uri=milvus+https://host mode=bm25"),
+        ("mysql://me:***@host/db", "${STORE}", "seekdb uri=${STORE} mode=bm25"),
+        ("postgresql://me:***@h/db", "postgresql://me:pw@h/db", "postgres uri=${DSN} mode=text"),
+    ],
+)
+def test_what_was_loaded_is_searched_where_it_is(into: str, typed: str, words: str) -> None:
+    """N2: by the engine's own target, with the address as it was typed but for its password."""
+    loaded = Loaded("engine 1", into, "documents", 3, 3, 0, "0", "english", None, "exact")
+    retriever, params = loaded.searched(typed)
+    assert " ".join([retriever, *params]) == words
+    assert retriever in plugins.names("retriever")
 
 
 @pytest.mark.parametrize(

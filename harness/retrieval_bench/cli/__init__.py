@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
             # Ids and texts in any script must print, whatever the terminal's encoding is.
             stream.reconfigure(errors="backslashreplace")
     from retrieval_bench.core.calls.foreign import TerminatedError
-    from retrieval_bench.core.errors import HarnessError, Interrupted
+    from retrieval_bench.core.errors import HarnessError, Interrupted, NothingMeasuredError
 
     try:
         _check_folder()
@@ -65,9 +65,10 @@ def run(options: argparse.Namespace) -> int:
             code: int = options.run(options)
     except HarnessError as problem:
         _tell(problem, "error", traceback=options.debug)
+        code = NOT_MEASURED if isinstance(problem, NothingMeasuredError) else BAD_INPUT
         if getattr(options, "format", None) == "json":
-            _put_error(problem)
-        return BAD_INPUT
+            _put_error(problem, code)
+        return code
     except KeyboardInterrupt as stopped:
         known = isinstance(stopped, Interrupted)
         say(f"retrieval-bench: {stopped if known else 'interrupted before it was done'}")
@@ -155,7 +156,7 @@ _NEEDED = {
 """What is missing, what is accepted, and an example."""
 
 
-def _put_error(problem: HarnessError) -> None:
+def _put_error(problem: HarnessError, code: int) -> None:
     """The message as a document, for whoever reads stdout."""
     from retrieval_bench.cli.console import put_document
     from retrieval_bench.cli.problem import Error, Fault
@@ -164,7 +165,7 @@ def _put_error(problem: HarnessError) -> None:
     parts = {"what": "given", "where": "where", "accepted": "accepted", "do": "fix"}
     told = {name: secrets.redact(getattr(problem, part)) for name, part in parts.items()}
     told["faults"] = [secrets.redact(fault) for fault in getattr(problem, "faults", ())]
-    put_document(Error(cast("Fault", told), BAD_INPUT))
+    put_document(Error(cast("Fault", told), code))
 
 
 def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:

@@ -73,6 +73,10 @@ class ContractError(HarnessError):
     """A retriever broke the contract of :class:`retrieval_bench.core.retriever.Retriever`."""
 
 
+class NothingMeasuredError(HarnessError):
+    """Answers of which no figure means anything; the command line exits with 4."""
+
+
 class ModelError(HarnessError):
     """A model that is missing, or whose content is not what its hash says."""
 

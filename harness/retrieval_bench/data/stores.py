@@ -82,6 +82,21 @@ class Loaded(Documented):
     encoder: str | None
     index: str
 
+    def searched(self, typed_into: str) -> tuple[str, list[str]]:
+        """The retriever that searches it, and the parameters that it has to be told.
+
+        Args:
+            typed_into: the address as it was typed, which may hold ``${NAME}``.
+        """
+        scheme = self.into.partition("://")[0].partition("+")[0]
+        retriever = {"mysql": "seekdb", "postgresql": "postgres"}.get(scheme, scheme)
+        shown = typed_into if "${" in typed_into else self.into
+        hidden = "${" not in typed_into and shown != typed_into  # its password is not repeated
+        params = ["uri=${DSN}" if hidden else f"uri={shown}"]
+        if self.encoder is None:
+            params.append(f"mode={'text' if retriever == 'postgres' else 'bm25'}")
+        return retriever, params + ([] if self.table == "documents" else [f"table={self.table}"])
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedDataset(Documented):

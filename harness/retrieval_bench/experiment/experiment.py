@@ -40,10 +40,12 @@ from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
     deep,
     drawn,
+    elsewhere,
     failures,
     foreign_ids,
     nothing_found,
     of_data,
+    refuse_elsewhere,
     remembered,
     self_hits,
     silent,
@@ -149,7 +151,7 @@ class Experiment:
             self.close()  # two of a retriever would disturb each other
             runs = run_launches(self.launches, reporter, resummarize=resummarize)
             with interrupts_deferred():
-                return self._saved(runs) if save else runs
+                return self._sound(runs, save)
         reporter = reporter or Silent()
         try:
             for candidate in self.candidates:
@@ -201,7 +203,7 @@ class Experiment:
                         self.candidates, measurements, ablations, strict=True
                     )
                 ]
-                return self._saved(runs) if save else runs
+                return self._sound(runs, save)
         finally:
             self.close()
 
@@ -296,6 +298,13 @@ class Experiment:
         together = len({folder.place for folder in folders}) == 1
         with folders[0].lent() if together else folder_kept():
             yield
+
+    def _sound(self, runs: Sequence[Run], save: bool) -> list[Run]:
+        """``runs`` whose figures mean something, saved if asked for."""
+        kept = [run for run in runs if not elsewhere(run)]
+        kept = self._saved(kept) if save and kept else kept
+        refuse_elsewhere(runs, kept)
+        return kept
 
     def _saved(self, runs: Sequence[Run]) -> list[Run]:
         try:

@@ -7,7 +7,7 @@ from collections.abc import Sequence, Sized
 import numpy as np
 
 from retrieval_bench.core.calls.usage import FIELDS
-from retrieval_bench.core.errors import counted
+from retrieval_bench.core.errors import NothingMeasuredError, counted
 from retrieval_bench.core.figures import BELOW_CLOCK, LEAST_SHOWN_MS
 from retrieval_bench.core.notices import Code, Notice, coded, says
 from retrieval_bench.core.retriever import Capabilities
@@ -18,6 +18,7 @@ from retrieval_bench.data.self_queries import dropped, self_hit_warnings
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
+from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.runs.timing_facts import LatencyFacts
 
 REMEMBERED = 5.0
@@ -258,3 +259,31 @@ def foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
         if other is None:
             return []
     return [other.notice(corpus=data.documents is not None)]
+
+
+def elsewhere(run: Run) -> str:
+    """Return the warning that no id that ``run`` returned is in the corpus; empty without it."""
+    return next((text for text in run.summary.warnings if says([text], Code.UNKNOWN_IDS)), "")
+
+
+def refuse_elsewhere(runs: Sequence[Run], kept: Sequence[Run]) -> None:
+    """Refuse answers from other documents: every figure of them is a confident 0.
+
+    Args:
+        kept: the other ones.
+
+    Raises:
+        NothingMeasuredError: one of ``runs`` has such answers.
+    """
+    told = {run.name: elsewhere(run) for run in runs if elsewhere(run)}
+    if not told:
+        return
+    where = ", ".join(f"retriever {name!r}" for name in told)
+    saved = [f"{run.name} is saved in {relative_folder(run)}" for run in kept if run.folder]
+    raise NothingMeasuredError(
+        " ".join(told.values()),
+        where="; ".join([f"{where} on dataset {runs[0].summary.dataset.name!r}", *saved]),
+        accepted="hits with the ids of this dataset's corpus",
+        fix="name the dataset that it searches (--dataset), or return the ids of this one; "
+        "`bench --probe 3` shows the hits",
+    )

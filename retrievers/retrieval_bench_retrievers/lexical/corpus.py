@@ -38,7 +38,11 @@ from retrieval_bench_retrievers.index_files import (
 )
 from retrieval_bench_retrievers.lexical.numbering import Numbered, Vocabulary, numbered
 from retrieval_bench_retrievers.text.languages import language_advice
-from retrieval_bench_retrievers.text.tokenizers import TokenizerSpec, make_tokenizer
+from retrieval_bench_retrievers.text.tokenizers import (
+    TokenizerSpec,
+    WordTokenizer,
+    make_tokenizer,
+)
 
 _CUTS_AT_BLANKS = ("whitespace", "word", "english", "bm25s")
 _KEEPS_WORDS = (*_CUTS_AT_BLANKS, "lucene")  # which cuts Han, as StandardTokenizer does
@@ -191,12 +195,15 @@ class LexicalRetriever(Retriever):
                 f"{main_scripts(self._scripts)}: words of different scripts never match"
             )
         answerable = [query for query in queries if query.answerable]
-        unknown = sum(not self._known_terms(query.text) for query in answerable)
-        if unknown:
-            text = (
-                f"no term of {unknown} of {counted(len(answerable), 'answerable query')} "
-                f"({unknown / len(answerable):.1%}) is in the corpus"
-            )
+        lost = [query.text for query in answerable if not self._known_terms(query.text)]
+        stopped = [text for text in lost if not self._tokenize(text) and WordTokenizer()(text)]
+        if unknown := len(lost) - len(stopped):
+            text = f"no term of {_share(unknown, answerable)} is in the corpus"
+            warnings.append(Notice(text, Code.NO_KNOWN_TERM))
+        if stopped:
+            name, example = self._tokenize.describe()["name"], f"{stopped[0][:40]!r}"
+            text = f"all words of {_share(len(stopped), answerable)}, such as {example}, are stop "
+            text += f"words of tokenizer {name!r}, which drops them: `tokenizer: word` keeps them"
             warnings.append(Notice(text, Code.NO_KNOWN_TERM))
         return coded(warnings, Code.UNFIT)
 
@@ -364,3 +371,8 @@ def _bytes_of(vocabulary: dict[str, int], ids: list[str]) -> int:
     terms = sum(map(sys.getsizeof, vocabulary))
     numbers = 32 * len(vocabulary)  # sys.getsizeof of an int
     return sys.getsizeof(vocabulary) + terms + numbers + sys.getsizeof(ids)
+
+
+def _share(n: int, queries: Sequence[Query]) -> str:
+    """How many of the answerable ``queries`` that are, in words."""
+    return f"{n} of {counted(len(queries), 'answerable query')} ({n / len(queries):.1%})"

@@ -367,6 +367,12 @@ ENGLISH = ["a search engine is fast", "the capital of the country"]
             "the queries are written in Latin 100 %, the corpus in Hangul 100 %",
         ),
         ("auto", ENGLISH, "fox", "no term of 1 of 1 answerable query (100.0%) is in the corpus"),
+        # N7: they may well be in the corpus
+        ("auto", ENGLISH, "IT", "such as 'IT', are stop words of tokenizer 'auto'"),
+        ("english", ENGLISH, "to be {or} not to be", "`tokenizer: word` keeps them"),
+        ("lucene", ENGLISH, "The Will", "such as 'The Will', are stop words of tokenizer 'lucene'"),
+        ("word", ENGLISH, "to be or not", "no term of 1 of 1 answerable query"),
+        ("auto", ENGLISH, "?!", "no term of 1 of 1 answerable query"),
     ],
 )
 def test_health_says_in_words_what_does_not_fit(

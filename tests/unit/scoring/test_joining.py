@@ -12,6 +12,8 @@ import pytest
 
 from retrieval_bench import audit, evaluate
 from retrieval_bench.core.errors import DataError
+from retrieval_bench.reports.render.terminal import plain
+from retrieval_bench.reports.tables.judge.score import score_tables
 from tests.builders import some
 from tests.builders.files import save
 
@@ -203,6 +205,7 @@ def test_a_run_of_which_no_id_is_in_the_corpus_judges_nothing(tmp_path: Path) ->
     card = evaluate(save(tmp_path / "bad.run", "q1 Q0 x1 1 9 t\nq2 Q0 x2 1 7 t\n"), data).card
     assert card.why_nothing == "no id that the run returns is in the corpus"
     assert any("is in the corpus" in warning for warning in card.scored.warnings)
+    assert "0.0000" not in plain(score_tables(card)), "no figure of it is shown"
     known = evaluate(save(tmp_path / "known.run", "q1 Q0 d5#0 1 9 t\n"), data).card
     assert not known.why_nothing, "a bad system that returns documents of the corpus"
 

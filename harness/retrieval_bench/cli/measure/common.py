@@ -93,20 +93,15 @@ def exit_code(runs: Sequence[Run], *, no_leaks: bool = False) -> int:
     Args:
         no_leaks: a hit outside of its query's filter is a failure.
     """
-    from retrieval_bench.core.notices import Code, says
-
     if any(run.interrupted for run in runs):
         say("retrieval-bench: interrupted; what was finished is saved, marked as partial")
         return INTERRUPTED
-    foreign = [run for run in runs if says(run.summary.warnings, Code.UNKNOWN_IDS)]
-    for run in foreign:
-        say(f"retrieval-bench: nothing could be judged of {run.name}: no id is in the corpus")
     unjudged = [run for run in runs if not run.answered]
     for run in unjudged:
         what = "nothing could be judged of", "no evaluated query answered"
         what = what if run.judged else ("nothing could be measured of", "no query was answered")
         say(f"retrieval-bench: {what[0]} {run.name}: {what[1]}")
-    if unjudged or foreign:
+    if unjudged:
         return NOT_MEASURED
     return max([_leak_code(run) for run in runs], default=OK) if no_leaks else OK
 

@@ -22,6 +22,7 @@ dataset, --dataset NAME_OR_PATH [needed]  name or folder of a dataset
 @command(_LOAD)
 def run_load(options: argparse.Namespace) -> int:
     """Fill a table of a production server in batches."""
+    from retrieval_bench.core.installed.installation import typed
     from retrieval_bench.core.progress import Phase, Step
     from retrieval_bench.data import load_dataset
     from retrieval_bench.data.stores import LoadedDataset, load_documents
@@ -36,5 +37,11 @@ def run_load(options: argparse.Namespace) -> int:
                 **values(options, "table encoder index"),
                 progress=task,
             )
-    show(options, LoadedDataset(data.name, loaded), lambda: load_tables(loaded, data.name))
+    retriever, params = loaded.searched(options.into)
+    opening = typed("bench", retriever, **values(options, "dataset split language"), set=params)
+    show(
+        options,
+        LoadedDataset(data.name, loaded),
+        lambda: load_tables(loaded, data.name, opening),
+    )
     return OK

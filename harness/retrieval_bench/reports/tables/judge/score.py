@@ -34,6 +34,7 @@ def _means(card: ScoreCard) -> Table:
     rows: list[list[Content]] = [
         [metric_label(metric), _value(metric, mean), COUNT(mean.n)]
         for metric, mean in zip(scored.evaluation.metrics, scored.evaluation.means, strict=True)
+        if not card.why_nothing
     ]
     others = [
         (counts.missing, "missing from the run"),
@@ -64,6 +65,8 @@ def _answer(card: ScoreCard) -> str:
     evaluation, counts = card.scored.evaluation, card.scored.counts
     are = "is" if counts.missing == 1 else "are"
     missing = f"; {counts.missing:,} {are} missing from the run" if counts.missing else ""
+    if card.why_nothing:
+        return f"Nothing could be judged: {card.why_nothing}{missing}."
     if not counts.evaluated:
         return f"No query could be scored{missing}."
     cell = _value(evaluation.metrics[0], evaluation.means[0])

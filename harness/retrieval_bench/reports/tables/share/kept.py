@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 from retrieval_bench.core.errors import counted
 from retrieval_bench.data.saved.folders import Kept
 from retrieval_bench.data.stores import Loaded
@@ -80,8 +78,12 @@ def encode_tables(made: EncodedCorpus, opening: str) -> list[Table]:
     return [Table("", (), (), lead=lead, notes=[*notes, next_step(f"next:  {step}")])]
 
 
-def load_tables(loaded: Loaded, dataset: str) -> list[Table]:
-    """Show how many documents are there now, and how many of them this call sent."""
+def load_tables(loaded: Loaded, dataset: str, opening: str) -> list[Table]:
+    """Show how many documents are there now, and how many of them this call sent.
+
+    Args:
+        opening: a command that searches them.
+    """
     documents = counted(loaded.n_documents, "document")
     lead = [result(f"{documents} of {dataset} are in table {loaded.table} of {loaded.into}.")]
     notes: list[AnyNote] = []
@@ -90,16 +92,5 @@ def load_tables(loaded: Loaded, dataset: str) -> list[Table]:
         notes.append(f"{sent} sent now, {loaded.n_there:,} were there before.")
     vectors = "no vectors" if loaded.encoder is None else f"vectors of {loaded.encoder}"
     notes.append(f"{loaded.store}; words: {loaded.language}; {vectors}; {loaded.index} index.")
-    notes.append(next_step(f"next:  retrieval-bench bench {_searched(loaded)}"))
+    notes.append(next_step(f"next:  {opening}"))
     return [Table("", (), (), lead=lead, notes=notes)]
-
-
-def _searched(loaded: Loaded) -> str:
-    """The retriever that searches it, with what it has to be told."""
-    scheme = loaded.into.partition("://")[0].partition("+")[0]
-    if "postgres" in scheme or scheme == loaded.into:
-        return "postgres-text --set 'dsn=${DSN}'"
-    retriever = {"mysql": "seekdb"}.get(scheme, scheme)
-    mode = " --set mode=bm25" if loaded.encoder is None else ""
-    table = "" if loaded.table == "documents" else f" --set table={loaded.table}"
-    return f"{retriever} --set {quote(f'uri={loaded.into}')}{mode}{table}"
