@@ -21,12 +21,12 @@ from retrieval_bench.core.types import Qrels, Ranking, Verdict
 from retrieval_bench.data import load_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.experiment.until import Target
-from retrieval_bench.labels.decide.population import of_population
-from retrieval_bench.labels.label import Pair, Pool
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench_labels.decide.population import of_population
+from retrieval_bench_labels.label import Pair, Pool
 from tests.builders import some
 from tests.builders.pools import graded, pool_of
 from tests.builders.runs import run

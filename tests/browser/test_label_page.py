@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.labels.judge.judging import Judging
-from retrieval_bench.labels.judge.offline import offline_page, read_offline
-from retrieval_bench.labels.label import Label, Pair, Pool
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.judge.judging import Judging
+from retrieval_bench_labels.judge.offline import offline_page, read_offline
+from retrieval_bench_labels.label import Label, Pair, Pool
+from retrieval_bench_labels.store import Store
 from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store, said, served
 from tests.builders.processes import within
 
@@ -299,9 +299,9 @@ def test_hostile_texts_are_shown_as_texts(judges: Open, tmp_path: Path, width: i
 CODE = """
 import sys
 from pathlib import Path
-from retrieval_bench.labels.judge.judging import Judging
-from retrieval_bench.labels.judge.server import open_server
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.judge.judging import Judging
+from retrieval_bench_labels.judge.server import open_server
+from retrieval_bench_labels.store import Store
 with open_server(Judging(Store(Path(sys.argv[1])))) as server:
     print(server.url, flush=True)
     server.serve_forever()

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from retrieval_bench.core.types import Document
-from retrieval_bench.labels.judge.judging import Judging
-from retrieval_bench.labels.judge.server import LabelServer, open_server
-from retrieval_bench.labels.label import Label, Pair, Pool, PooledQuery, digest
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.judge.judging import Judging
+from retrieval_bench_labels.judge.server import LabelServer, open_server
+from retrieval_bench_labels.label import Label, Pair, Pool, PooledQuery, digest
+from retrieval_bench_labels.store import Store
 
 HOSTILE: Mapping[str, str] = {
     "script": "<script>window.broken = 1</script>",

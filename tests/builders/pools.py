@@ -8,10 +8,10 @@ import numpy as np
 
 from retrieval_bench.core.types import Document
 from retrieval_bench.experiment.until import Target
-from retrieval_bench.labels.decide.draws import all_bounds, drawn_order, weights
-from retrieval_bench.labels.grades import Settled
-from retrieval_bench.labels.label import Kind, Pair, Pool, PooledQuery
 from retrieval_bench.metrics import parse_metrics
+from retrieval_bench_labels.decide.draws import all_bounds, drawn_order, weights
+from retrieval_bench_labels.grades import Settled
+from retrieval_bench_labels.label import Kind, Pair, Pool, PooledQuery
 
 Lists = Mapping[str, Mapping[str, Sequence[str]]]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from retrieval_bench.capabilities import SCHEMA_VERSION
 from retrieval_bench.cli import console
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.notices import to_document
@@ -40,7 +41,7 @@ def _documents_are_as_their_schema_says(
     def kept(shown: Documented) -> None:
         put(shown)
         if request.path.stem != "test_console":  # it shows what it makes up
-            version = {"schema_version": console.SCHEMA_VERSION}
+            version = {"schema_version": SCHEMA_VERSION}
             document = json.loads(to_json(version | to_document(shown.as_dict())))
             wrong.extend(faults(document, name_of(shown)))
 

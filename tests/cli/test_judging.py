@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.cli.judge import start as judging
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.commands import start as judging
+from retrieval_bench_labels.store import Store
 from tests.builders.labels import make_pool, make_store, said
 from tests.builders.marks import also
 from tests.cli.project import Command

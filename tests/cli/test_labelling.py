@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.labels.label import Label, Pair
-from retrieval_bench.labels.queue import next_task
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.label import Label, Pair
+from retrieval_bench_labels.queue import next_task
+from retrieval_bench_labels.store import Store
 from tests.cli.project import Command
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hardly_warm")]

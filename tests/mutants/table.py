@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_HARNESS = "harness/retrieval_bench/"
+_HARNESS = "harness/"
 _RETRIEVERS = "retrievers/retrieval_bench_retrievers/"
 _UNIT = "tests/unit/"
 
@@ -33,7 +33,8 @@ def _tests(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _of_harness(name: str, file: str, before: str, after: str, *tests: str) -> Mutant:
-    return Mutant(name, _HARNESS + file, before, after, _tests(tests))
+    folder = "" if file.startswith("retrieval_bench_") else "retrieval_bench/"
+    return Mutant(name, _HARNESS + folder + file, before, after, _tests(tests))
 
 
 def _of_retrievers(name: str, file: str, before: str, after: str, *tests: str) -> Mutant:
@@ -254,7 +255,7 @@ MUTANTS = (
     ),
     _of_harness(
         "recall that is not overstated is said to be, and the other way round",
-        "reports/tables/judge/labelling.py",
+        "retrieval_bench_labels/tables/labelling.py",
         "completeness.share_found < 0.9",
         "completeness.share_found >= 0.9",
         *("reports", "cli/test_labelling.py"),

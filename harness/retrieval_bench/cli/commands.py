@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Any, NoReturn
 
+from retrieval_bench.capabilities import capabilities, named
+
 Entries = Mapping[str, tuple[str, str]]
-"""Commands by name: the module that has it as ``run_NAME``, imported when it is asked for, and its
-help."""
+"""Commands by name: the module of ``cli`` that has it as ``run_NAME``, or the place of that in a
+capability, imported when it is asked for, and its help."""
 
 SHOWN: Mapping[str, Entries] = {
     "measure": {
@@ -34,19 +35,7 @@ SHOWN: Mapping[str, Entries] = {
     },
 }
 
-GROUPS: Mapping[str, tuple[str, str, Entries]] = {
-    "label": (
-        "judge",
-        "make judgements: pool, start, status, import, export",
-        {
-            "pool": ("judge.label", "collect what is to be judged: what any system found, blind"),
-            "start": ("judge.start", "judge: on a page, in a file for others, or in the terminal"),
-            "status": ("judge.label", "how much is judged, by whom, and what it shows"),
-            "questions": ("judge.label", "make questions: known items, or a sample of a log"),
-            "import": ("judge.label", "take over judgements that were made elsewhere"),
-            "export": ("judge.label", "write the dataset with its new judgements"),
-        },
-    ),
+_GROUPS: Mapping[str, tuple[str, str, Entries]] = {
     "score": (
         "judge",
         "what other programs made: run, audit, reader, qa, outcomes",
@@ -93,32 +82,39 @@ GROUPS: Mapping[str, tuple[str, str, Entries]] = {
     ),
 }
 
+
+def _added(group: str) -> Entries:
+    """The subcommands that capabilities add to a word."""
+    return {
+        words.removeprefix(f"{group} "): (command.place, command.help)
+        for added in capabilities()
+        for words, command in added.commands.items()
+        if words.startswith(f"{group} ")
+    }
+
+
+GROUPS: Mapping[str, tuple[str, str, Entries]] = {
+    group: (heading, text, {**inner, **_added(group)})
+    for group, (heading, text, inner) in {
+        **{
+            group: (heading, text, {})
+            for added in capabilities()
+            for group, (heading, text) in added.groups.items()
+        },
+        **_GROUPS,
+    }.items()
+}
+"""Words that have subcommands: the heading they stand under, their help, and the commands."""
+
 OTHER_NAMES: Mapping[str, str] = {"diff": "explain", "evaluate": "score run"}
 """What somebody may look for, as Python has it, and the command that it is."""
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
-    "label pool": (
-        "@last",
-        "bm25 hybrid --dataset my/folder",
-        "bm25@latest other.run --dataset my/folder --depth 20",
-    ),
-    "label start": ("", "--who anna --terminal", "--who ben --offline for-ben.html"),
-    "label status": ("", "-v", "--labels results/labels/mine.sqlite --format json"),
-    "label questions": (
-        "mine.py:ask --dataset my/folder --out my/known-items",
-        "log.csv --dataset my/folder --n 60 --out my/asked",
-        "mine.py:ask --dataset my/folder --n 20 --seed 7 --out more",
-    ),
-    "label import": (
-        "labels-anna.json",
-        "qrels.txt --who gpt-5 --kind model",
-        "questions.csv --who anna --from quotes",
-    ),
-    "label export": (
-        "--out my/judged",
-        "--to quepid --out for-quepid",
-        "--out people --only person",
-    ),
+    **{
+        words: command.examples
+        for added in capabilities()
+        for words, command in added.commands.items()
+    },
     "bench": (
         "hybrid",
         "bm25 --dataset my/folder --k 100",
@@ -273,7 +269,8 @@ def _add_all(commands: Any, entries: Entries, words: Sequence[str] | None) -> No
         path = f"{commands._prog_prefix} {name}"
         given = [f"{path} {example}".rstrip() for example in EXAMPLES[path.partition(" ")[2]]]
         description = "\n  ".join([f"{_sentence(text)}\n\nexamples:", *given])
-        command = getattr(import_module(f"retrieval_bench.cli.{where}"), f"run_{name}")
+        place = where if ":" in where else f"retrieval_bench.cli.{where}:run_{name}"
+        command = named(place)
         command.add_to(commands.add_parser(name, help=text, description=description))
 
 

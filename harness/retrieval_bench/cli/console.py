@@ -13,15 +13,14 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retrieval_bench.capabilities import SCHEMA_VERSION
+
 if TYPE_CHECKING:
     from retrieval_bench.core.as_json.document import Documented
     from retrieval_bench.reports.render.table import Table
 
 OK, REGRESSION, BAD_INPUT, UNDECIDED, NOT_MEASURED, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 """Exit codes, each with one meaning; see :mod:`retrieval_bench.cli`."""
-
-SCHEMA_VERSION = 1
-"""Of a document that says no other; one that is also kept in a file has its own."""
 
 
 def show(

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
-from retrieval_bench.cli.console import SCHEMA_VERSION
+from retrieval_bench.capabilities import Document, capabilities
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.as_json.schemas import schema
 from retrieval_bench.core.errors import check_known
@@ -28,86 +27,54 @@ class Listing(Documented):
     documents: Sequence[NamedDocument]
 
 
-class Entry(NamedTuple):
-    """A document.
-
-    Attributes:
-        command: that prints it.
-        types: of what it shows, one of these: ``module:Class``, separated by blanks.
-        versioned: where its ``schema_version`` stands; empty where its type says it, or nobody.
-    """
-
-    command: str
-    types: str
-    versioned: str = ""
-
-    @property
-    def kinds(self) -> tuple[Any, ...]:
-        """Its types."""
-        return tuple(map(_named, self.types.split()))
-
-    @property
-    def version(self) -> int:
-        """Its ``schema_version``."""
-        if self.versioned:
-            return int(_named(self.versioned))
-        return int(getattr(self.kinds[0], "schema_version", SCHEMA_VERSION))
+def _kernel(command: str, types: str, versioned: str = "") -> Document:
+    """A document of the kernel, whose modules are named from there."""
+    full = [f"retrieval_bench.{name}" for name in types.split()]
+    return Document(command, " ".join(full), versioned and f"retrieval_bench.{versioned}")
 
 
-def _named(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(f"retrieval_bench.{module}"), name)
-
-
-DOCUMENTS: Mapping[str, Entry] = {
-    "bench": Entry("bench", "reports.finish:Finished", "runs.records:SCHEMA_VERSION"),
-    "plan": Entry(
+DOCUMENTS: Mapping[str, Document] = {
+    "bench": _kernel("bench", "reports.finish:Finished", "runs.records:SCHEMA_VERSION"),
+    "plan": _kernel(
         "bench --dry-run", "experiment.planned_run:PlannedRun experiment.planned_run:Plans"
     ),
-    "probe": Entry("bench --probe", "experiment.doctor.probing:Probe"),
-    "tutorial": Entry("bench --protocol tutorial", "measure.tutorial:Tutorial"),
-    "sweep": Entry("bench --sweep", "approximate.swept:Sweep"),
-    "compare": Entry("compare", "comparison.analysis:Compared"),
-    "load": Entry("load", "load.load:LoadResult"),
-    "loads": Entry("compare LOAD LOAD", "regression.loads:ComparedLoads"),
-    "diff": Entry("explain", "comparison.explain.differences:Differences"),
-    "parts": Entry("explain --by stage", "comparison.explain.ledger:Ledger"),
-    "losses": Entry("explain --by loss", "comparison.explain.losses:Losses"),
-    "tune": Entry("tune", "tuning.tuned:Tuning"),
-    "doctor": Entry("doctor", "experiment.doctor.doctor:Diagnosis"),
-    "selftest": Entry("doctor --selftest", "duets.selftest:SelfTest"),
-    "baseline": Entry("baseline", "regression.regress:BaselineResult"),
-    "regress": Entry("regress", "regression.gate:Regression"),
-    "duet": Entry("duet", "duets.result:PrintedDuet", "duets.result:SCHEMA_VERSION"),
-    "evaluate": Entry("score run", "scoring.scorecard:ScoreDetails"),
-    "audit": Entry("score audit", "scoring.audit:Audit"),
-    "scorer": Entry("score audit --scorer", "scoring.cheats:ScorerAudit"),
-    "table": Entry("score audit --table", "scoring.published_table:TableAudit"),
-    "reader": Entry("score reader", "scoring.score:ReaderDetails"),
-    "qa": Entry("score qa", "scoring.answers.question_answering:QuestionAnswering"),
-    "outcomes": Entry("score outcomes", "scoring.answers.outcomes:Outcomes"),
-    "report": Entry("report", "reports.page.report:Report comparison.comparison:Comparison"),
-    "verify": Entry("report --verify", "reports.page.verify:Verification"),
-    "list": Entry("data list", "reports.tables.share.catalog:Catalog"),
-    "fetch": Entry("data fetch", "data.formats.irds:Fetched"),
-    "export": Entry("data export", "data.export:Exported data.export:ExportedRun"),
-    "loaded": Entry("data load", "data.stores:LoadedDataset"),
-    "index": Entry("data index", "experiment.index_once:KeptIndex"),
-    "encoded": Entry("data encode", "shards.encode:EncodedCorpus"),
-    "cache": Entry("data cache", "data.saved.folders:Kept"),
-    "schemas": Entry("data schema", "cli.documents:Listing"),
-    "history": Entry("data history", "regression.history.history:History"),
-    "pool": Entry("label pool", "labels.decide.status:Pooled"),
-    "status": Entry("label status", "labels.decide.status:LabelStatus"),
-    "started": Entry(
-        "label start", "labels.judge.offline:OfflinePage labels.judge.server:ServedPage"
-    ),
-    "imported": Entry("label import", "labels.exchange.importing:Imported"),
-    "exported": Entry("label export", "labels.exchange.exporting:ExportedLabels"),
-    "questions": Entry("label questions", "labels.exchange.questions:Asked"),
-    "submit": Entry("lab submit", "scoring.answers.submission:Submission"),
-    "reproduce": Entry("lab reproduce", "reproduction.check:Papers"),
-    "error": Entry("COMMAND", "cli.problem:Error"),
+    "probe": _kernel("bench --probe", "experiment.doctor.probing:Probe"),
+    "tutorial": _kernel("bench --protocol tutorial", "measure.tutorial:Tutorial"),
+    "sweep": _kernel("bench --sweep", "approximate.swept:Sweep"),
+    "compare": _kernel("compare", "comparison.analysis:Compared"),
+    "load": _kernel("load", "load.load:LoadResult"),
+    "loads": _kernel("compare LOAD LOAD", "regression.loads:ComparedLoads"),
+    "diff": _kernel("explain", "comparison.explain.differences:Differences"),
+    "parts": _kernel("explain --by stage", "comparison.explain.ledger:Ledger"),
+    "losses": _kernel("explain --by loss", "comparison.explain.losses:Losses"),
+    "tune": _kernel("tune", "tuning.tuned:Tuning"),
+    "doctor": _kernel("doctor", "experiment.doctor.doctor:Diagnosis"),
+    "selftest": _kernel("doctor --selftest", "duets.selftest:SelfTest"),
+    "baseline": _kernel("baseline", "regression.regress:BaselineResult"),
+    "regress": _kernel("regress", "regression.gate:Regression"),
+    "duet": _kernel("duet", "duets.result:PrintedDuet", "duets.result:SCHEMA_VERSION"),
+    "evaluate": _kernel("score run", "scoring.scorecard:ScoreDetails"),
+    "audit": _kernel("score audit", "scoring.audit:Audit"),
+    "scorer": _kernel("score audit --scorer", "scoring.cheats:ScorerAudit"),
+    "table": _kernel("score audit --table", "scoring.published_table:TableAudit"),
+    "reader": _kernel("score reader", "scoring.score:ReaderDetails"),
+    "qa": _kernel("score qa", "scoring.answers.question_answering:QuestionAnswering"),
+    "outcomes": _kernel("score outcomes", "scoring.answers.outcomes:Outcomes"),
+    "report": _kernel("report", "reports.page.report:Report comparison.comparison:Comparison"),
+    "verify": _kernel("report --verify", "reports.page.verify:Verification"),
+    "list": _kernel("data list", "reports.tables.share.catalog:Catalog"),
+    "fetch": _kernel("data fetch", "data.formats.irds:Fetched"),
+    "export": _kernel("data export", "data.export:Exported data.export:ExportedRun"),
+    "loaded": _kernel("data load", "data.stores:LoadedDataset"),
+    "index": _kernel("data index", "experiment.index_once:KeptIndex"),
+    "encoded": _kernel("data encode", "shards.encode:EncodedCorpus"),
+    "cache": _kernel("data cache", "data.saved.folders:Kept"),
+    "schemas": _kernel("data schema", "cli.documents:Listing"),
+    "history": _kernel("data history", "regression.history.history:History"),
+    "submit": _kernel("lab submit", "scoring.answers.submission:Submission"),
+    "reproduce": _kernel("lab reproduce", "reproduction.check:Papers"),
+    "error": _kernel("COMMAND", "cli.problem:Error"),
+    **{name: entry for added in capabilities() for name, entry in added.documents.items()},
 }
 """Every JSON document by its name."""
 

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 from retrieval_bench.data import read_qrels
-from retrieval_bench.labels.label import Label, Pair
-from retrieval_bench.labels.queue import next_task
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.label import Label, Pair
+from retrieval_bench_labels.queue import next_task
+from retrieval_bench_labels.store import Store
 
 who, n = sys.argv[1], int(sys.argv[2])
 store = Store(Path("results/labels/mine.sqlite"))

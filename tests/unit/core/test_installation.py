@@ -111,7 +111,7 @@ def test_a_missing_package_is_told_with_its_extra() -> None:
 def test_every_extra_that_is_named_exists_and_no_message_names_an_index() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     named = set()
-    for folder in ("harness/retrieval_bench", "retrievers"):
+    for folder in ("harness", "retrievers"):
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text("utf-8")
             assert "retrieval-bench[" not in text, path

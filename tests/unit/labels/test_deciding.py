@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.labels.decide.deciding import decide, level, sentence
-from retrieval_bench.labels.label import Pair
+from retrieval_bench_labels.decide.deciding import decide, level, sentence
+from retrieval_bench_labels.label import Pair
 from tests.builders.pools import graded, judged, pool_of, two
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retrieval_bench.labels.decide.draws import all_bounds, drawn_order, estimate, weights
 from retrieval_bench.metrics import parse_metric
+from retrieval_bench_labels.decide.draws import all_bounds, drawn_order, estimate, weights
 
 
 def test_weights_are_the_mean_over_pairs_of_what_can_differ() -> None:

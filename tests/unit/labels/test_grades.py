@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval_bench.labels.grades import Whose, settled
-from retrieval_bench.labels.label import Kind, Label, Pair
+from retrieval_bench_labels.grades import Whose, settled
+from retrieval_bench_labels.label import Kind, Label, Pair
 
 PAIR = Pair("q", "d")
 

@@ -13,11 +13,11 @@ from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset, load_dataset
 from retrieval_bench.data.export import TARGETS
 from retrieval_bench.data.formats.squad import paragraph_id
-from retrieval_bench.labels.exchange.exporting import export_labels
-from retrieval_bench.labels.exchange.importing import import_labels, recognised
-from retrieval_bench.labels.label import Kind, Label, Pair
-from retrieval_bench.labels.pool import make_pool
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.exchange.exporting import export_labels
+from retrieval_bench_labels.exchange.importing import import_labels, recognised
+from retrieval_bench_labels.label import Kind, Label, Pair
+from retrieval_bench_labels.pool import make_pool
+from retrieval_bench_labels.store import Store
 
 FRANCE, KOREA = "Paris is the capital of France.", "서울은 대한민국의 수도이다."
 TEXTS = {

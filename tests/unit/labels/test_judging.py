@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.labels.judge.judging import (
+from retrieval_bench_labels.judge.judging import (
     ChangedPoolError,
     Judging,
     checked_name,
     progress_sentence,
 )
-from retrieval_bench.labels.label import Kind, Label, Pair
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.label import Kind, Label, Pair
+from retrieval_bench_labels.store import Store
 from tests.builders import some
 from tests.builders.labels import changed_text, make_pool, make_store, said
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.labels.judge.offline import is_offline, offline_page, read_offline
-from retrieval_bench.labels.label import Kind, Label, Pair, Pool
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.judge.offline import is_offline, offline_page, read_offline
+from retrieval_bench_labels.label import Kind, Label, Pair, Pool
+from retrieval_bench_labels.store import Store
 from tests.builders import some
 from tests.builders.labels import HOSTILE, make_pool, make_store, said
 

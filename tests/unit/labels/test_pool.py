@@ -12,11 +12,11 @@ from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.until import Target
-from retrieval_bench.labels.decide.completeness import completeness
-from retrieval_bench.labels.grades import settled
-from retrieval_bench.labels.label import Kind, Label, Pair
-from retrieval_bench.labels.pool import Wanted, make_pool
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.decide.completeness import completeness
+from retrieval_bench_labels.grades import settled
+from retrieval_bench_labels.label import Kind, Label, Pair
+from retrieval_bench_labels.pool import Wanted, make_pool
+from retrieval_bench_labels.store import Store
 
 N = 12
 

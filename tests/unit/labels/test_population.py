@@ -10,11 +10,11 @@ import pytest
 
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
-from retrieval_bench.labels.decide.population import Population, of_population, sentence
-from retrieval_bench.labels.grades import Settled
-from retrieval_bench.labels.label import Pair, Pool
 from retrieval_bench.stats.power import queries_needed
 from retrieval_bench.stats.randomization import randomization_p
+from retrieval_bench_labels.decide.population import Population, of_population, sentence
+from retrieval_bench_labels.grades import Settled
+from retrieval_bench_labels.label import Pair, Pool
 from tests.builders import some
 from tests.builders.pools import Lists, graded, judged, mixed, pool_of, two
 

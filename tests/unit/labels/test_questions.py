@@ -10,7 +10,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, DataError, PluginError
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset, load_dataset
-from retrieval_bench.labels.exchange.questions import copied, from_log, known_items
+from retrieval_bench_labels.exchange.questions import copied, from_log, known_items
 
 N = 30
 

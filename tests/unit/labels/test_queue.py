@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.labels.label import Kind, Label, Pair
-from retrieval_bench.labels.queue import IDLE_S, Task, next_task, progress
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.label import Kind, Label, Pair
+from retrieval_bench_labels.queue import IDLE_S, Task, next_task, progress
+from retrieval_bench_labels.store import Store
 from tests.builders.labels import make_pool, make_store
 
 QUERIES = 20
@@ -103,7 +103,7 @@ def test_what_somebody_began_and_left_goes_to_the_next_person(
     assert other is not None
     assert other.query != begun.query
     now = time.time() + 2 * IDLE_S
-    monkeypatch.setattr("retrieval_bench.labels.queue.time.time", lambda: now)
+    monkeypatch.setattr("retrieval_bench_labels.queue.time.time", lambda: now)
     asked = []
     while (task := judge(store, "anna")) is not None:
         asked.append(task.query.id)

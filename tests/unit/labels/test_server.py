@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, RecordError
-from retrieval_bench.labels.judge import server as module
-from retrieval_bench.labels.judge.judging import Judging
-from retrieval_bench.labels.judge.server import BODY, LabelServer, open_server
-from retrieval_bench.labels.label import Label, Pair
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.judge import server as module
+from retrieval_bench_labels.judge.judging import Judging
+from retrieval_bench_labels.judge.server import BODY, LabelServer, open_server
+from retrieval_bench_labels.label import Label, Pair
+from retrieval_bench_labels.store import Store
 from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store, served
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, RecordError
-from retrieval_bench.labels.label import Kind, Label, Pair
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.label import Kind, Label, Pair
+from retrieval_bench_labels.store import Store
 from tests.builders.labels import make_pool, make_store
 from tests.builders.processes import completed
 
@@ -75,8 +75,8 @@ def test_a_kill_loses_no_answer(store: Store) -> None:
     code = f"""
 import os
 from pathlib import Path
-from retrieval_bench.labels.label import Label, Pair
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.label import Label, Pair
+from retrieval_bench_labels.store import Store
 store = Store(Path({str(store.path)!r}))
 for at in range(5):
     store.add(Label(Pair("q0", f"d0-{{at}}"), "anna", at % 4))

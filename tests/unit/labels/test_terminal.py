@@ -10,10 +10,10 @@ import pytest
 from rich.cells import cell_len
 
 from retrieval_bench.core.errors import ConfigError, Interrupted
-from retrieval_bench.labels.judge.judging import Judging
-from retrieval_bench.labels.judge.terminal_judging import LINES, WIDTH, judge
-from retrieval_bench.labels.label import Label, Pair
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.judge.judging import Judging
+from retrieval_bench_labels.judge.terminal_judging import LINES, WIDTH, judge
+from retrieval_bench_labels.label import Label, Pair
+from retrieval_bench_labels.store import Store
 from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store
 
 POOL = make_pool()

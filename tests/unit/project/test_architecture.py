@@ -22,13 +22,16 @@ FLOORS: dict[str, int] = {
     "measure": 3, "metrics": 3,
     "runs": 4,
     "experiment": 5, "comparison": 5,
-    "duets": 6, "load": 6, "approximate": 6, "shards": 6, "tuning": 6, "scoring": 6, "labels": 6,
+    "duets": 6, "load": 6, "approximate": 6, "shards": 6, "tuning": 6, "scoring": 6,
     "regression": 7, "reproduction": 7,
     "reports": 8,
+    "capabilities": 1,
     "cli": 9, "api": 9,
     "__init__": 10, "__main__": 10,
+    "retrieval_bench_labels": 11,
 }  # fmt: skip
-"""A package imports from lower floors only; all that is loose in the folder is named, too."""
+"""A package imports from lower floors only; all that is loose in the folder is named, too. Above
+the kernel are the packages of capabilities."""
 
 FORBIDDEN = [
     ("measure", "metrics", "the runner knows no metric"),
@@ -41,6 +44,7 @@ FORBIDDEN = [
 
 HEAVY = {"torch", "faiss", "langchain", "langchain_core", "sentence_transformers", "vl_convert"}
 CORE = ROOT / "harness" / "retrieval_bench"
+CAPABILITIES = sorted(CORE.parent.glob("retrieval_bench_*"))
 ADAPTERS = ROOT / "retrievers" / "retrieval_bench_retrievers"
 ROOMS = {
     "encoders": 1, "text": 1, "functions": 1, "trec_run": 1, "index_files": 1,
@@ -58,15 +62,18 @@ def _tree(path: Path) -> ast.Module:
 
 @cache
 def _module(name: str) -> str | None:
-    """``a.b.c`` as the path "b/c" of a module of ours; None for anything else."""
-    root, *parts = name.split(".")
-    if root != CORE.name:
-        return None
-    if CORE.joinpath(*parts).with_suffix(".py").is_file():
-        return "/".join(parts)
-    return (
-        "/".join([*parts, "__init__"]) if CORE.joinpath(*parts, "__init__.py").is_file() else None
-    )
+    """``a.b.c`` as the path of a module of ours, see :func:`_graph`; None for anything else."""
+    path = CORE.parent.joinpath(*name.split("."))
+    for file in (path.with_suffix(".py"), path / "__init__.py"):
+        if name.startswith(CORE.name) and file.is_file():
+            return _path(file)
+    return None
+
+
+def _path(file: Path) -> str:
+    """A file as the path without suffix below the kernel, or below ``harness`` in a capability."""
+    base = CORE if file.is_relative_to(CORE) else CORE.parent
+    return file.relative_to(base).with_suffix("").as_posix()
 
 
 @cache
@@ -85,10 +92,8 @@ def _imports(path: Path) -> set[str]:
 @cache
 def _graph() -> dict[str, set[str]]:
     """Module, as a path without suffix -> modules that it imports."""
-    return {
-        path.relative_to(CORE).with_suffix("").as_posix(): _imports(path)
-        for path in CORE.rglob("*.py")
-    }
+    files = (path for folder in (CORE, *CAPABILITIES) for path in folder.rglob("*.py"))
+    return {_path(path): _imports(path) for path in files}
 
 
 @cache
@@ -175,9 +180,10 @@ def _rooms(root: Path) -> dict[Path, list[Path]]:
 
 
 def test_no_arrow_runs_in_a_circle_between_rooms() -> None:
-    for graph, root in ((_graph(), CORE), (_adapters(), ADAPTERS)):
+    roots = [(_graph(), folder, CORE.parent) for folder in CAPABILITIES]
+    for graph, root, base in ((_graph(), CORE, CORE), (_adapters(), ADAPTERS, ADAPTERS), *roots):
         for folder in _rooms(root):
-            inside = f"{folder.relative_to(root).as_posix()}/".removeprefix("./")
+            inside = f"{folder.relative_to(base).as_posix()}/".removeprefix("./")
             between: dict[str, set[str]] = {}
             for module, others in graph.items():
                 if module.startswith(inside):
@@ -190,7 +196,8 @@ def test_no_arrow_runs_in_a_circle_between_rooms() -> None:
 
 def test_no_room_is_crowded() -> None:
     """A list of files is short enough to be read."""
-    rooms = {**_rooms(CORE), **_rooms(ADAPTERS)}
+    roots = (CORE, ADAPTERS, *CAPABILITIES)
+    rooms = {folder: inside for root in roots for folder, inside in _rooms(root).items()}
     crowded = [folder.name for folder, inside in rooms.items() if len(inside) > 16]
     assert crowded == []
 
@@ -209,7 +216,7 @@ def test_no_name_stands_twice_but_those_of_commands() -> None:
 
 
 def test_modules_can_be_read_in_one_sitting() -> None:
-    modules = [*CORE.rglob("*.py"), *ADAPTERS.rglob("*.py")]
+    modules = [*CORE.parent.rglob("*.py"), *ADAPTERS.rglob("*.py")]
     assert not [p for p in modules if len(p.read_text("utf-8").splitlines()) >= 500]
 
 
@@ -232,7 +239,8 @@ def test_the_readme_lists_every_package() -> None:
     )
     said = {}
     for name in FLOORS:
-        file = CORE / name / "__init__.py" if (CORE / name).is_dir() else CORE / f"{name}.py"
+        folder = next((base / name for base in (CORE, CORE.parent) if (base / name).is_dir()), None)
+        file = folder / "__init__.py" if folder else CORE / f"{name}.py"
         said[name] = str(ast.get_docstring(_tree(file))).partition("\n")[0]
     assert dict(rows) == said
 
@@ -241,8 +249,9 @@ def test_the_readme_lists_every_room() -> None:
     page = README.read_text("utf-8")
     rows = re.findall(r"^\| `([\w/]+)/` \| (.+?) \|$", page, re.MULTILINE)
     rooms = [folder for folder in _rooms(CORE) if len(folder.relative_to(CORE).parts) > 1]
+    rooms += [folder for root in CAPABILITIES for folder in _rooms(root) if folder != root]
     said = {
-        folder.relative_to(CORE).as_posix(): str(
+        _path(folder / "__init__.py").removesuffix("/__init__"): str(
             ast.get_docstring(_tree(folder / "__init__.py"))
         ).partition("\n")[0]
         for folder in rooms
@@ -251,7 +260,7 @@ def test_the_readme_lists_every_room() -> None:
 
 
 def test_the_core_imports_no_adapter() -> None:
-    for path in CORE.rglob("*.py"):
+    for path in CORE.parent.rglob("*.py"):
         assert f"import {ADAPTERS.name}" not in path.read_text(encoding="utf-8"), path
         assert f"from {ADAPTERS.name}" not in path.read_text(encoding="utf-8"), path
 
@@ -287,7 +296,7 @@ def test_the_command_line_parses_without_numpy() -> None:
 
 @pytest.mark.slow
 def test_only_the_command_line_prints_or_exits() -> None:
-    for path in [*CORE.rglob("*.py"), *ADAPTERS.rglob("*.py")]:
+    for path in [*CORE.parent.rglob("*.py"), *ADAPTERS.rglob("*.py")]:
         if CORE / "cli" in path.parents or path.name == "__main__.py":
             continue
         for node in ast.walk(_tree(path)):

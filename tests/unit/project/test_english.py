@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PRODUCT = ("harness/retrieval_bench", "retrievers/retrieval_bench_retrievers")
+PRODUCT = ("harness", "retrievers")
 DIALECT = ("found", "one", "told")
 FEWER_THAN = 100
 """Functions in which a variable or parameter may have such a name."""

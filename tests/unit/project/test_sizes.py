@@ -9,10 +9,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 PACKAGES = ("harness/retrieval_bench", "retrievers/retrieval_bench_retrievers")
+"""With a line for each of their rooms; a capability has one of its own."""
 FROZEN = ("tests/golden/frozen",)
 
 MOST: Mapping[str, int] = {
-    "retrieval_bench": 100,
+    "retrieval_bench": 240,
     "retrieval_bench/api": 1_160,
     "retrieval_bench/approximate": 1_150,
     "retrieval_bench/cli": 4_700,
@@ -21,7 +22,6 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/data": 8_100,
     "retrieval_bench/duets": 4_180,
     "retrieval_bench/experiment": 5_650,
-    "retrieval_bench/labels": 4_550,
     "retrieval_bench/load": 3_150,
     "retrieval_bench/measure": 3_750,
     "retrieval_bench/metrics": 3_450,
@@ -34,6 +34,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/stats": 2_000,
     "retrieval_bench/testing": 1_200,
     "retrieval_bench/tuning": 2_000,
+    "retrieval_bench_labels": 5_700,
     "retrieval_bench_retrievers": 550,
     "retrieval_bench_retrievers/dense": 1_100,
     "retrieval_bench_retrievers/encoders": 2_600,
@@ -66,6 +67,8 @@ def sizes() -> Counter[str]:
         for path in package.rglob("*.py"):
             room = path.relative_to(package).parts[:-1][:1]
             found["/".join([package.name, *room])] += lines_of(path)
+    for package in (ROOT / "harness").glob("retrieval_bench_*"):
+        found[package.name] = sum(map(lines_of, package.rglob("*.py")))
     found["product"] = found.total()
     found["tests"] = sum(map(lines_of, (ROOT / "tests").rglob("*.py")))
     data = [path for name in FROZEN for path in (ROOT / name).rglob("*") if path.is_file()]

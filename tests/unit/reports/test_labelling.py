@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.labels.decide.status import Status, status
 from retrieval_bench.reports.render.table import NoteKind, kind_of, text_of
-from retrieval_bench.reports.tables.judge.labelling import status_tables
+from retrieval_bench_labels.decide.status import Status, status
+from retrieval_bench_labels.tables.labelling import status_tables
 from tests.builders import some
 from tests.builders.labels import make_pool, make_store, said
 

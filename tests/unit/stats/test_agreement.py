@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval_bench.stats.agreement import cohen_kappa
+from retrieval_bench_labels.agreement import cohen_kappa
 
 
 def test_kappa_of_the_textbook_example() -> None:

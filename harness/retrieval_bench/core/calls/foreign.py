@@ -23,7 +23,7 @@ _LONGEST_MESSAGE = 2_000
 
 _LIBRARY = re.compile(
     r"[/\\](site|dist)-packages[/\\]|^<|^" + re.escape(sysconfig.get_path("stdlib")) + r"\b"
-    r"|^" + re.escape(str(Path(__file__).parents[2])) + r"\b|[/\\]retrieval_bench_retrievers[/\\]"
+    r"|^" + re.escape(str(Path(__file__).parents[2])) + r"\b|[/\\]retrieval_bench_[a-z]+[/\\]"
 )
 """Files that are no code of the user: installed ones, Python's own, and this project's."""
 

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.labels.grades import Settled
-from retrieval_bench.labels.label import Pair, Pool
+from retrieval_bench_labels.grades import Settled
+from retrieval_bench_labels.label import Pair, Pool
 
 RELEVANT = 1
 """The lowest grade that is."""

@@ -10,7 +10,7 @@ from retrieval_bench.cli.console import OK, UNDECIDED, output_kept_clean, show, 
 from retrieval_bench.cli.options import SELF_HITS, command, values
 
 if TYPE_CHECKING:
-    from retrieval_bench.labels.store import Store
+    from retrieval_bench_labels.store import Store
 
 FOLDER = Path("results") / "labels"
 """Where files of labels lie."""
@@ -97,7 +97,7 @@ def _changed(path: Path) -> float:
 
 def opened(options: argparse.Namespace) -> Store:
     """The store that ``--labels`` names."""
-    from retrieval_bench.labels.store import Store
+    from retrieval_bench_labels.store import Store
 
     return Store(labels_file(options))
 
@@ -106,11 +106,11 @@ def opened(options: argparse.Namespace) -> Store:
 def run_pool(options: argparse.Namespace) -> int:
     """Collect what is to be judged."""
     from retrieval_bench.experiment.until import Target
-    from retrieval_bench.labels.decide.status import Pooled, status
-    from retrieval_bench.labels.pool import Wanted, default_file, make_pool
-    from retrieval_bench.labels.store import Store
-    from retrieval_bench.labels.systems import gather
-    from retrieval_bench.reports.tables.judge.labelling import pool_tables
+    from retrieval_bench_labels.decide.status import Pooled, status
+    from retrieval_bench_labels.pool import Wanted, default_file, make_pool
+    from retrieval_bench_labels.store import Store
+    from retrieval_bench_labels.systems import gather
+    from retrieval_bench_labels.tables.labelling import pool_tables
 
     wanted = Wanted(
         options.depth,
@@ -152,7 +152,7 @@ def _guidelines(path: Path) -> dict[int, str]:
     """
     from retrieval_bench.core.config import read_yaml
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.labels.label import GRADES
+    from retrieval_bench_labels.label import GRADES
 
     content = read_yaml(path)
     guidelines = {int(grade): text for grade, text in content.items() if str(grade).isdecimal()}
@@ -171,8 +171,8 @@ def _guidelines(path: Path) -> dict[int, str]:
 @command(LABELS_FILE)
 def run_status(options: argparse.Namespace) -> int:
     """Say how far it is, and what it shows."""
-    from retrieval_bench.labels.decide.status import LabelStatus, status
-    from retrieval_bench.reports.tables.judge.labelling import status_tables
+    from retrieval_bench_labels.decide.status import LabelStatus, status
+    from retrieval_bench_labels.tables.labelling import status_tables
 
     with output_kept_clean():
         store = opened(options)
@@ -211,9 +211,9 @@ def _dataset_of(options: argparse.Namespace, store: Store) -> Any:
 @command(_IMPORT, **{"from": {"dest": "source"}})
 def run_import(options: argparse.Namespace) -> int:
     """Take over judgements that were made elsewhere."""
-    from retrieval_bench.labels.exchange.importing import import_labels
-    from retrieval_bench.labels.label import Kind
-    from retrieval_bench.reports.tables.judge.labelling import import_tables
+    from retrieval_bench_labels.exchange.importing import import_labels
+    from retrieval_bench_labels.label import Kind
+    from retrieval_bench_labels.tables.labelling import import_tables
 
     with output_kept_clean():
         store = opened(options)
@@ -233,9 +233,9 @@ def run_import(options: argparse.Namespace) -> int:
 def run_export(options: argparse.Namespace) -> int:
     """Write the dataset with its new judgements."""
     from retrieval_bench.core.config import inline_config
-    from retrieval_bench.labels.exchange.exporting import export_labels
-    from retrieval_bench.labels.label import Kind
-    from retrieval_bench.reports.tables.judge.labelling import export_tables
+    from retrieval_bench_labels.exchange.exporting import export_labels
+    from retrieval_bench_labels.label import Kind
+    from retrieval_bench_labels.tables.labelling import export_tables
 
     settings = inline_config({"target": options.to}, options.set).params
     with output_kept_clean():
@@ -257,8 +257,8 @@ def run_export(options: argparse.Namespace) -> int:
 def run_questions(options: argparse.Namespace) -> int:
     """Make questions where there are none."""
     from retrieval_bench.data import load_dataset
-    from retrieval_bench.labels.exchange.questions import from_log, known_items
-    from retrieval_bench.reports.tables.judge.labelling import question_tables
+    from retrieval_bench_labels.exchange.questions import from_log, known_items
+    from retrieval_bench_labels.tables.labelling import question_tables
 
     log = Path(options.source)
     with output_kept_clean():

@@ -8,14 +8,14 @@ from itertools import combinations
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.experiment.until import Target
-from retrieval_bench.labels.decide.completeness import Completeness, completeness
-from retrieval_bench.labels.decide.deciding import Decision, decide
-from retrieval_bench.labels.decide.population import Population, of_population
-from retrieval_bench.labels.grades import Settled, Whose, settled
-from retrieval_bench.labels.label import GRADES, Label, Pair, Pool
-from retrieval_bench.labels.queue import Progress, progress
-from retrieval_bench.labels.store import Store
-from retrieval_bench.stats.agreement import Agreement, cohen_kappa
+from retrieval_bench_labels.agreement import Agreement, cohen_kappa
+from retrieval_bench_labels.decide.completeness import Completeness, completeness
+from retrieval_bench_labels.decide.deciding import Decision, decide
+from retrieval_bench_labels.decide.population import Population, of_population
+from retrieval_bench_labels.grades import Settled, Whose, settled
+from retrieval_bench_labels.label import GRADES, Label, Pair, Pool
+from retrieval_bench_labels.queue import Progress, progress
+from retrieval_bench_labels.store import Store
 
 
 @dataclass(frozen=True, slots=True)

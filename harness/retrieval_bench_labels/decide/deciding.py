@@ -23,13 +23,13 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
-from retrieval_bench.labels.decide.draws import all_bounds, estimate
-from retrieval_bench.labels.grades import Settled
-from retrieval_bench.labels.label import Pair, Pool
 from retrieval_bench.metrics import Judgements, Metric, judge_lists, one_metric
 from retrieval_bench.stats.intervals import ALPHA, SHARE, Floats
 from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.sequential import Betting, Draw, anytime_intervals, verdicts
+from retrieval_bench_labels.decide.draws import all_bounds, estimate
+from retrieval_bench_labels.grades import Settled
+from retrieval_bench_labels.label import Pair, Pool
 
 _FUTURES = 40
 """Continuations that are played to tell how many more queries it may take."""

@@ -17,13 +17,13 @@ from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.types import Dataset, Document
 from retrieval_bench.data.fingerprint import texts_fingerprint
 from retrieval_bench.experiment.until import Target
-from retrieval_bench.labels.decide.draws import all_bounds, drawn_order, weights
-from retrieval_bench.labels.grades import Settled, settled
-from retrieval_bench.labels.label import GUIDELINES, Kind, Label, Pair, Pool, PooledQuery, digest
-from retrieval_bench.labels.store import Store
 from retrieval_bench.metrics import one_metric
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import check_margin
+from retrieval_bench_labels.decide.draws import all_bounds, drawn_order, weights
+from retrieval_bench_labels.grades import Settled, settled
+from retrieval_bench_labels.label import GUIDELINES, Kind, Label, Pair, Pool, PooledQuery, digest
+from retrieval_bench_labels.store import Store
 
 DEPTH = 10
 """To which lists are pooled, unless something else is said."""

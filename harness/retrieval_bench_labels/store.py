@@ -22,7 +22,7 @@ from typing import Any
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.types import Document
 from retrieval_bench.experiment.until import Target
-from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool, PooledQuery
+from retrieval_bench_labels.label import GRADES, Kind, Label, Pair, Pool, PooledQuery
 
 VERSION = 1
 """Of the layout of the file."""

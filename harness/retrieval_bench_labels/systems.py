@@ -13,7 +13,6 @@ from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import DROP, Dataset
 from retrieval_bench.data import found_at, load_dataset
 from retrieval_bench.experiment.preparation import prepare
-from retrieval_bench.labels.pool import Lists
 from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.runs.dataset import self_hits_of
@@ -21,6 +20,7 @@ from retrieval_bench.runs.find import find_runs, is_run
 from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench.runs.records import read_run
 from retrieval_bench.runs.run import Run
+from retrieval_bench_labels.pool import Lists
 
 _CONFIGS = (".yaml", ".yml", ".py")
 

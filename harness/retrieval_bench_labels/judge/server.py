@@ -29,14 +29,14 @@ from urllib.parse import parse_qs
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError
 from retrieval_bench.data.files.lines import parse_json
-from retrieval_bench.labels.judge.judging import (
+from retrieval_bench_labels.judge.judging import (
     ChangedPoolError,
     Judging,
     Question,
     checked_name,
 )
-from retrieval_bench.labels.label import Label, Pair
-from retrieval_bench.labels.page.judging_page import POLICY, script, served_page, style
+from retrieval_bench_labels.label import Label, Pair
+from retrieval_bench_labels.page.judging_page import POLICY, script, served_page, style
 
 ADDRESS = "127.0.0.1"
 

@@ -23,11 +23,11 @@ from retrieval_bench.data.qrels import read_qrels
 from retrieval_bench.data.ratings import is_quepid, quepid
 from retrieval_bench.data.settings import Columns, JudgementColumns
 from retrieval_bench.data.source import Files, Judgement
-from retrieval_bench.labels.judge.judging import checked_name
-from retrieval_bench.labels.judge.offline import is_offline, read_offline
-from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool, digest
-from retrieval_bench.labels.pool import ids_of, texts_of
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.judge.judging import checked_name
+from retrieval_bench_labels.judge.offline import is_offline, read_offline
+from retrieval_bench_labels.label import GRADES, Kind, Label, Pair, Pool, digest
+from retrieval_bench_labels.pool import ids_of, texts_of
+from retrieval_bench_labels.store import Store
 
 _SHOWN = 3
 

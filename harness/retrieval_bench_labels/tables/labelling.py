@@ -12,14 +12,6 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.experiment.warnings import COPIED
-from retrieval_bench.labels.decide.completeness import Completeness
-from retrieval_bench.labels.decide.deciding import Decided, level, sentence
-from retrieval_bench.labels.decide.population import BETTING, what_it_takes
-from retrieval_bench.labels.decide.population import sentence as population_sentence
-from retrieval_bench.labels.decide.status import Status
-from retrieval_bench.labels.exchange.exporting import ExportedLabels
-from retrieval_bench.labels.exchange.importing import Imported
-from retrieval_bench.labels.exchange.questions import Asked
 from retrieval_bench.reports.render.cells import COUNT, SHORT_DIFFERENCE, Content
 from retrieval_bench.reports.render.table import (
     AnyNote,
@@ -35,7 +27,15 @@ from retrieval_bench.reports.render.words import (
     word_beside,
 )
 from retrieval_bench.reports.tables.share import export
-from retrieval_bench.stats.agreement import Agreement
+from retrieval_bench_labels.agreement import Agreement
+from retrieval_bench_labels.decide.completeness import Completeness
+from retrieval_bench_labels.decide.deciding import Decided, level, sentence
+from retrieval_bench_labels.decide.population import BETTING, what_it_takes
+from retrieval_bench_labels.decide.population import sentence as population_sentence
+from retrieval_bench_labels.decide.status import Status
+from retrieval_bench_labels.exchange.exporting import ExportedLabels
+from retrieval_bench_labels.exchange.importing import Imported
+from retrieval_bench_labels.exchange.questions import Asked
 
 SECONDS = 15
 """That judging one document takes; to tell how long it all may take."""

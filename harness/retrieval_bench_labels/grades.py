@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.labels.label import Kind, Label, Pair
+from retrieval_bench_labels.label import Kind, Label, Pair
 
 ORDER = (Kind.PERSON, Kind.DATASET, Kind.MODEL)
 """Whose word counts before whose."""

@@ -14,11 +14,11 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.data.faults import FileFaults, reporting, shown
 from retrieval_bench.data.files.lines import head, json_file
-from retrieval_bench.labels.judge.judging import LONGEST_NOTE, checked_name
-from retrieval_bench.labels.label import GRADES, Label, Pair, Pool
-from retrieval_bench.labels.page.judging_page import whole_page
-from retrieval_bench.labels.queue import whole_tasks
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.judge.judging import LONGEST_NOTE, checked_name
+from retrieval_bench_labels.label import GRADES, Label, Pair, Pool
+from retrieval_bench_labels.page.judging_page import whole_page
+from retrieval_bench_labels.queue import whole_tasks
+from retrieval_bench_labels.store import Store
 
 KIND = "retrieval-bench labels"
 """What a file of answers says that it is."""

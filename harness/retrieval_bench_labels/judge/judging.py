@@ -11,12 +11,12 @@ from threading import RLock
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.figures import DIRECTIONS
 from retrieval_bench.core.types import Document
-from retrieval_bench.labels.decide.deciding import decide
-from retrieval_bench.labels.decide.population import of_population
-from retrieval_bench.labels.grades import settled
-from retrieval_bench.labels.label import Kind, Label, Pair, Pool, PooledQuery
-from retrieval_bench.labels.queue import Progress, next_task, progress
-from retrieval_bench.labels.store import EDITION, Store
+from retrieval_bench_labels.decide.deciding import decide
+from retrieval_bench_labels.decide.population import of_population
+from retrieval_bench_labels.grades import settled
+from retrieval_bench_labels.label import Kind, Label, Pair, Pool, PooledQuery
+from retrieval_bench_labels.queue import Progress, next_task, progress
+from retrieval_bench_labels.store import EDITION, Store
 
 LONGEST_NAME = 80
 """Characters of a name."""

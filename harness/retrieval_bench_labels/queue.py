@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retrieval_bench.labels.grades import Settled, settled
-from retrieval_bench.labels.label import Kind, Label, Pair, Pool, PooledQuery
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.grades import Settled, settled
+from retrieval_bench_labels.label import Kind, Label, Pair, Pool, PooledQuery
+from retrieval_bench_labels.store import Store
 
 DOUBLE = 0.2
 """Share of the queries that two people judge, once there are two."""

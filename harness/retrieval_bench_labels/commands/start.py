@@ -11,12 +11,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.console import OK, put, put_document, say
-from retrieval_bench.cli.judge.label import LABELS_FILE, opened
 from retrieval_bench.cli.options import command
+from retrieval_bench_labels.commands.label import LABELS_FILE, opened
 
 if TYPE_CHECKING:
-    from retrieval_bench.labels.judge.judging import Judging
-    from retrieval_bench.labels.judge.server import LabelServer
+    from retrieval_bench_labels.judge.judging import Judging
+    from retrieval_bench_labels.judge.server import LabelServer
 
 
 _WAYS = """
@@ -36,7 +36,7 @@ _START = f"""
 @command(_START)
 def run_start(options: argparse.Namespace) -> int:
     """Judge, one document after the other."""
-    from retrieval_bench.labels.judge.judging import Judging, checked_name
+    from retrieval_bench_labels.judge.judging import Judging, checked_name
 
     judging = Judging(opened(options))
     if options.offline is not None and options.who is None:
@@ -55,7 +55,7 @@ def _login() -> str:
     import getpass
 
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.labels.judge.judging import checked_name
+    from retrieval_bench_labels.judge.judging import checked_name
 
     try:
         return checked_name(getpass.getuser())
@@ -64,7 +64,7 @@ def _login() -> str:
 
 
 def _ask(judging: Judging, who: str) -> int:
-    from retrieval_bench.labels.judge.terminal_judging import judge
+    from retrieval_bench_labels.judge.terminal_judging import judge
 
     judge(judging, who, _typed, lambda text: put(f"{text}\n"))
     return OK
@@ -84,8 +84,8 @@ def _typed(prompt: str) -> str:
 
 
 def _write(options: argparse.Namespace, judging: Judging, who: str) -> int:
-    from retrieval_bench.labels.judge.offline import OfflinePage, offline_page
     from retrieval_bench.reports.page.file import check_place, write_page
+    from retrieval_bench_labels.judge.offline import OfflinePage, offline_page
 
     check_place(options.offline, "page")
     write_page(options.offline, offline_page(judging.pool, judging.store, who), "page")
@@ -100,8 +100,8 @@ def _write(options: argparse.Namespace, judging: Judging, who: str) -> int:
 
 
 def _serve(options: argparse.Namespace, judging: Judging, who: str) -> int:
-    from retrieval_bench.labels.judge.judging import progress_sentence
-    from retrieval_bench.labels.judge.server import open_server
+    from retrieval_bench_labels.judge.judging import progress_sentence
+    from retrieval_bench_labels.judge.server import open_server
 
     server = open_server(judging, options.port, who, tell=_told)
     with server, _terminated_as_interrupted(), suppress(KeyboardInterrupt):  # how this ends
@@ -132,8 +132,8 @@ def _told(text: str) -> None:
 
 
 def _announce(options: argparse.Namespace, server: LabelServer) -> None:
-    from retrieval_bench.labels.judge.judging import progress_sentence
-    from retrieval_bench.labels.judge.server import ServedPage
+    from retrieval_bench_labels.judge.judging import progress_sentence
+    from retrieval_bench_labels.judge.server import ServedPage
 
     if options.format == "json":
         put_document(ServedPage(server.url, server.port))

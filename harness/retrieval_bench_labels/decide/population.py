@@ -28,11 +28,11 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
-from retrieval_bench.labels.decide.completeness import RELEVANT
-from retrieval_bench.labels.decide.deciding import FEW, between, level, values_by_grades
-from retrieval_bench.labels.grades import Settled
-from retrieval_bench.labels.label import Pair, Pool, PooledQuery
 from retrieval_bench.metrics import one_metric
+from retrieval_bench_labels.decide.completeness import RELEVANT
+from retrieval_bench_labels.decide.deciding import FEW, between, level, values_by_grades
+from retrieval_bench_labels.grades import Settled
+from retrieval_bench_labels.label import Pair, Pool, PooledQuery
 
 BETTING = 0.01
 """Chance of a wrong word before all is judged; with the test of all labels at most 6 %."""

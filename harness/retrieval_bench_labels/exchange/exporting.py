@@ -12,10 +12,10 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.export import Exported, export_dataset
-from retrieval_bench.labels.grades import Settled, Whose, settled
-from retrieval_bench.labels.label import Kind, Label, Pair, Pool, digest
-from retrieval_bench.labels.pool import ids_of, texts_of
-from retrieval_bench.labels.store import Store
+from retrieval_bench_labels.grades import Settled, Whose, settled
+from retrieval_bench_labels.label import Kind, Label, Pair, Pool, digest
+from retrieval_bench_labels.pool import ids_of, texts_of
+from retrieval_bench_labels.store import Store
 
 
 @dataclass(frozen=True, slots=True)

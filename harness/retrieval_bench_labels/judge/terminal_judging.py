@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from retrieval_bench.core.errors import ConfigError, Interrupted, counted
 from retrieval_bench.core.figures import visible
-from retrieval_bench.labels.judge.judging import (
+from retrieval_bench_labels.judge.judging import (
     LONGEST_NOTE,
     Judging,
     Question,
@@ -17,7 +17,7 @@ from retrieval_bench.labels.judge.judging import (
     checked_name,
     progress_sentence,
 )
-from retrieval_bench.labels.label import GRADES, Label
+from retrieval_bench_labels.label import GRADES, Label
 
 WIDTH = 80
 """Columns of a line."""

@@ -1,0 +1,124 @@
+"""Extending the kernel: the record of a capability, and where capabilities register.
+
+A capability is a package beside the kernel. Its module ``capability`` holds one
+:class:`Capability`, ``CAPABILITY``, of names alone: nothing is loaded before it is used, so that
+``--help`` costs what it cost. A package whose folder is taken away is no error: nothing names it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+OWN = ("retrieval_bench_labels",)
+"""Packages of this repository, in the order in which ``--help`` has their commands."""
+
+GROUP = b"retrieval_bench.capabilities"
+"""Entry points of others: a name, and ``module:CAPABILITY``."""
+
+
+SCHEMA_VERSION = 1
+"""``schema_version`` of documents whose type says no other."""
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes:
+        place: of its ``run_NAME``, as ``module:attribute``.
+        help: its line in the help.
+        examples: what may stand behind it.
+    """
+
+    place: str
+    help: str
+    examples: tuple[str, ...]
+
+
+class Document(NamedTuple):
+    """A JSON document.
+
+    Attributes:
+        command: that prints it.
+        types: of what it shows, one of these: ``module:Class``, separated by blanks.
+        versioned: where its ``schema_version`` stands; empty where its type says it, or nobody.
+    """
+
+    command: str
+    types: str
+    versioned: str = ""
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """Its types."""
+        return tuple(map(named, self.types.split()))
+
+    @property
+    def version(self) -> int:
+        """Its ``schema_version``."""
+        if self.versioned:
+            return int(named(self.versioned))
+        return int(getattr(self.kinds[0], "schema_version", SCHEMA_VERSION))
+
+
+class Capability(NamedTuple):
+    """Additions of a package.
+
+    Attributes:
+        groups: words that have subcommands -> the heading of ``--help`` they stand under, and help.
+        commands: by what is typed, such as ``label pool``.
+        documents: by name, what its commands print with ``--format json``.
+    """
+
+    groups: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    commands: Mapping[str, Command] = MappingProxyType({})
+    documents: Mapping[str, Document] = MappingProxyType({})
+
+
+def named(place: str) -> Any:
+    """The object that ``module:attribute`` names."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+@cache
+def capabilities() -> tuple[Capability, ...]:
+    """All that are here: those of this repository in their order, then those of others."""
+    beside = Path(__file__).parents[1]
+    own = [f"{name}.capability:CAPABILITY" for name in OWN if (beside / name).is_dir()]
+    return tuple(map(named, [*own, *_installed()]))
+
+
+def _installed() -> Iterator[str]:
+    """Places of what other packages register.
+
+    Reading all entry points takes longer than ``--help``, and nearly everywhere there are none: so
+    files are looked into first.
+    """
+    if not any(map(_registers, sys.path)):
+        return
+    from importlib.metadata import entry_points
+
+    yield from (entry.value for entry in entry_points(group=GROUP.decode()))
+
+
+def _registers(folder: str) -> bool:
+    """Say whether a package that is installed here names our entry points."""
+    try:
+        packages = [name for name in os.listdir(folder or ".") if name.endswith("-info")]  # noqa: PTH208
+    except OSError:
+        return False
+    for name in packages:
+        try:
+            with open(f"{folder}/{name}/entry_points.txt", "rb") as file:  # noqa: PTH123
+                if GROUP in file.read():
+                    return True
+        except OSError:  # most packages have none
+            continue
+    return False

@@ -1,0 +1,98 @@
+"""A capability can be taken away, and one of a stranger's package is found."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from retrieval_bench.capabilities import OWN, capabilities
+from tests.builders.guide import GUIDE
+from tests.builders.processes import completed
+
+ROOT = Path(__file__).parents[3]
+COMMAND = (sys.executable, "-m", "retrieval_bench")
+
+
+def test_the_own_ones_are_there_in_their_order_and_each_folder_is_named() -> None:
+    folders = sorted(path.name for path in (ROOT / "harness").glob("retrieval_bench_*"))
+    assert sorted(OWN) == folders
+    assert len(capabilities()) >= len(OWN)
+
+
+def test_naming_what_is_there_loads_no_more_than_the_names() -> None:
+    code = (
+        "import sys\nfrom retrieval_bench.capabilities import capabilities\ncapabilities()\n"
+        "print([n for n in sys.modules if n.startswith('retrieval_bench_') and n.count('.') > 1])"
+    )
+    assert completed(sys.executable, "-c", code).stdout.strip() == "[]"
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the product without any capability."""
+    folder = tmp_path_factory.mktemp("kernel")
+    for name in ("harness/retrieval_bench", "retrievers/retrieval_bench_retrievers"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    return folder
+
+
+@pytest.mark.slow
+class TestAway:
+    """The kernel with every capability taken away."""
+
+    def run(self, kernel: Path, *words: str) -> str:
+        """What the command prints; without ``site``, which would add the folder of this project."""
+        libraries = sysconfig.get_path("purelib")
+        path = [str(kernel / "harness"), str(kernel / "retrievers")]
+        code = (
+            f"import sys\nsys.path[:0] = {path!r}\nsys.path.append({libraries!r})\n"
+            "from retrieval_bench.cli import main\nsys.exit(main(sys.argv[1:]))"
+        )
+        done = completed(sys.executable, "-S", "-c", code, *words, check=False)
+        return done.stdout + done.stderr
+
+    def test_help_and_schemas_do_not_name_it(self, kernel: Path) -> None:
+        names = {words.split()[0] for one in capabilities() for words in one.commands}
+        shown = self.run(kernel, "--help")
+        assert names
+        assert not [name for name in names if re.search(rf"^\S* +{name} ", shown, re.M)]
+        listed = self.run(kernel, "data", "schema", "--format", "json")
+        documents = {entry["name"] for entry in json.loads(listed)["documents"]}
+        assert not documents & {name for one in capabilities() for name in one.documents}
+
+    def test_its_command_is_not_known(self, kernel: Path) -> None:
+        assert "no command 'label'" in self.run(kernel, "label", "status")
+
+
+@pytest.mark.slow
+def test_the_package_of_the_guide_adds_a_command_a_table_and_a_document(tmp_path: Path) -> None:
+    page = (GUIDE / "look-up" / "plugins.md").read_text("utf-8")
+    files = dict(re.findall(r"```\w+\n# (acme_words/\w+\.py)\n(.*?)```", page, re.S))
+    assert len(files) == 2
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    entry = re.search(r'\."retrieval_bench\.capabilities"\]\n(.*?)\n```', page, re.S)
+    assert entry
+    info = tmp_path / "acme_words-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-words\nVersion: 1\n")
+    registered = f"[retrieval_bench.capabilities]\n{entry[1]}\n".replace('"', "")
+    (info / "entry_points.txt").write_text(registered)
+    path = {"PYTHONPATH": str(tmp_path)}
+    assert "words" in completed(*COMMAND, "data", "--help", **path).stdout
+    shown = completed(*COMMAND, "data", "words", "science-mini", **path).stdout
+    assert "220 documents" in shown
+    made = json.loads(
+        completed(*COMMAND, "data", "words", "science-mini", "--format", "json", **path).stdout
+    )
+    schema = json.loads(completed(*COMMAND, "data", "schema", "words", **path).stdout)
+    assert set(schema["required"]) <= set(made)
