@@ -19,7 +19,12 @@ from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.files.shards import Location, Shards, located
 from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
-from retrieval_bench.data.recognition import like_judgements, pasted, suggestion
+from retrieval_bench.data.recognition import (
+    like_judgements,
+    pasted,
+    suggestion,
+    unread_documents,
+)
 from retrieval_bench.data.self_queries import with_self_hits
 from retrieval_bench.data.settings import (
     CONFIG_NAME,
@@ -271,6 +276,9 @@ def _from_folder(folder: Path, split: str) -> Dataset:
         )
     judges = {who: judge.kind for who, judge in config.judges.items()}
     dataset = replace(dataset, judges=judges, drawn_from=config.drawn_from)
+    undecided = files.documents is None and "documents" not in config.files.model_fields_set
+    if undecided and (unread_text := unread_documents(folder, config.format)):
+        dataset = replace(dataset, warnings=(*dataset.warnings, unread_text))
     return with_self_hits(dataset, config.self_hits)
 
 

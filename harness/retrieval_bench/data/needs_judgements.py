@@ -72,7 +72,12 @@ def require_corpus(dataset: Dataset, retrievers: Mapping[str, Capabilities]) -> 
         raise DataError(
             f"dataset {dataset.name!r} has no corpus, and {', '.join(needy)} needs one to index",
             accepted="an external retriever (`external: true`), or a dataset with documents",
-            fix="add the documents to the dataset folder, or declare the retriever external",
+            fix="; ".join(
+                [
+                    "add the documents to the dataset folder, or declare the retriever external",
+                    *dataset.warnings,
+                ]
+            ),
         )
 
 

@@ -79,7 +79,8 @@ def suggestion(folder: Path) -> str:
         )
     named = {part: name for part, name in names.items() if name}
     kind = _format(folder, names["documents"] or names["queries"])
-    lines = pasted(kind, named, "test", judged)
+    globbed = {part: _with_shards(name, paths) for part, name in named.items()}
+    lines = pasted(kind, globbed, "test", judged)
     known = {"documents": _DOCUMENT, "queries": _QUERY, "judgements": _JUDGEMENT}
     of_parts = {**named, "judgements": judged} if judged else named
     columns = {
@@ -96,6 +97,31 @@ def suggestion(folder: Path) -> str:
     return f"add a {CONFIG_NAME}, with the names of the columns if they differ:{lines}"
 
 
+def unread_documents(folder: Path, format_name: str) -> str:
+    """Warn of files that are called as documents are, in a folder that is read without any; empty
+    where there are none."""
+    paths = sorted(
+        path
+        for path in folder.iterdir()
+        if path.is_dir() or kind_of(path) in (".tsv", *RECORDS, ".xml", ".trec")
+    )
+    if not (name := _first_named(paths, _PARTS["documents"])):
+        return ""
+    name = _with_shards(name, paths)
+    lines = pasted(format_name, {"documents": name}, "", "")
+    return f"{name} is not read: if it holds the documents, name it in {CONFIG_NAME}:{lines}"
+
+
+def _with_shards(name: str, paths: list[Path]) -> str:
+    """The pattern of all files that are called as ``name`` but for a number; ``name`` if alone."""
+    for number in reversed(list(re.finditer(r"\d+", name))):
+        start, end = name[: number.start()], name[number.end() :]
+        shard = re.compile(f"{re.escape(start)}\\d+{re.escape(end)}")
+        if sum(shard.fullmatch(path.name) is not None for path in paths) > 1:
+            return f"{start}*{end}"
+    return name
+
+
 def _of_rows(folder: Path, paths: list[Path], documents: str) -> str:
     """The lines for the first file of questions with what answers them; empty without one."""
     for path in paths:
@@ -107,7 +133,7 @@ def _of_rows(folder: Path, paths: list[Path], documents: str) -> str:
         corpus = _columns(folder / documents, _DOCUMENT) if documents else {}
         if "documents" in rows and not {"id", "text"} <= corpus.keys():
             continue  # nobody could say what its ids are of
-        given = {"documents": documents} if documents else {}
+        given = {"documents": _with_shards(documents, paths)} if documents else {}
         lines = pasted("quotes", given, "test", path.name)
         own = {
             part: columns_ for part, columns_ in (("documents", corpus), ("rows", rows)) if columns_

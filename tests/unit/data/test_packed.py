@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.core.errors import DataError, MissingDependencyError
+from retrieval_bench.core.errors import ConfigError, DataError, MissingDependencyError
+from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.faults import EXAMPLES, Faults
 from retrieval_bench.data.files.lines import json_lines, kind_of, lines
 from retrieval_bench.data.files.packed import COMPRESSIONS, ENDINGS, unpacked, unpacked_name
+from retrieval_bench.data.needs_judgements import require_corpus
 from retrieval_bench.data.qrels import read_qrels
 from retrieval_bench.runs.imported import read_rankings
 from tests.builders.files import save, save_all
@@ -178,12 +180,65 @@ def test_a_run_with_another_separator_is_one_fault(tmp_path: Path) -> None:
 
 def test_a_table_of_commas_that_is_named_tsv_says_so(tmp_path: Path) -> None:
     described = "format: plain\nfiles: {documents: d.tsv, queries: q.csv}\nsplits: {test: j.csv}\n"
-    files = {"d.tsv": "id,text\nd,t\n", "q.csv": "id;text\nq;t\n", "dataset.yaml": described}
+    files = {"d.tsv": "id,text\nd,t\n", "q.csv": "id|text\nq|t\n", "dataset.yaml": described}
     folder = save_all(tmp_path, {**files, "j.csv": "query_id,doc_id,grade\nq,d,1\n"})
     first, second, *_ = dataset_faults(folder)
     assert first.startswith("d.tsv:1: a table of columns separated by commas, whose header is 'id")
     assert first.endswith("separated by tabs, or by commas in a file named .csv")
-    assert second.startswith("q.csv:1: a table of columns separated by semicolons, whose header")
+    assert second.startswith("q.csv:1: a table of columns separated by bars, whose header")
+
+
+def test_semicolons_of_a_spreadsheet_separate_columns(tmp_path: Path) -> None:
+    """N8: decided by the first line, so that commas in texts stay commas."""
+    described = "format: plain\nfiles: {documents: d.csv, queries: q.csv}\nsplits: {test: j.csv}\n"
+    files = {
+        "dataset.yaml": described,
+        "d.csv": '\ufeffid;text\nd1;"red; or green"\nd2;one, two\n',
+        "q.csv": '"id";"text"\nq1;red, green\n',
+        "j.csv": "query_id;doc_id;grade\nq1;d1;1\n",
+    }
+    data = load_dataset(save_all(tmp_path, files))
+    assert [d.text for d in data.documents or ()] == ["red; or green", "one, two"]
+    assert [query.text for query in data.queries] == ["red, green"]
+    assert data.qrels == {"q1": {"d1": 1}}
+    save(tmp_path / "q.csv", "id,text\nq1;red\n")
+    assert "q.csv:2: 1 column" in dataset_faults(tmp_path)[0], "commas in the first line decide"
+
+
+class TestShards:
+    """N8: files that hold a corpus in pieces are named, where the folder is read without one."""
+
+    NAMES = ("docs-00.jsonl.gz", "docs-01.jsonl.gz")
+
+    @pytest.mark.parametrize(
+        ("names", "pattern"),
+        [
+            (NAMES, '"docs-*.jsonl.gz"'),
+            (("passages_1_of_2.jsonl", "passages_2_of_2.jsonl"), '"passages_*_of_2.jsonl"'),
+            (("collection.tsv",), "collection.tsv"),
+        ],
+    )
+    def test_beside_queries_of_beir(
+        self, tmp_path: Path, names: tuple[str, ...], pattern: str
+    ) -> None:
+        folder = beir(tmp_path)
+        (folder / "corpus.jsonl").unlink()
+        save_all(folder, dict.fromkeys(names, '{"_id": "d", "text": "t"}\n'))
+        data = load_dataset(folder)
+        assert f"files: {{documents: {pattern}}}" in data.warnings[-1]
+        with pytest.raises(DataError, match="is not read: if it holds the documents"):
+            require_corpus(data, {"bm25": Capabilities()})
+
+    def test_where_no_layout_is_recognised(self, tmp_path: Path) -> None:
+        rows = '{"_id": "d", "text": "t"}\n'
+        save_all(tmp_path, {**dict.fromkeys(self.NAMES, rows), "questions.jsonl": rows})
+        with pytest.raises(ConfigError, match=r'documents: "docs-\*\.jsonl\.gz"'):
+            load_dataset(tmp_path)
+
+    def test_a_folder_that_says_it_has_no_corpus_is_not_asked_again(self, tmp_path: Path) -> None:
+        folder = beir(tmp_path)
+        save(folder / "dataset.yaml", "format: beir\nfiles: {documents: null}\n")
+        assert not any("is not read" in text for text in load_dataset(folder).warnings)
 
 
 def test_one_cause_in_many_lines_is_told_once_with_its_number(tmp_path: Path) -> None:

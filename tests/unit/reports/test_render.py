@@ -18,7 +18,7 @@ from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.reports.render import csv as as_csv
 from retrieval_bench.reports.render import html, latex, markdown, terminal
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content, cell_of
-from retrieval_bench.reports.render.table import Table, warning
+from retrieval_bench.reports.render.table import Table, next_step, warning
 from retrieval_bench.reports.tables.measure.run import run_tables
 from retrieval_bench.reports.tables.understand.comparison import comparison_tables
 from retrieval_bench.reports.tables.understand.slice import slice_tables
@@ -141,7 +141,7 @@ def test_latex_has_minus_signs_before_numbers_only() -> None:
         "2024-11-02",
         COUNT(-1, marks="a"),
     )
-    text = latex.render([Table("t", ("",) * 5, [cells])])
+    text = latex.render([Table("t", ("",) * 5, [cells], words=(0, 2))])
     assert (
         r"all-MiniLM-L6 & $-$0.0100 {\footnotesize [$-$0.104, +0.111]} & - & 2024-11-02 & "
         r"$-$1\textsuperscript{a} \\"
@@ -332,3 +332,42 @@ def _with(place: str, text: str) -> Table:
     given = {"title": "t", "head": "h", "cell": "c", "note": "n", "mark": ""} | {place: text}
     cell = Cell("c", marks=text) if place == "mark" else given["cell"]
     return Table(given["title"], (given["head"],), [(cell,)], notes=[given["note"]])
+
+
+class TestForPapers:
+    """N6: LaTeX holds what a paper can use."""
+
+    def test_columns_and_tables_without_a_figure_are_left_out_with_their_legends(self) -> None:
+        first = Table("Quality on x: means", ("system", "nDCG"), [("a", "0.5"), ("b", "0.4")])
+        notes = ["calls/s: one at a time", "disk MB: all of it", "Convention: trec"]
+        cost = Table("Cost", ("system", "calls/s", "disk MB"), [("a", "-", "1"), ("b", "", "2")])
+        text = latex.render([first, cost.with_notes(notes)])
+        assert "calls/s" not in text
+        assert "disk MB: all of it" in text
+        none = Table("Which is faster", ("", "ratio", "verdict"), [("a", "-", "no")], words=(0, 2))
+        text = latex.render([first, none.with_notes(["no times of a"])])
+        assert text.count("tabular") == 2, "one table, begun and ended"
+        assert "no times of a" in text
+
+    def test_words_alone_are_a_table_and_commands_are_none_of_a_paper(self) -> None:
+        words = Table("What they are", ("", "kind"), [("a", "-")], words=(0, 1))
+        text = latex.render([words.with_notes([next_step("next:  retrieval-bench x")])])
+        assert "tabular" in text
+        assert "retrieval-bench" not in text
+
+    @pytest.mark.parametrize(
+        ("given", "shown"),
+        [
+            ("path /home/me/runs/a.run, k 1.5", "path a.run, k 1.5"),
+            ("a with /x/y.run; b with /x/z/w.run.", "a with y.run; b with w.run."),
+            ("https://host/a/b, 1/2 and and/or", "https://host/a/b, 1/2 and and/or"),
+        ],
+    )
+    def test_files_stand_without_their_folders(self, given: str, shown: str) -> None:
+        assert shown in latex.render([Table("t", ("",), [(given,)])])
+
+    def test_each_table_has_a_label_of_its_own(self) -> None:
+        titles = ("Quality on x: means", "Quality on x: medians", "\u8cea", "p50 (ms)")
+        text = latex.render([Table(title, ("",), [("1",)]) for title in titles])
+        labels = re.findall(r"\\label\{(.*?)\}", text)
+        assert labels == ["tab:quality-on-x", "tab:quality-on-x-2", "tab:table", "tab:p50-ms"]

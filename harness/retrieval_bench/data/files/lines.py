@@ -162,7 +162,8 @@ def parse_json(text: str) -> Any:
 def table(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and cells of the rows of a table, the header first.
 
-    ``.csv``: commas, cells in double quotes may hold commas and line breaks (RFC 4180).
+    ``.csv``: commas, or semicolons where the first line has some and no comma, as spreadsheets
+    write it in many countries; cells in double quotes may hold them and line breaks (RFC 4180).
     Everything else: tabs, quotes have no meaning, so that a cell holds neither tab nor line break.
     """
     if kind_of(path) == ".csv":
@@ -183,7 +184,9 @@ def _csv(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
             taken.append(number)
             yield text + "\n"
 
-    reader = csv.reader(feed(), strict=True)
+    head = first_line(path)
+    sign = ";" if ";" in head and "," not in head else ","
+    reader = csv.reader(feed(), strict=True, delimiter=sign)
     while True:
         taken.clear()
         try:
