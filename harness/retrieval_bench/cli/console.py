@@ -80,19 +80,22 @@ def put_document(shown: Documented | Mapping[str, Any]) -> None:
 
 
 _COMMAND = re.compile(r"(?<![\w./@\"-])retrieval-bench(?= [a-z@])")
+_PIP = re.compile(r"(?<!uv )(?<!-m )\bpip install(?= )")
 
 
 def callable_here(text: str) -> str:
     """``text`` with its commands as they can be copied: by name where that finds this program, else
     by the path that it was started by."""
     started = sys.argv[0]
-    if "retrieval-bench " not in text or Path(started).name != "retrieval-bench":
+    if not (_COMMAND.search(text) or _PIP.search(text)) or Path(started).name != "retrieval-bench":
         return text
     import shutil
 
     program = shutil.which("retrieval-bench")
     if program is not None and Path(program).samefile(started):
         return text
+    python = shlex.quote(str(Path(started).parent / "python"))
+    text = _PIP.sub(lambda _: f"{python} -m pip install", text)
     return _COMMAND.sub(lambda _: shlex.quote(started), text)
 
 

@@ -19,7 +19,8 @@ from retrieval_bench.core.config import (
     path_of,
     validate,
 )
-from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.core.errors import ConfigError, HarnessError, MissingDependencyError
+from retrieval_bench.core.installed.layers import completed
 from retrieval_bench.core.retriever import Retriever, Rung, require_k
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import found_at, given_dataset
@@ -75,11 +76,8 @@ def prepare(
     prepare_environment(protocol.threads)
     problems = Problems()
     metrics = [metrics] if isinstance(metrics, str) else metrics
-    candidates: list[Candidate] = []
+    candidates = _candidates(retrievers, overrides, problems)
     root, out = DEFAULT_ROOT.absolute(), None if out is None else out.absolute()
-    for given in retrievers:
-        with problems.kept():
-            candidates.append(_candidate(given, overrides))
     data: Dataset | None = None
     with problems.kept():
         data = given_dataset(dataset, split, language=language, self_hits=self_hits)
@@ -204,6 +202,29 @@ class Problems:
         if self._found:
             parts = "\n".join(f"{i}. {p.render()}" for i, p in enumerate(self._found, start=1))
             raise HarnessError(f"{len(self._found)} problems\n{parts}") from self._found[0]
+
+
+def _candidates(
+    retrievers: Sequence[Any], overrides: Sequence[str], problems: Problems
+) -> list[Candidate]:
+    """Those that can be built; what packages the others lack is told once, for all of them."""
+    candidates: list[Candidate] = []
+    missing: dict[str, MissingDependencyError] = {}
+    for given in retrievers:
+        with problems.kept():
+            try:
+                candidates.append(_candidate(given, overrides))
+            except MissingDependencyError as problem:
+                named = given if isinstance(given, str | Path) else getattr(given, "name", given)
+                missing[f"retriever {str(named)!r}"] = problem
+    if missing:
+        first, *others = missing.values()
+        first.where = ", ".join(missing)
+        if others:
+            first.given = "; ".join(dict.fromkeys(one.given for one in missing.values()))
+            first.fix = " && ".join(dict.fromkeys(one.fix for one in missing.values()))
+        problems.add(completed(first, retrievers))
+    return candidates
 
 
 def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:

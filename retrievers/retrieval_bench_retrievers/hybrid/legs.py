@@ -16,7 +16,7 @@ from retrieval_bench.core.config import (
     inline_config,
     load_retriever_config,
 )
-from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.core.errors import ConfigError, HarnessError, MissingDependencyError
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Ranking, StepTrace, Usage
 
@@ -210,6 +210,8 @@ def raise_together(problems: Sequence[HarnessError]) -> None:
     """Raise the one problem as it is, or several in one message."""
     if len(problems) == 1:
         raise problems[0]
+    if problems and all(isinstance(problem, MissingDependencyError) for problem in problems):
+        raise problems[0]  # whoever knows the whole config names all that it lacks
     if problems:
         raise ConfigError("\n".join(str(problem) for problem in problems))
 

@@ -58,12 +58,25 @@ def config_folders(kind: str) -> list[Path]:
     return [f for i, f in enumerate(folders) if f.is_dir() and f not in folders[:i]]
 
 
-def how_to_add(extra: str) -> str:
-    """The command that adds ``extra`` to this copy, which no index may have under its name."""
+def is_there(extra: str) -> bool:
+    """Whether all packages of a layer are installed, by their metadata."""
+    try:
+        needed = (WITHOUT_DEPENDENCIES.get(extra) or "").split() or _requirements(
+            distribution(NAME), extra
+        )
+        for requirement in needed:
+            distribution(re.split(r"[^\w.-]", requirement, maxsplit=1)[0])
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def how_to_add(*layers: str) -> str:
+    """The command that adds ``layers`` to this copy, which no index may have under its name."""
     try:
         installed = distribution(NAME)
     except PackageNotFoundError:
-        return f"install the extra `{extra}` of the project that this code belongs to"
+        return f"install the extra `{','.join(layers)}` of the project that this code belongs to"
     by_uv = (installed.read_text("INSTALLER") or "").strip() == "uv"
     pip = "uv pip install" if by_uv else "pip install"
     source = json.loads(installed.read_text("direct_url.json") or "{}")
@@ -77,14 +90,20 @@ def how_to_add(extra: str) -> str:
         and (folder / "Makefile").is_file()
     ):
         there = "" if folder == Path.cwd() else f" -C {quote(str(folder))}"
-        return f"make{there} setup LAYERS={extra}"
-    if extra in WITHOUT_DEPENDENCIES:
-        return f"{pip} --no-deps {WITHOUT_DEPENDENCIES[extra]}"
-    if folder and editable:
-        return f"{pip} -e {quote(f'{folder}[{extra}]')}"
-    if url and (folder is None or folder.exists()):
-        return f'{pip} "{NAME}[{extra}] @ {_pinned(url, source.get("vcs_info"))}"'
-    return f"{pip} {' '.join(map(quote, _requirements(installed, extra)))}"
+        named = layers[0] if len(layers) == 1 else f'"{" ".join(layers)}"'
+        return f"make{there} setup LAYERS={named}"
+    extras = [layer for layer in layers if layer not in WITHOUT_DEPENDENCIES]
+    commands, joined = [], ",".join(extras)
+    if extras and folder and editable:
+        commands.append(f"{pip} -e {quote(f'{folder}[{joined}]')}")
+    elif extras and url and (folder is None or folder.exists()):
+        commands.append(f'{pip} "{NAME}[{joined}] @ {_pinned(url, source.get("vcs_info"))}"')
+    elif extras:
+        needed = dict.fromkeys(line for extra in extras for line in _requirements(installed, extra))
+        commands.append(f"{pip} {' '.join(map(quote, needed))}")
+    alone = [WITHOUT_DEPENDENCIES[layer] for layer in layers if layer in WITHOUT_DEPENDENCIES]
+    commands += [f"{pip} --no-deps {' '.join(alone)}"] if alone else []
+    return " && ".join(commands)
 
 
 def _pinned(url: str, revision: dict[str, Any] | None) -> str:

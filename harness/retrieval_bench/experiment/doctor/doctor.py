@@ -18,6 +18,7 @@ from typing import Any
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.installed.installation import typed
+from retrieval_bench.core.installed.layers import ready
 from retrieval_bench.core.notices import Code, coded, is_note
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Query, Ranking
@@ -218,9 +219,10 @@ def _next(
         return typed("bench", retriever, **given, set=overrides)
     words, of_pool = ["label", "pool", retriever], ("dataset", "split", "self_hits")
     if data.documents is not None:
-        words.append("dense" if _is_lexical(experiment.candidates[0]) else "bm25")
+        words.append("dense-light" if _is_lexical(experiment.candidates[0]) else "bm25")
         overrides = ()  # they would be of both
-    return typed(*words, **{name: given[name] for name in of_pool}, set=overrides)
+    command = typed(*words, **{name: given[name] for name in of_pool}, set=overrides)
+    return ready(command, words[3:])
 
 
 def _judgements(

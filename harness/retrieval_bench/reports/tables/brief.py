@@ -17,6 +17,7 @@ from retrieval_bench.comparison.pairs.speed import timed_differently, timed_toge
 from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
+from retrieval_bench.core.installed.layers import ready
 from retrieval_bench.core.notices import loudest_first
 from retrieval_bench.core.types import KEEP, Verdict
 from retrieval_bench.metrics import Metric
@@ -135,7 +136,8 @@ def _next(run: Run, leg: Delta | None, ledger: Ledger | None) -> str:
     if not (typed and known) or target == "trec_run":
         return ""
     words = [] if data.self_hits == KEEP else ["--self-hits", data.self_hits]
-    return same_of(run, "compare", "dense-light" if "bm25" in target else "bm25", *words)
+    other = "dense-light" if "bm25" in target else "bm25"
+    return ready(same_of(run, "compare", other, *words), [other])
 
 
 def _shown(notices: Iterable[AnyNote]) -> tuple[list[AnyNote], list[AnyNote]]:

@@ -1,19 +1,20 @@
-"""Layers of the set-up that retrievers need, for `make`; imports nothing beyond PyYAML.
+"""Layers of the set-up that retrievers need, for `make` and for messages.
 
-``python -m retrieval_bench.cli.layers NAME ...`` prints names of extras. What it does not
-understand needs none: the command that runs the retriever says what is wrong.
+``python -m retrieval_bench.core.installed.layers NAME ...`` prints names of extras. What it does
+not understand needs none: the command that runs the retriever says what is wrong.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from retrieval_bench.core.installed.installation import config_folders
+from retrieval_bench.core.errors import MissingDependencyError
+from retrieval_bench.core.installed.installation import config_folders, how_to_add, is_there
 from retrieval_bench.core.installed.modules import find_file
 
 _TARGETS = {"bm25s": "bm25s", "dense": "dense", "http": "http"}
@@ -24,6 +25,32 @@ _MODELS = {
     "multilingual-e5-small-q4": {"multilingual"},
 }
 _TOKENIZERS = {"kiwi": "korean"}
+
+
+def completed(problem: MissingDependencyError, specs: Iterable[Any]) -> MissingDependencyError:
+    """``problem``, which names the first that is missing, as one that names all that ``specs``
+    need, with one line that adds them."""
+    names = lacking(specs)
+    if len(names) < 2:  # what it says is all
+        return problem
+    return MissingDependencyError(
+        problem.given,
+        where=problem.where,
+        accepted=f"the layers {', '.join(f'`{name}`' for name in names)} of the set-up",
+        fix=how_to_add(*names),
+    )
+
+
+def lacking(specs: Iterable[Any]) -> list[str]:
+    """The layers that ``specs`` need, as in :func:`layers`, and that are not installed."""
+    return [name for name in sorted(set().union(*map(layers, specs))) if not is_there(name)]
+
+
+def ready(command: str, specs: Iterable[Any]) -> str:
+    """``command``, which runs ``specs``, as a line that can be pasted here: behind one that adds
+    what they lack."""
+    names = lacking(specs)
+    return f"{how_to_add(*names)} && {command}" if names else command
 
 
 def layers(spec: Any, base: Path | None = None, above: frozenset[Path] = frozenset()) -> set[str]:
@@ -96,4 +123,4 @@ def _step(step: Mapping[str, Any], base: Path | None, above: frozenset[Path]) ->
 
 
 if __name__ == "__main__":
-    print(*sorted(set().union(*map(layers, sys.argv[1:]))))
+    sys.stdout.write(" ".join(sorted(set().union(*map(layers, sys.argv[1:])))) + "\n")

