@@ -212,14 +212,15 @@ def _scan_queries(stream: Stream[Query], faults: Faults) -> dict[str, Query]:
         if report.repeats("query id", query.id, place, places):
             continue
         if not query.text.strip():
-            report.error(place, f"query {shown(query.id)} has an empty text", "a text to search")
+            report.warn("queries with an empty text, left out", place, shown(query.id))
+            continue
         for flag in _FLAGS:
             if not isinstance(query.metadata.get(flag, True), bool):
                 fault = f"{flag} is {shown(query.metadata[flag])}"
                 report.error(place, fault, "true or false")
         queries[query.id] = query
     if not queries and not report.count:
-        report.error(None, "no queries", "at least one")
+        report.error(None, "no queries", "at least one with a text")
     return queries
 
 

@@ -22,8 +22,9 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import EMPTY, Documents, Ranking
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
-from retrieval_bench.data.files.lines import first_line, head, json_file, lines
+from retrieval_bench.data.files.lines import first_line, head, json_file, kind_of, lines
 from retrieval_bench.data.files.mistaken import other_separator
+from retrieval_bench.data.files.rows import parquet_rows
 from retrieval_bench.data.formats.trec_runs import (
     BEIR_COLUMNS,
     LOOKS_RANKED,
@@ -55,10 +56,18 @@ RUN_FOLDER = "run folder"
 _SNIFFED = 1 << 10
 _KINDS = {TREC_COLUMNS: "trec", BEIR_COLUMNS: "beir"}
 _JSON_VALUE = "{document: score, ...} or [document, ...], best first"
+_TABLE = {
+    "q_id": ("q_id", "qid", "query_id", "query-id"),
+    "doc_id": ("doc_id", "docno", "docid", "document_id", "corpus-id"),
+    "score": ("score",),
+}
+"""Columns of a run as a table, as ranx, PyTerrier and BEIR call them."""
+_PARQUET_ACCEPTED = "; ".join(f"one column {' or '.join(names)}" for names in _TABLE.values())
 _ACCEPTED = (
     f"TREC text ({' '.join(TREC_COLUMNS)}), a table {'<TAB>'.join(BEIR_COLUMNS)} or "
     f"{'<TAB>'.join(MARCO_COLUMNS)}, "
-    f'JSON {{query: {_JSON_VALUE}}}, JSON lines {{"eval_id": ..., "topk": [...]}}, or a run folder'
+    f'JSON {{query: {_JSON_VALUE}}}, JSON lines {{"eval_id": ..., "topk": [...]}}, '
+    "parquet with the columns q_id, doc_id and score, or a run folder"
 )
 
 
@@ -68,7 +77,7 @@ class RunFile:
 
     Attributes:
         path: the file or folder.
-        format: "trec", "beir", "marco", "json", "submission", "ragas" or "run folder".
+        format: "trec", "beir", "marco", "json", "submission", "ragas", "parquet" or "run folder".
         rankings: query id -> ranking, both in the order of the file; scores are float64, None
             where the format has none. A ranking may be empty, and may hold a document repeatedly.
         repeated: query id -> documents that stand in its ranking more than once, in the order of
@@ -124,6 +133,7 @@ def read_rankings(path: Path | str) -> RunFile:
       are ignored. An empty list is a query that was answered with nothing.
     * Predictions of mteb 2, of one subset and split.
     * A file of Ragas: what was retrieved for each question is its ranking.
+    * Parquet with a row for each hit, as ranx and pandas write it.
     * A folder that ``retrieval-bench bench`` wrote.
 
     Ids that are whole numbers in JSON become text.
@@ -144,21 +154,11 @@ def read_rankings(path: Path | str) -> RunFile:
         elif is_regular(path, faults) and holds_contexts(path):
             kind = "ragas"
             rankings, texts = context_rankings(path)
+        elif is_regular(path, faults) and kind_of(path) in (".parquet", ".parq"):
+            kind = "parquet"
+            rankings = _from_parquet(path, faults)
         elif is_regular(path, faults):
-            start = first_line(path, comment=COMMENT).lstrip()
-            if start.startswith(("{", "[")):
-                kind = "submission" if '"eval_id"' in start else "json"
-                rankings = _from_json(path, faults)
-            else:
-                columns = columns_of(start)
-                kind = _KINDS.get(columns, "marco")
-                other = other_separator(start, "\t", len(BEIR_COLUMNS))
-                if other and len(start.split()) == 1:
-                    report.error(None, f"columns separated by {other} in {shown(start)}", _ACCEPTED)
-                else:
-                    rankings = _collected(run_blocks(path, faults, columns))
-                if kind == "marco":
-                    rankings = _by_rank(rankings, report, start)
+            kind, rankings = _from_text(path, faults)
         scores = [ranking.scores for ranking in rankings.values()]
         if kind != RUN_FOLDER and looks_ranked(score for score in scores if score is not None):
             report.error(None, LOOKS_RANKED, SCORES_NOT_RANKS)
@@ -287,6 +287,47 @@ def _from_json(path: Path, faults: Faults) -> dict[str, Ranking]:
         scores = _scores(value, place, report) if isinstance(value, dict) else None
         rankings[query_id] = Ranking([doc_id for doc_id in doc_ids if doc_id is not None], scores)
     return rankings
+
+
+def _from_text(path: Path, faults: Faults) -> tuple[str, dict[str, Ranking]]:
+    """The format of a file of text, and its rankings."""
+    report = faults.of(path)
+    start = first_line(path, comment=COMMENT).lstrip()
+    if start.startswith(("{", "[")):
+        return "submission" if '"eval_id"' in start else "json", _from_json(path, faults)
+    columns = columns_of(start)
+    kind = _KINDS.get(columns, "marco")
+    other = other_separator(start, "\t", len(BEIR_COLUMNS))
+    if other and len(start.split()) == 1:
+        report.error(None, f"columns separated by {other} in {shown(start)}", _ACCEPTED)
+        return kind, {}
+    rankings = _collected(run_blocks(path, faults, columns))
+    return kind, _by_rank(rankings, report, start) if kind == "marco" else rankings
+
+
+def _from_parquet(path: Path, faults: Faults) -> dict[str, Ranking]:
+    """The rankings of a table with a row for each hit, in the order of its rows."""
+    report = faults.of(path)
+    hits: dict[str, dict[str, list[Any]]] = {}
+    columns: list[str] = []
+    for place, row in parquet_rows(path, [], faults):
+        if not columns:
+            named = [[name for name in row if name in names] for names in _TABLE.values()]
+            if any(len(names) != 1 for names in named):
+                found = ", ".join(map(shown, list(row)[:8])) or "none"
+                report.error(None, f"a table of the columns {found}", _PARQUET_ACCEPTED)
+                return {}
+            columns = [name for (name,) in named]
+        query, doc = (take_id(row, name, place, report) for name in columns[:2])
+        score = _number(row[columns[2]])
+        if not math.isfinite(score):
+            fault = f"{columns[2]} is {shown(row[columns[2]])}"
+            report.error(place, fault, "a finite number such as 1.5")
+        if query is not None and doc is not None:
+            of = hits.setdefault(query, {"ids": [], "scores": []})
+            of["ids"].append(doc)
+            of["scores"].append(score)
+    return {query: Ranking(of["ids"], np.array(of["scores"])) for query, of in hits.items()}
 
 
 def _scores(given: Mapping[str, Any], place: Place, report: FileFaults) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from numbers import Integral
 from time import perf_counter_ns
 from typing import Any
 
@@ -18,7 +19,7 @@ from retrieval_bench_retrievers.functions.user_code import check_call, declared_
 
 _ACCEPTED = (
     "a list of document ids, or of (id, score) pairs, or of {id, score} mappings, best first; "
-    "ids as text"
+    "ids as text or whole numbers"
 )
 
 
@@ -26,7 +27,8 @@ class CallableRetriever(Retriever):
     """Calls ``function(text, k, **params)`` for each query; the function holds its own index.
 
     It returns at most ``k`` document ids, best first, or (id, score) pairs with falling scores, or
-    mappings with the keys ``id`` and, in all or none of them, ``score``; other keys are ignored. A
+    mappings with the keys ``id`` and, in all or none of them, ``score``; other keys are ignored.
+    Ids that are whole numbers, also of numpy, become text, as they do in files. A
     function that is async, or returns an awaitable, runs on one event loop for all searches. What
     it raises is passed through.
 
@@ -132,7 +134,7 @@ class CallableRetriever(Retriever):
         return answer, inside + waited
 
     def _from_hits(self, hits: list[Any], stages: Mapping[str, int]) -> Ranking:
-        if all(isinstance(hit, str) for hit in hits):
+        if all(map(_is_id, hits)):
             return Ranking([str(hit) for hit in hits], stages=stages)
         mappings = [hit for hit in hits if isinstance(hit, Mapping)]
         if not mappings:
@@ -150,7 +152,7 @@ class CallableRetriever(Retriever):
                 )
         if "score" in keys:
             return self._from_pairs([(hit["id"], hit["score"]) for hit in hits], stages)
-        other = [rank for rank, hit in enumerate(hits) if not isinstance(hit["id"], str)]
+        other = [rank for rank, hit in enumerate(hits) if not _is_id(hit["id"])]
         if other:
             wrong = hits[other[0]]["id"]
             raise self._wrong(f"the id {wrong!r} at rank {other[0] + 1}", wrong)
@@ -166,7 +168,7 @@ class CallableRetriever(Retriever):
                 score = float(score)
             except (TypeError, ValueError):
                 raise self._wrong(f"{hit!r} at rank {rank}", hit) from None
-            if not isinstance(doc_id, str):
+            if not _is_id(doc_id):
                 raise self._wrong(f"the id {doc_id!r} at rank {rank}", doc_id)
             ids.append(str(doc_id))
             scores.append(score)
@@ -175,8 +177,10 @@ class CallableRetriever(Retriever):
     def _wrong(self, what: str, value: Any) -> ContractError:
         if isinstance(value, Mapping):
             fix = "return pairs, best first: sorted(hits.items(), key=lambda hit: -hit[1])"
-        elif isinstance(value, int):
-            fix = "convert ids with str()"
+        elif isinstance(value, float):
+            fix = (
+                "convert ids with int(): pandas makes floats of whole numbers where one is missing"
+            )
         elif isinstance(value, str):
             fix = "return either ids alone or pairs alone or mappings alone, in a list"
         else:
@@ -184,6 +188,10 @@ class CallableRetriever(Retriever):
         return ContractError(
             f"the function {self._name} returned {what}", accepted=_ACCEPTED, fix=fix
         )
+
+
+def _is_id(given: object) -> bool:
+    return isinstance(given, str | Integral) and not isinstance(given, bool)
 
 
 async def _timed(call: Callable[[], Any]) -> tuple[Any, int]:

@@ -27,6 +27,8 @@ from retrieval_bench.core.types import Ranking
 
 Floats = NDArray[np.float64]
 
+_HUGE = np.finfo(np.float64).max / 4
+"""Scores beyond have differences that double precision cannot hold."""
 _CONSTANTS = (2, 10, 30, 60, 100)
 """Of reciprocal rank fusion, worth trying."""
 
@@ -123,6 +125,8 @@ def min_max(scores: ArrayLike) -> Floats:
     values = np.asarray(scores, dtype=np.float64)
     if values.size == 0:
         return values
+    if np.abs(values).max() > _HUGE:
+        values = values / 4  # exact, and the span of what is left is a number
     lowest = values.min()
     span = values.max() - lowest
     if span == 0:

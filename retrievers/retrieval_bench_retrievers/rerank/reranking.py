@@ -194,6 +194,8 @@ def by_score(raw: Any, documents: Sequence[Document], name: str) -> Reranked:
     try:
         if isinstance(raw, str | bytes | Mapping):
             raise TypeError
+        if hasattr(raw, "detach"):  # numpy reads no tensor that learns, is elsewhere, or bfloat16
+            raw = raw.detach().cpu().double()
         scores = np.asarray(raw if hasattr(raw, "__array__") else list(raw), dtype=np.float64)
     except (TypeError, ValueError):
         raise ContractError(
@@ -201,9 +203,13 @@ def by_score(raw: Any, documents: Sequence[Document], name: str) -> Reranked:
             accepted="one number for each document, in their order",
             fix="return [score for document in documents]",
         ) from None
+    if scores.shape == (len(documents), 1):  # logits of a model with one label
+        scores = scores[:, 0]
     if scores.shape != (len(documents),):
+        shape = f" of the shape {scores.shape}" if scores.ndim != 1 else ""
         raise CallError(
-            f"the reranker {name} gave {scores.size:,} scores for {len(documents):,} documents"
+            f"the reranker {name} gave {scores.size:,} scores{shape} for {len(documents):,} "
+            "documents"
         )
     wrong = np.flatnonzero(~np.isfinite(scores))
     if len(wrong):

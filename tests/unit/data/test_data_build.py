@@ -73,11 +73,23 @@ def test_all_faults_come_in_one_error() -> None:
         "documents: item 4: 'text'; accepted: retrieval_bench.core.types.Document",
         f"documents: item 5: id is ''; accepted: {ID_ACCEPTED}",
         "queries: item 4: query id 'q1' again, first at queries: item 0",
-        "queries: item 5: query 'q9' has an empty text; accepted: a text to search",
         "queries: item 6: answerable is 'yes'; accepted: true or false",
         "judgements: query 'q3': grade is 0.5; accepted: a whole number such as 0, 1, 2",
         f"judgements: query 'q2': query 'q2' is flagged unanswerable, but 'd1' is relevant; {FLAG}",
     )
+
+
+def test_a_query_without_a_text_is_left_out_and_told() -> None:
+    """K5: one of them stops no dataset; where there is no other, there is nothing to ask."""
+    blank = [Query("q9", " \n"), Query("q10", "")]
+    dataset = build(queries=[*QUERIES, *blank], qrels={**QRELS, "q9": {"d1": 1}})
+    assert [query.id for query in dataset.queries] == [query.id for query in QUERIES]
+    assert dataset.qrels.keys() == build(queries=QUERIES).qrels.keys()
+    assert dataset.warnings[0] == (
+        "queries with an empty text, left out: 2 (queries: item 4 'q9', queries: item 5 'q10')"
+    )
+    told = "queries: no queries; accepted: at least one with a text"
+    assert told in faults_of(build, queries=blank)
 
 
 def bad(flag: Any) -> Mapping[str, Any]:
@@ -87,7 +99,7 @@ def bad(flag: Any) -> Mapping[str, Any]:
 def test_empty_parts_are_faults() -> None:
     assert faults_of(build, documents=[], queries=[], qrels={}) == (
         "documents: no documents; accepted: at least one; leave the file out for no corpus",
-        "queries: no queries; accepted: at least one",
+        "queries: no queries; accepted: at least one with a text",
         "judgements: no judgements in this split; accepted: at least one",
     )
 

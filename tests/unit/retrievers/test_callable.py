@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
@@ -66,6 +67,23 @@ def test_pairs_in_any_sequence_are_a_ranking_with_scores(answer: Any) -> None:
     assert list(_answering(answer).search(QUERY, 2)) == [("a", 2.0), ("b", 1.5)]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        np.array([100, 101]),
+        [100, 101],
+        [(np.int64(100), np.float32(2.0)), (np.uint8(101), 1.5)],
+        [{"id": 100}, {"id": "101"}],
+        np.array(["100", "101"]),
+    ],
+)
+def test_ids_that_are_whole_numbers_become_text(answer: Any) -> None:
+    """K5: those of numpy, too, as a FAISS index gives them."""
+    ids = _answering(answer).search(QUERY, 2).doc_ids
+    assert ids == ["100", "101"]
+    assert set(map(type, ids)) == {str}
+
+
 @pytest.mark.parametrize("answer", [[], (), iter([])])
 def test_no_hits_are_an_empty_ranking(answer: Any) -> None:
     assert len(_answering(answer).search(QUERY, 2)) == 0
@@ -85,8 +103,8 @@ def test_the_whole_query_is_handed_over_on_request() -> None:
         ("abc", "returned str", "in a list"),
         ({"a": 1.0}, "returned dict", "sorted(hits.items()"),
         ({"a", "b"}, "returned set", "change what"),
-        ([1, 2], "returned 1 at rank 1", "convert ids with str()"),
-        ([("a", 1.0), (2, 0.5)], "returned the id 2 at rank 2", "convert ids with str()"),
+        ([True, False], "returned True at rank 1", "change what"),
+        ([("a", 1.0), (2.0, 0.5)], "returned the id 2.0 at rank 2", "convert ids with int()"),
         ([("a", 2.0), "a1"], "returned 'a1' at rank 2", "either ids alone or pairs alone"),
         ([("a", None)], "returned ('a', None) at rank 1", "change what"),
         ([("a", 1.0, 2)], "returned ('a', 1.0, 2) at rank 1", "change what"),
@@ -126,7 +144,7 @@ def test_hits_may_be_mappings_of_id_and_score(
         ([{"id": "a"}, {"id": "b", "score": 1}], "a mapping with the keys id, score at rank 2"),
         ([{"id": "a"}, "b"], "'b' at rank 2"),
         ([("a", 1.0), {"id": "b"}], "('a', 1.0) at rank 1"),
-        ([{"id": 7}], "the id 7 at rank 1"),
+        ([{"id": 7.0}], "the id 7.0 at rank 1"),
         ([{"id": "a", "score": None}], "returned ('a', None) at rank 1"),
     ],
 )

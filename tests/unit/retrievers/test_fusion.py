@@ -71,6 +71,17 @@ def test_min_max_of_equal_scores_is_one_for_each(scores: list[float]) -> None:
     assert min_max(scores).tolist() == [1.0] * len(scores)
 
 
+@pytest.mark.parametrize("high", [1.7e308, np.finfo(np.float64).max])
+def test_scores_at_the_end_of_double_precision_are_fused_as_any_other(high: float) -> None:
+    """S2: their difference overflowed, with warnings of numpy, and the best document was lost."""
+    assert min_max([high, 0.0, -high]).tolist() == [1.0, 0.5, 0.0]
+    assert min_max([high, 1.0]).tolist() == [1.0, 0.0]
+    assert min_max([high, high]).tolist() == [1.0, 1.0]
+    scores = np.array([[high, 0, -high], [0, 1, 2]])
+    fused = convex([[1, 2, 3], [3, 2, 1]], scores, weights=[0.75, 0.25])
+    assert fused.tolist() == [0.75, 0.5, 0.25]
+
+
 def test_min_max_of_nothing_is_nothing() -> None:
     assert min_max([]).shape == (0,)
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench import bench
+from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.config import config_hash, load_retriever_config
 from retrieval_bench.core.errors import ConfigError, ContractError, DataError, HarnessError
 from retrieval_bench.core.plugins import construct
@@ -324,6 +325,29 @@ def test_a_rerankers_ties_are_ties_only_where_the_list_before_tied() -> None:
     """K2: what a stage decided is no accident of ids, and what none did is one."""
     found = indexed({"retrieve": over(MIXED)}, {"rerank": alike}).search(QUERY, 6)
     assert levels(found).tolist() == [0, 1, 1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("form", ["column", "lists", "row", "tensor", "learning", "bfloat16"])
+def test_numbers_of_a_reranker_come_in_any_form_that_holds_one_for_each(form: str) -> None:
+    """K5: logits of shape (n, 1), as models with one label give them, and tensors as they are."""
+
+    def scores(text: str, documents: Sequence[Document]) -> Any:
+        values = np.array(backwards(text, documents))
+        if form in ("column", "lists", "row"):
+            column = values[:, None]
+            return {"column": column, "lists": column.tolist(), "row": values}[form]
+        torch = pytest.importorskip("torch")
+        tensor = torch.tensor(values[:, None], requires_grad=form == "learning")
+        return tensor.to(torch.bfloat16) if form == "bfloat16" else tensor
+
+    assert ids(indexed({"retrieve": over()}, {"rerank": scores}).search(QUERY, 3)) == list("fed")
+
+
+def test_two_numbers_for_each_document_are_told_with_their_shape() -> None:
+    """K5: which of two labels is meant nobody can tell."""
+    step = {"rerank": lambda text, documents: np.zeros((len(documents), 2))}
+    with pytest.raises(CallError, match=r"12 scores of the shape \(6, 2\) for 6 documents"):
+        indexed({"retrieve": over()}, step).search(QUERY, 3)
 
 
 def test_top_cuts_what_a_reranker_leaves_and_its_whole_list_is_kept() -> None:

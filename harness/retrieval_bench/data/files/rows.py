@@ -7,7 +7,10 @@ of objects when that is ``[``, else an object a line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
+from datetime import date, time, timedelta
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,8 @@ _JSON = (".jsonl", ".ndjson", ".json")
 _PARQUET = ".parquet"
 _YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _BATCH = 1000
+_NOT_JSON = re.compile("timestamp|date|time|duration|decimal")
+"""Types of arrow, also within others, whose values JSON does not have."""
 
 
 def rows(
@@ -97,7 +102,8 @@ def table_rows(
 def parquet_rows(
     path: Path, needed: list[str], faults: Faults
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Rows with their numbers from 1.
+    """Rows with their numbers from 1; dates and times are texts of ISO 8601, decimals numbers, as
+    JSON has them.
 
     Raises:
         MissingDependencyError: without the package pyarrow.
@@ -121,13 +127,28 @@ def parquet_rows(
                 missed = ", ".join(map(repr, missing))
                 report.error(None, f"no column {missed}; found: {columns}", ", ".join(needed))
                 return
+            kinds = {field.name: str(field.type) for field in file.schema_arrow}
+            foreign = [name for name, kind in kinds.items() if _NOT_JSON.search(kind)]
             for batch in file.iter_batches(_BATCH):
                 for row in batch.to_pylist():
                     number += 1
-                    yield f"row {number}", row
+                    yield f"row {number}", row | {name: _as_in_json(row[name]) for name in foreign}
     except (OSError, ValueError) as problem:  # pyarrow's own errors are both
         other = mistaken_file(path)
         report.error(None, *(other or (f"cannot be read as parquet: {problem}", "")))
+
+
+def _as_in_json(value: Any) -> Any:
+    """``value`` of a parquet file in types of JSON, within lists and structs, too."""
+    if isinstance(value, date | time):  # a date with a time is a date, too
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return f"PT{value.total_seconds():g}S"
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dict):
+        return {key: _as_in_json(item) for key, item in value.items()}
+    return [_as_in_json(item) for item in value] if isinstance(value, list) else value
 
 
 def yes_or_no(value: str, name: str, place: Place, report: FileFaults) -> bool | None:

@@ -1,0 +1,144 @@
+"""Parquet: values that JSON does not have, and runs as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retrieval_bench import bench
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data import load_dataset
+from retrieval_bench.data.export import export_dataset
+from retrieval_bench.data.faults import Faults
+from retrieval_bench.data.files.rows import rows
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.runs.imported import read_rankings
+from tests.builders.files import json_lines, save, save_all
+
+pytestmark = pytest.mark.needs("pyarrow")
+
+SEOUL = timezone(timedelta(hours=9))
+QUICK = Protocol(rounds=1, warm_up_s=0)
+TIMES = [datetime(2024, 1, day, tzinfo=UTC) for day in (1, 2, 3, 4)]
+
+
+def parquet(path: Path, columns: Mapping[str, Any]) -> Path:
+    import pyarrow as arrow
+    from pyarrow import parquet as writer
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    writer.write_table(arrow.table(dict(columns)), path)
+    return path
+
+
+def dated(folder: Path, times: Sequence[Any]) -> Dataset:
+    """The collection of K6: four documents of one text, each on a day of its own."""
+    asked = [{"id": i, "text": "news", "filter": {"ts": {"gte": "2024-01-02"}}} for i in (1, 2, 3)]
+    judged = [{"query_id": i, "doc_id": 9 + i} for i in (1, 2, 3)]
+    save_all(
+        folder,
+        {
+            "dataset.yaml": "format: plain\nfiles: {documents: c.parquet, queries: q.jsonl}\n"
+            "splits: {test: j.jsonl}\ncolumns: {judgements: {grade: null}}\n",
+            "q.jsonl": json_lines(asked),
+            "j.jsonl": json_lines(judged),
+        },
+    )
+    parquet(folder / "c.parquet", {"id": [10, 11, 12, 13], "text": ["news"] * 4, "ts": times})
+    return load_dataset(folder)
+
+
+@pytest.mark.parametrize(
+    ("times", "first"),
+    [
+        (TIMES, "2024-01-01T00:00:00+00:00"),
+        ([one.replace(tzinfo=None) for one in TIMES], "2024-01-01T00:00:00"),
+        ([one.date() for one in TIMES], "2024-01-01"),
+        ([one.astimezone(SEOUL) for one in TIMES], "2024-01-01T09:00:00+09:00"),
+        (np.array(["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"], "datetime64[ns]"),
+         "2024-01-01T00:00:00"),
+        ([one.isoformat() for one in TIMES], "2024-01-01T00:00:00+00:00"),
+    ],
+    ids=["UTC", "no zone", "dates", "a zone", "nanoseconds", "text"],
+)  # fmt: skip
+def test_dates_and_times_are_texts_whoever_reads_them(
+    tmp_path: Path, times: Sequence[Any], first: str
+) -> None:
+    """K6: filters, the check of leaks and exported files agree."""
+    data = dated(tmp_path / "data", times)
+    assert next(document.metadata["ts"] for document in data.documents or ()) == first
+    (told,) = data.warnings
+    assert told.startswith("queries with a relevant document that their filter leaves out: it")
+    assert told.endswith("q.jsonl '1')")
+    found = bench("bm25", data, k=3, protocol=QUICK).run
+    assert found.rankings.row(0).doc_ids == ["11", "12", "13"]
+    assert found.summary.filters is not None
+    assert found.summary.filters.leaked == 0
+
+
+def test_they_can_be_exported(tmp_path: Path) -> None:
+    """K6: where JSON was asked for, it was refused."""
+    export_dataset(dated(tmp_path / "data", TIMES), "beir", tmp_path / "out")
+    assert '"ts": "2024-01-02T00:00:00+00:00"' in (tmp_path / "out" / "corpus.jsonl").read_text()
+
+
+def test_what_json_does_not_have_is_taken_apart_inside_of_others_too(tmp_path: Path) -> None:
+    path = parquet(
+        tmp_path / "c.parquet",
+        {
+            "seen": [[date(2024, 1, 2), None]],
+            "about": [{"at": time(8, 30), "took": timedelta(minutes=2)}],
+            "price": [Decimal("2.50")],
+            "count": [Decimal(7)],
+            "left": [3],
+        },
+    )
+    ((_, row),) = rows(path, (), Faults())
+    assert row == {
+        "seen": ["2024-01-02", None],
+        "about": {"at": "08:30:00", "took": "PT120S"},
+        "price": 2.5,
+        "count": 7,
+        "left": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("q_id", "doc_id", "score"), ("qid", "docno", "score"), ("query_id", "doc_id", "score")],
+)
+@pytest.mark.parametrize("ids", [["10", "11", "12"], [10, 11, 12]])
+def test_a_run_may_be_a_table_with_a_row_for_each_hit(
+    tmp_path: Path, names: Sequence[str], ids: list[Any]
+) -> None:
+    """K5: as ranx and others save it; its ids may be numbers."""
+    columns = (["a", "b", "a"], ids, [1.5, 1.0, 2.5])
+    path = parquet(tmp_path / "run.parquet", dict(zip(names, columns, strict=True)))
+    run = read_rankings(path)
+    assert (run.format, run.warnings) == ("parquet", ())
+    found = {query: list(ranking) for query, ranking in run.ordered("trec").items()}
+    assert found == {"a": [("12", 2.5), ("10", 1.5)], "b": [("11", 1.0)]}
+
+
+def test_faults_of_such_a_table_are_told_with_their_rows(tmp_path: Path) -> None:
+    def faults(**columns: list[Any]) -> list[str]:
+        path = parquet(tmp_path / "run.parquet", columns)
+        with pytest.raises(DataError) as caught:
+            read_rankings(path)
+        return [text.removeprefix(f"{path}") for text in caught.value.faults]
+
+    told = faults(q_id=["a", "", "c"], doc_id=["x", "y", "z"], score=[1.0, 2.0, float("nan")])
+    assert [text.split(";")[0] for text in told] == [": row 2: q_id is ''", ": row 3: score is nan"]
+    (told_of_columns,) = faults(query=["a"], document=["x"], score=[1.0])
+    assert "a table of the columns 'query', 'document', 'score'" in told_of_columns
+    assert "one column q_id or qid or query_id or query-id" in told_of_columns
+    save(tmp_path / "run.parquet", "q1 Q0 d 1 1.0 x")
+    with pytest.raises(DataError, match="cannot be read as parquet"):
+        read_rankings(tmp_path / "run.parquet")
