@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.imports import CAPABILITIES, CORE, graph, path_of, tree
 from tests.builders.processes import python
 
 ROOT = Path(__file__).parents[3]
@@ -43,8 +44,6 @@ FORBIDDEN = [
 ]
 
 HEAVY = {"torch", "faiss", "langchain", "langchain_core", "sentence_transformers", "vl_convert"}
-CORE = ROOT / "harness" / "retrieval_bench"
-CAPABILITIES = sorted(CORE.parent.glob("retrieval_bench_*"))
 ADAPTERS = ROOT / "retrievers" / "retrieval_bench_retrievers"
 ROOMS = {
     "encoders": 1, "text": 1, "functions": 1, "trec_run": 1, "index_files": 1,
@@ -55,62 +54,21 @@ ROOMS = {
 """Likewise of the retrievers."""
 
 
-def _tree(path: Path) -> ast.Module:
-    """Parse a file; what is kept of it is small, for a tree is many objects for the collector."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def _module(name: str) -> str | None:
-    """``a.b.c`` as the path of a module of ours, see :func:`_graph`; None for anything else."""
-    path = CORE.parent.joinpath(*name.split("."))
-    for file in (path.with_suffix(".py"), path / "__init__.py"):
-        if name.startswith(CORE.name) and file.is_file():
-            return _path(file)
-    return None
-
-
-def _path(file: Path) -> str:
-    """A file as the path without suffix below the kernel, or below ``harness`` in a capability."""
-    base = CORE if file.is_relative_to(CORE) else CORE.parent
-    return file.relative_to(base).with_suffix("").as_posix()
-
-
-@cache
-def _imports(path: Path) -> set[str]:
-    """The modules of ours that a file imports, wherever in it."""
-    named: set[str] = set()
-    for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.Import):
-            named |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            deeper = {f"{node.module}.{alias.name}" for alias in node.names}
-            named |= {name for name in deeper if _module(name)} or {node.module}
-    return {found for name in named if (found := _module(name))}
-
-
-@cache
-def _graph() -> dict[str, set[str]]:
-    """Module, as a path without suffix -> modules that it imports."""
-    files = (path for folder in (CORE, *CAPABILITIES) for path in folder.rglob("*.py"))
-    return {_path(path): _imports(path) for path in files}
-
-
 @cache
 def _adapters() -> dict[str, set[str]]:
     """The same of the modules of retrievers."""
-    graph: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = {}
     for path in ADAPTERS.rglob("*.py"):
         named: set[str] = set()
-        for node in ast.walk(_tree(path)):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith(ADAPTERS.name):
                 base = str(node.module).split(".")[1:]
                 for alias in node.names:
                     module = "/".join([*base, alias.name])
                     there = (ADAPTERS / module).with_suffix(".py").is_file()
                     named.add(module if there else "/".join(base))
-        graph[path.relative_to(ADAPTERS).with_suffix("").as_posix()] = named
-    return graph
+        found[path.relative_to(ADAPTERS).with_suffix("").as_posix()] = named
+    return found
 
 
 def _unit(module: str) -> str:
@@ -119,14 +77,14 @@ def _unit(module: str) -> str:
 
 @pytest.mark.slow
 def test_every_package_has_a_floor_and_nothing_else_is_there() -> None:
-    assert {_unit(module) for module in _graph()} == set(FLOORS)
+    assert {_unit(module) for module in graph()} == set(FLOORS)
 
 
 @pytest.mark.parametrize("unit", sorted(FLOORS))
 def test_no_arrow_runs_back(unit: str) -> None:
     back = [
         f"{module} imports {other}"
-        for module, others in _graph().items()
+        for module, others in graph().items()
         for other in others
         if _unit(module) == unit != _unit(other) and FLOORS[_unit(other)] >= FLOORS[unit]
     ]
@@ -137,7 +95,7 @@ def test_no_arrow_runs_back(unit: str) -> None:
 def test_no_arrow_runs_in_a_circle_within_a_package(unit: str) -> None:
     inside = {
         module: {other for other in others if _unit(other) == unit and other != module}
-        for module, others in _graph().items()
+        for module, others in graph().items()
         if _unit(module) == unit
     }
     order = TopologicalSorter(inside)
@@ -146,11 +104,11 @@ def test_no_arrow_runs_in_a_circle_within_a_package(unit: str) -> None:
 
 @pytest.mark.slow
 def test_every_room_of_retrievers_has_a_floor_and_no_arrow_runs_back() -> None:
-    graph = _adapters()
-    assert {_unit(module) for module in graph} - {"__init__"} == set(ROOMS)
+    arrows = _adapters()
+    assert {_unit(module) for module in arrows} - {"__init__"} == set(ROOMS)
     back = [
         f"{module} imports {other}"
-        for module, others in graph.items()
+        for module, others in arrows.items()
         for other in others
         if _unit(module) != _unit(other) and ROOMS[_unit(other)] >= ROOMS[_unit(module)]
     ]
@@ -164,10 +122,10 @@ def test_no_arrow_runs_in_a_circle_among_retrievers() -> None:
 
 @pytest.mark.parametrize(("unit", "other", "rule"), FORBIDDEN)
 def test_separate_concerns_stay_apart(unit: str, other: str, rule: str) -> None:
-    own = [module for module in _graph() if f"{module}/".startswith(f"{unit}/")]
+    own = [module for module in graph() if f"{module}/".startswith(f"{unit}/")]
     assert own
     for module in own:
-        assert not [one for one in _graph()[module] if f"{one}/".startswith(f"{other}/")], rule
+        assert not [one for one in graph()[module] if f"{one}/".startswith(f"{other}/")], rule
 
 
 def _rooms(root: Path) -> dict[Path, list[Path]]:
@@ -180,12 +138,12 @@ def _rooms(root: Path) -> dict[Path, list[Path]]:
 
 
 def test_no_arrow_runs_in_a_circle_between_rooms() -> None:
-    roots = [(_graph(), folder, CORE.parent) for folder in CAPABILITIES]
-    for graph, root, base in ((_graph(), CORE, CORE), (_adapters(), ADAPTERS, ADAPTERS), *roots):
+    roots = [(graph(), folder, CORE.parent) for folder in CAPABILITIES]
+    for arrows, root, base in ((graph(), CORE, CORE), (_adapters(), ADAPTERS, ADAPTERS), *roots):
         for folder in _rooms(root):
             inside = f"{folder.relative_to(base).as_posix()}/".removeprefix("./")
             between: dict[str, set[str]] = {}
-            for module, others in graph.items():
+            for module, others in arrows.items():
                 if module.startswith(inside):
                     own = _unit(module.removeprefix(inside))
                     used = {_unit(o.removeprefix(inside)) for o in others if o.startswith(inside)}
@@ -228,7 +186,7 @@ def test_the_readme_of_retrievers_lists_every_module() -> None:
     for path in ADAPTERS.rglob("*.py"):
         name = path.relative_to(ADAPTERS).with_suffix("").as_posix().removesuffix("/__init__")
         if name != "__init__":
-            said[name] = str(ast.get_docstring(_tree(path))).partition("\n\n")[0].replace("\n", " ")
+            said[name] = str(ast.get_docstring(tree(path))).partition("\n\n")[0].replace("\n", " ")
     assert dict(rows) == said
 
 
@@ -241,7 +199,7 @@ def test_the_readme_lists_every_package() -> None:
     for name in FLOORS:
         folder = next((base / name for base in (CORE, CORE.parent) if (base / name).is_dir()), None)
         file = folder / "__init__.py" if folder else CORE / f"{name}.py"
-        said[name] = str(ast.get_docstring(_tree(file))).partition("\n")[0]
+        said[name] = str(ast.get_docstring(tree(file))).partition("\n")[0]
     assert dict(rows) == said
 
 
@@ -251,8 +209,8 @@ def test_the_readme_lists_every_room() -> None:
     rooms = [folder for folder in _rooms(CORE) if len(folder.relative_to(CORE).parts) > 1]
     rooms += [folder for root in CAPABILITIES for folder in _rooms(root) if folder != root]
     said = {
-        _path(folder / "__init__.py").removesuffix("/__init__"): str(
-            ast.get_docstring(_tree(folder / "__init__.py"))
+        path_of(folder / "__init__.py").removesuffix("/__init__"): str(
+            ast.get_docstring(tree(folder / "__init__.py"))
         ).partition("\n")[0]
         for folder in rooms
     }
@@ -299,7 +257,7 @@ def test_only_the_command_line_prints_or_exits() -> None:
     for path in [*CORE.parent.rglob("*.py"), *ADAPTERS.rglob("*.py")]:
         if CORE / "cli" in path.parents or path.name == "__main__.py":
             continue
-        for node in ast.walk(_tree(path)):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in {"print", "exit"}, f"{path}:{node.lineno}"
 
