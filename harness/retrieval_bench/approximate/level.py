@@ -13,6 +13,7 @@ from retrieval_bench.approximate.selectivity import FilterSetting
 from retrieval_bench.approximate.swept import (
     SweptLevel,
     SweptValue,
+    Wanted,
     cheapest,
     reach_of,
     undecided,
@@ -32,10 +33,12 @@ from retrieval_bench.measure.machine.disturbances import disturbances
 from retrieval_bench.measure.runner import measure
 from retrieval_bench.runs.latency import latency_report
 from retrieval_bench.runs.timing_facts import PercentileFacts
-from retrieval_bench.stats.intervals import SHARE, mean_interval
+from retrieval_bench.stats.intervals import HIT, SHARE, mean_interval
 
 _ENCODE = "encode"
 _P50 = (50.0,)
+_ROUNDING = 1e-9
+"""9 of 10 are a recall of .9, however they are divided."""
 
 
 def measured_level(
@@ -44,7 +47,7 @@ def measured_level(
     layer: FilterSetting,
     experiment: Experiment,
     *,
-    wanted: float,
+    wanted: Wanted,
     progress: Task,
 ) -> tuple[SweptLevel | None, list[str]]:
     """What ``systems`` find and take, one for each value, and warnings of their times; None where
@@ -117,21 +120,24 @@ def _value(
     truths: Sequence[ExactTopK | None],
     *,
     dataset: Dataset,
-    wanted: float,
+    wanted: Wanted,
 ) -> SweptValue:
     recalls = [
         None if truth is None else truth.recall(ranking)
         for truth, ranking in zip(truths, found.rankings, strict=True)
     ]
     known = np.array([one for one in recalls if one is not None], dtype=np.float64)
-    ci95 = mean_interval(known, SHARE)
+    served = (known >= wanted.tail - _ROUNDING).astype(np.float64)
+    of_mean, of_tail = mean_interval(known, SHARE), mean_interval(served, HIT)
     whole, search = _p50s(found.timings)
     of_filters = filtered(dataset, queries, found.rankings, system.retriever.capabilities)
     return SweptValue(
         value,
         float(known.mean()) if len(known) else None,
-        ci95,
-        reach_of(ci95, wanted),
+        of_mean,
+        float(served.mean()) if len(known) else None,
+        of_tail,
+        reach_of(of_tail if wanted.by_tail else of_mean, wanted.share),
         whole.value,
         whole.ci95,
         search.value if search else None,

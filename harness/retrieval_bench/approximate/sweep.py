@@ -12,7 +12,7 @@ from typing import Any
 
 from retrieval_bench.approximate.level import measured_level
 from retrieval_bench.approximate.selectivity import FilterSetting, filter_settings
-from retrieval_bench.approximate.swept import Sweep, SweptLevel
+from retrieval_bench.approximate.swept import Sweep, SweptLevel, Wanted
 from retrieval_bench.approximate.variants import EXACT, SearchVariants, search_variants
 from retrieval_bench.comparison.explain.losses import unused_indexes
 from retrieval_bench.core import secrets
@@ -36,7 +36,7 @@ from retrieval_bench.runs.records import (
     to_json,
 )
 
-RECALL = 0.95
+RECALL = Wanted().share
 ROOT = Path("results") / "sweeps"
 _MOST = 50
 
@@ -67,6 +67,7 @@ def sweep(
     values: Sequence[float],
     *,
     recall: float = RECALL,
+    tail: float | None = None,
     filters: Sequence[str] = (),
     split: str = "test",
     language: str | None = None,
@@ -83,7 +84,10 @@ def sweep(
     Args:
         retriever, dataset, split, language, self_hits, k, overrides: as for
             :func:`.prepare`; where nothing is judged, all queries are asked.
-        recall: that is wanted, above 0 and below 1.
+        recall: that is wanted, above 0 and below 1: the mean, with ``tail`` the share of queries
+            that have it.
+        tail: recall of one query, above 0 and at most 1; None = the mean decides, and the share of
+            queries with 0.9 is shown.
         filters: as :func:`.filter_settings` takes them.
         out: folder of the record; None = a new one under ``results/sweeps``.
 
@@ -91,7 +95,8 @@ def sweep(
         HarnessError: what was given cannot be used, or a value cannot be had.
     """
     protocol = protocol or Protocol()
-    _check(recall, protocol)
+    wanted = Wanted(recall, Wanted().tail if tail is None else tail, tail is not None)
+    _check(wanted, protocol)
     if save:
         check_destination(out, ROOT, "sweep")
     data = given_dataset(dataset, split, language=language, self_hits=self_hits)
@@ -108,7 +113,7 @@ def sweep(
         _check_filtering(experiment)
     changes = [EXACT, *({parameter: value} for value in values)]
     ways = search_variants(experiment, retriever, overrides, changes)
-    levels, told = _levels(ways, asked, values, recall, reporter or Silent())
+    levels, told = _levels(ways, asked, values, wanted, reporter or Silent())
     if not levels:
         raise KeyboardInterrupt  # there is nothing to keep
     whole = len(levels) == len(asked) and not levels[-1].partial
@@ -121,6 +126,8 @@ def sweep(
         k,
         parameter,
         recall,
+        wanted.tail,
+        "tail" if wanted.by_tail else "recall",
         "complete" if whole else "partial",
         tuple(query.id for query in data.asked),
         tuple(levels),
@@ -135,7 +142,7 @@ def _levels(
     ways: SearchVariants,
     asked: Sequence[FilterSetting],
     values: Sequence[float],
-    recall: float,
+    wanted: Wanted,
     reporter: Reporter,
 ) -> tuple[list[SweptLevel], list[str]]:
     """All that were measured before the user stopped it, and what is to be told of them."""
@@ -149,7 +156,7 @@ def _levels(
                     dict(zip(values, systems, strict=True)),
                     layer,
                     experiment,
-                    wanted=recall,
+                    wanted=wanted,
                     progress=task,
                 )
             told += warned
@@ -166,12 +173,18 @@ def _levels(
     return levels, [*flat, *health, *told]
 
 
-def _check(recall: float, protocol: Protocol) -> None:
-    if not 0 < recall < 1:
+def _check(wanted: Wanted, protocol: Protocol) -> None:
+    if not 0 < wanted.share < 1:
         raise ConfigError(
-            f"--recall {recall:g}",
+            f"--recall {wanted.share:g}",
             accepted="a share above 0 and below 1: that all is found, no sample shows",
             fix="such as --recall 0.95",
+        )
+    if not 0 < wanted.tail <= 1:
+        raise ConfigError(
+            f"--tail {wanted.tail:g}",
+            accepted="the recall of one query, above 0 and at most 1",
+            fix="such as --tail 0.9",
         )
     for name, limit in (("--max-minutes", protocol.max_s), ("--max-cost", protocol.max_cost)):
         if limit is not None:

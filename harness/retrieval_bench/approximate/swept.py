@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from retrieval_bench.core.as_json.document import Documented
 
@@ -20,6 +20,20 @@ class Reach(StrEnum):
     OPEN = "can't tell"
 
 
+class Wanted(NamedTuple):
+    """What a value has to find.
+
+    Attributes:
+        share: the mean recall, or the share of queries with a recall of ``tail``.
+        tail: of one query.
+        by_tail: which of the two ``share`` is.
+    """
+
+    share: float = 0.95
+    tail: float = 0.9
+    by_tail: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class SweptValue(Documented):
     """The retriever at one value of the parameter.
@@ -29,8 +43,11 @@ class SweptValue(Documented):
         recall: the mean over queries of the share of the exact search's first k that is found; null
             where no query has one.
         ci95: its 95 % interval.
-        reach: "reached" where the lower end of the interval is at least what is wanted, "below"
-            where the upper end is less, else "can't tell".
+        tail: the share of queries whose own recall is at least the ``tail`` of the sweep; a high
+            mean hides queries that find nothing.
+        tail_ci95: its 95 % interval.
+        reach: "reached" where the lower end of the interval of what is ``decided_by`` is at least
+            what is wanted, "below" where the upper end is less, else "can't tell".
         p50_ms: of a call.
         p50_ci95: its interval.
         search_ms: p50 of a call without encoding the query; null where the retriever does not say.
@@ -40,11 +57,16 @@ class SweptValue(Documented):
         recalls: of each query, null where an exhaustive search finds nothing.
     """
 
-    KEYS = "value recall ci95 reach p50_ms p50_ci95 search_ms search_ci95 failed leaked recalls"
+    KEYS = (
+        "value recall ci95 tail tail_ci95 reach p50_ms p50_ci95 search_ms search_ci95 failed "
+        "leaked recalls"
+    )
 
     value: float
     recall: float | None
     ci95: tuple[float, float] | None
+    tail: float | None
+    tail_ci95: tuple[float, float] | None
     reach: Reach
     p50_ms: float | None
     p50_ci95: tuple[float, float] | None
@@ -113,7 +135,9 @@ class Sweep(Documented):
         fingerprint, split: of the dataset.
         k: hits asked for.
         parameter: that was changed.
-        target_recall: that is to be reached.
+        target_recall: that is to be reached, or the share of queries that are to reach ``tail``.
+        tail: the recall of one query from which on it counts in the ``tail`` of a value.
+        decided_by: "recall", the mean, or "tail": what is to reach ``target_recall``.
         status: "complete" or "partial".
         queries: their ids, in the order of ``recalls``.
         levels: as asked, and under further filters.
@@ -125,8 +149,8 @@ class Sweep(Documented):
 
     schema_version: ClassVar[int] = 1
     KEYS = (
-        "retriever dataset fingerprint split k parameter target_recall status queries levels "
-        "config warnings environment folder?"
+        "retriever dataset fingerprint split k parameter target_recall tail decided_by status "
+        "queries levels config warnings environment folder?"
     )
 
     retriever: str
@@ -136,6 +160,8 @@ class Sweep(Documented):
     k: int
     parameter: str
     target_recall: float
+    tail: float
+    decided_by: str
     status: str
     queries: tuple[str, ...]
     levels: tuple[SweptLevel, ...]

@@ -32,6 +32,8 @@ from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.reports.tables.measure.sweep import sweep_tables
+from retrieval_bench.stats.intervals import clopper_pearson
 from tests.builders import some
 from tests.builders.clustered import Probing, clustered, dataset_of, vector_of, without_model
 
@@ -160,7 +162,19 @@ class TestChoice:
     def value(self, value: float, ci95: tuple[float, float], ms: float, **more: Any) -> SweptValue:
         middle = sum(ci95) / 2
         made = SweptValue(
-            value, middle, ci95, reach_of(ci95, 0.95), ms, (ms, ms), None, None, 0, None, ()
+            value,
+            middle,
+            ci95,
+            None,
+            None,
+            reach_of(ci95, 0.95),
+            ms,
+            (ms, ms),
+            None,
+            None,
+            0,
+            None,
+            (),
         )
         return replace(made, **more)
 
@@ -220,10 +234,68 @@ class TestInput:
         with pytest.raises(ConfigError, match="above 0 and below 1"):
             swept(Probing(), [1], recall=recall)
 
+    @pytest.mark.parametrize("tail", [0.0, 1.01, -1.0, float("nan")])
+    def test_a_tail_that_no_query_can_have_is_refused(self, tail: float) -> None:
+        with pytest.raises(ConfigError, match="above 0 and at most 1"):
+            swept(Probing(), [1], tail=tail)
+
     @pytest.mark.parametrize("filters", [["0"], ["101"], ["ten"], ["nan"]])
     def test_a_filter_that_is_no_percentage_is_refused(self, filters: list[str]) -> None:
         with pytest.raises(ConfigError, match="percentages above 0 up to 100, or `tenants`"):
             swept(Probing(), [1], filters=filters)
+
+
+class TestTail:
+    def test_it_is_the_share_of_queries_that_find_so_much_with_its_exact_interval(self) -> None:
+        found = swept(Probing(), [1, 4, 64], k=10)
+        assert (found.tail, found.decided_by) == (0.9, "recall")
+        for value in found.levels[0].values:
+            served = sum(some(one) >= 0.9 - 1e-9 for one in value.recalls)
+            assert value.tail == served / 40
+            assert value.tail_ci95 == pytest.approx(clopper_pearson(served, 40))
+
+    def test_nine_of_ten_is_a_recall_of_nine_tenths(self) -> None:
+        """Also where it is computed as 1 - .1, which is less in floating point."""
+        (level,) = swept(LosesOne(), [64], k=10).levels
+        assert some(level.values[0].recall) == pytest.approx(0.9)
+        assert level.values[0].tail == 1.0
+
+    def test_a_high_mean_hides_queries_that_find_nothing(self) -> None:
+        (level,) = swept(Blind(), [64], recall=0.7).levels
+        (value,) = level.values
+        assert some(value.recall) == pytest.approx(0.9)
+        assert value.tail == 0.9
+        assert value.reach is Reach.REACHED
+        (level,) = swept(Blind(), [64], recall=0.97, tail=0.9).levels
+        assert level.values[0].reach is not Reach.REACHED
+
+    def test_with_a_tail_it_decides(self) -> None:
+        by_mean = swept(Probing(), [1, 2, 4, 8, 64], recall=0.8)
+        by_tail = swept(Probing(), [1, 2, 4, 8, 64], recall=0.8, tail=1.0)
+        assert by_tail.decided_by == "tail"
+        first = by_mean.levels[0].cheapest
+        for value in by_tail.levels[0].values:
+            assert value.reach is reach_of(value.tail_ci95, 0.8)
+        assert some(first) <= some(by_tail.levels[0].cheapest)
+        (table,) = sweep_tables(by_tail)
+        assert "that finds 1 of the exact top 10 for 80 % of queries: 1.000 [0.91" in table.title
+
+
+class LosesOne(Probing):
+    """It loses the last hit of each list."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        found = super().search(query, k)
+        return found if self.exact else Ranking(found.doc_ids[:-1], list(some(found.scores))[:-1])
+
+
+class Blind(Probing):
+    """It finds nothing for each tenth query, and all for the others."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        if not self.exact and query.id.endswith("3"):
+            return Ranking([], [])
+        return super().search(query, k)
 
 
 class TestFilters:

@@ -26,7 +26,19 @@ WANTED = 0.95
 def value(at: float, recall: float, half: float, ms: float) -> SweptValue:
     ci95 = (recall - half, min(1.0, recall + half))
     return SweptValue(
-        at, recall, ci95, reach_of(ci95, WANTED), ms, (ms, ms), None, None, 0, None, ()
+        at,
+        recall,
+        ci95,
+        0.9,
+        (0.85, 0.93),
+        reach_of(ci95, WANTED),
+        ms,
+        (ms, ms),
+        None,
+        None,
+        0,
+        None,
+        (),
     )
 
 
@@ -47,7 +59,7 @@ def level(values: tuple[SweptValue, ...] = VALUES, name: str = "as asked") -> Sw
 
 def found(*levels: SweptLevel) -> Sweep:
     return Sweep(
-        "hnsw", "made", "0" * 32, "test", 10, "ef_search", WANTED, "complete", (),
+        "hnsw", "made", "0" * 32, "test", 10, "ef_search", WANTED, 0.9, "recall", "complete", (),
         levels or (level(),),
     )  # fmt: skip
 
@@ -65,7 +77,7 @@ def test_the_cheapest_value_is_the_first_thing_said() -> None:
     )
     assert exact == "An exhaustive search takes 2.50 ms, 10x as much."
     assert open_ == "ef_search 32 may do, too: more queries would tell."
-    assert [row[2] for row in table.rows] == ["below", "can't tell", "cheapest", "reached", ""]
+    assert [row[3] for row in table.rows] == ["below", "can't tell", "cheapest", "reached", ""]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +102,7 @@ def test_many_values_are_shown_around_the_chosen_one() -> None:
     short, full = sweep_tables(found(level(many))), sweep_tables(found(level(many)), full=True)
     assert len(short[0].rows) == 11
     assert len(full[0].rows) == 51
-    chosen = next(row for row in short[0].rows if row[2] == "cheapest")
+    chosen = next(row for row in short[0].rows if row[3] == "cheapest")
     assert chosen in full[0].rows
     assert "40 more values: -v" in map(text_of, short[0].notes)
 
@@ -128,6 +140,6 @@ def test_values_without_a_time_are_left_out_and_counted() -> None:
 
 
 def test_nothing_to_draw_is_a_picture_all_the_same() -> None:
-    empty = SweptValue(1, None, None, Reach.OPEN, None, None, None, None, 0, None, ())
+    empty = SweptValue(1, None, None, None, None, Reach.OPEN, None, None, None, None, 0, None, ())
     spec = sweep_curve(found(replace(level((empty,)), exact_p50_ms=None)))
     assert filter_settings(spec, "line") == [[]]

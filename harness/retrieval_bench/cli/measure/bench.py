@@ -60,7 +60,7 @@ def run_bench(options: argparse.Namespace) -> int:
         return run_sweep(options)
     refuse(
         options,
-        "recall filters",
+        "recall tail filters",
         "without --sweep",
         accepted="--sweep with a parameter and its values",
         fix="such as --sweep ef_search=16,32,64, or leave it out",

@@ -14,6 +14,8 @@ approximate against exact:
     value of a parameter, such as ef_search=16,32,64; says the cheapest that finds enough
 --recall R  with --sweep: the share that is enough, by the lower end of its interval (default:
     0.95)
+--tail R  with --sweep: choose by the tail: --recall is the share of queries that must each find
+    so much (default: the mean decides, and the share of queries that find 0.9 is shown)
 --filters PERCENT + []  with --sweep: also under filters that so many percent of the documents fit,
     such as 100 50 10 1, or `tenants`: 50 of Zipf sizes
 """
@@ -40,7 +42,7 @@ def run_sweep(options: argparse.Namespace) -> int:
             parameter,
             numbers,
             recall=RECALL if options.recall is None else options.recall,
-            **values(options, "filters split language self_hits k out"),
+            **values(options, "tail filters split language self_hits k out"),
             overrides=options.set,
             protocol=protocol_of(options),
             reporter=bars,

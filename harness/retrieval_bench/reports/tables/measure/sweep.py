@@ -34,7 +34,10 @@ def sweep_tables(sweep: Sweep, *, full: bool = False) -> list[Table]:
         return [_values(sweep, first, f"{_head(sweep)}: {_answer(sweep, first)}", full=full)]
     main = Table(
         f"{_head(sweep)}: {_answer(sweep, first)}",
-        ["filter", "fits", sweep.parameter, _column(sweep), "p50 ms", "exact ms", "leaked hits"],
+        [
+            *("filter", "fits", sweep.parameter, _column(sweep), _tail(sweep)),
+            *("p50 ms", "exact ms", "leaked hits"),
+        ],
         [_level_row(level) for level in sweep.levels],
         notes=_notes(sweep),
         lead=_lead(sweep),
@@ -51,25 +54,34 @@ def _column(sweep: Sweep) -> str:
     return f"exact top {sweep.k} found"
 
 
+def _tail(sweep: Sweep) -> str:
+    return f"queries with {sweep.tail:g}"
+
+
 def _answer(sweep: Sweep, level: SweptLevel) -> str:
     top, chosen = f"{sweep.target_recall:g} of the exact top {sweep.k}", level.chosen
+    if by_tail := sweep.decided_by == "tail":
+        of_queries = f"{100 * sweep.target_recall:g} % of queries"
+        top = f"{sweep.tail:g} of the exact top {sweep.k} for {of_queries}"
     if chosen is not None:
-        name = f"{sweep.parameter} {chosen.value:g}"
-        return f"{name} is the cheapest that finds {top}: {_found(chosen)}, {_price(chosen)}"
-    best = max(level.values, key=lambda one: one.recall or 0.0)
+        name, found = f"{sweep.parameter} {chosen.value:g}", _found(chosen, by_tail=by_tail)
+        return f"{name} is the cheapest that finds {top}: {found}, {_price(chosen)}"
+    best = max(level.values, key=lambda one: (one.tail if by_tail else one.recall) or 0.0)
     words = {
         Reach.BELOW: f"no value finds {top}",
         Reach.OPEN: f"no value is shown to find {top}",
         Reach.REACHED: f"what finds {top} has no p50",
     }
-    return f"{words[best.reach]}; {sweep.parameter} {best.value:g} finds {_found(best)}"
+    found = f"{sweep.parameter} {best.value:g} finds {_found(best, by_tail=by_tail)}"
+    return f"{words[best.reach]}; {found}"
 
 
-def _found(value: SweptValue) -> str:
-    if value.recall is None:
+def _found(value: SweptValue, *, by_tail: bool) -> str:
+    share, ci95 = (value.tail, value.tail_ci95) if by_tail else (value.recall, value.ci95)
+    if share is None:
         return "nothing that can be judged"
-    ends = "" if value.ci95 is None else " [{}, {}]".format(*(end_text(e)[1:] for e in value.ci95))
-    return f"{value.recall:.3f}{ends}"
+    ends = "" if ci95 is None else " [{}, {}]".format(*(end_text(end)[1:] for end in ci95))
+    return f"{share:.3f}{ends}" + " of queries" * by_tail
 
 
 def _price(value: SweptValue) -> str:
@@ -99,18 +111,18 @@ def _lead(sweep: Sweep) -> list[AnyNote]:
 
 def _values(sweep: Sweep, level: SweptLevel, title: str, *, full: bool) -> Table:
     bare = any(one.search_ms is not None for one in level.values)
-    columns = [sweep.parameter, _column(sweep), f"{sweep.target_recall:g}", "p50 ms"]
+    columns = [sweep.parameter, _column(sweep), _tail(sweep), f"{sweep.target_recall:g}", "p50 ms"]
     columns += ["without encoding"] * bare
     shown = list(level.values) if full else _nearest(level)
     rows = [_value_row(one, level, bare=bare) for one in shown]
-    exact: list[Content] = ["exhaustive", Cell("1"), "", SHORT_MS(level.exact_p50_ms)]
+    exact: list[Content] = ["exhaustive", Cell("1"), Cell("1"), "", SHORT_MS(level.exact_p50_ms)]
     rows.append([*exact, *([SHORT_MS(level.exact_search_ms)] * bare)])
     single = len(sweep.levels) == 1
     notes = _notes(sweep) if single else []
     if hidden := len(level.values) - len(shown):
         notes = [f"{counted(hidden, 'more value')}: -v", *notes]
     lead = _lead(sweep) if single else [result(_answer(sweep, level))]
-    return Table(title, columns, rows, (len(rows) - 1,), notes, words=(0, 2), lead=lead)
+    return Table(title, columns, rows, (len(rows) - 1,), notes, words=(0, 3), lead=lead)
 
 
 def _nearest(level: SweptLevel) -> list[SweptValue]:
@@ -126,6 +138,7 @@ def _value_row(value: SweptValue, level: SweptLevel, *, bare: bool) -> list[Cont
     row: list[Content] = [
         f"{value.value:g}",
         SHORT_QUALITY(value.recall, value.ci95, strong=chosen),
+        SHORT_QUALITY(value.tail, value.tail_ci95),
         word,
         SHORT_MS(value.p50_ms),
     ]
@@ -142,6 +155,7 @@ def _level_row(level: SweptLevel) -> Sequence[Content]:
         PERCENT(level.share),
         value,
         SHORT_QUALITY(best.recall, best.ci95),
+        SHORT_QUALITY(best.tail, best.tail_ci95),
         SHORT_MS(best.ms),
         SHORT_MS(level.exact_ms),
         COUNT(leaked),
