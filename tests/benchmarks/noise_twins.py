@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.types import Qrels, Ranking, Verdict
 from retrieval_bench.data import load_dataset
 from retrieval_bench.experiment.preparation import prepare

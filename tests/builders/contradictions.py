@@ -42,7 +42,7 @@ class Statement(NamedTuple):
 def of_document(document: Any) -> Iterator[Statement]:
     """Those of a JSON document: of each object with a word and the interval of a difference."""
     for entry in _objects(document):
-        word, ends = entry.get("verdict") or entry.get("worth"), entry.get("ci95")
+        word, ends = entry.get("verdict") or entry.get("worth"), entry.get("ci")
         of_difference = "difference" in entry or "gain" in entry
         if of_difference and ends is not None and _WORD.fullmatch(str(word)):
             yield Statement(str(word), (ends[0], ends[1]), str(entry))

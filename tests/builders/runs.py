@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -52,6 +53,18 @@ def run(
     return Run(
         Summary.model_validate(facts | summary), {}, pack_rankings([], [], 1), (), none, evaluation
     )
+
+
+def failing(
+    name: str, values: ArrayLike, at: Iterable[int], *, metrics: Sequence[str] = ("nDCG@10",)
+) -> Run:
+    """The same, failed on the queries ``at``, which therefore count 0, or GMAP's least."""
+    counted, failed = np.array(values, dtype=np.float64).reshape(-1, len(metrics)), set(at)
+    counted[sorted(failed)] = [0.00001 if metric == "GMAP" else 0.0 for metric in metrics]
+    made = run(name, counted, metrics=metrics)
+    ids = list(made.evaluation.query_ids)
+    status = ["ConnectionError: 429" if i in failed else "ok" for i in range(len(ids))]
+    return replace(made, rankings=pack_rankings(ids, [None] * len(ids), 10), status=tuple(status))
 
 
 def timings(ms: Any) -> Timings:

@@ -164,7 +164,7 @@ class TestCompare:
         assert [system["name"] for system in document["systems"]] == ["own", "own#2"]
         row = document["comparisons"][0]
         assert set(row) == {
-            "dataset", "metric", "a", "b", "n", "difference", "ci95", "level", "bound", "p",
+            "dataset", "metric", "a", "b", "n", "difference", "ci", "level", "bound", "p",
             "p_adjusted", "effect_size", "wins", "ties", "losses", "p_equivalence", "within_margin",
             "verdict", "queries_needed", "resolvable_from",
         }  # fmt: skip

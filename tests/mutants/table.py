@@ -148,8 +148,8 @@ MUTANTS = (
     _of_harness(
         "a pair counts as decided by its p before Holm",
         "comparison/pairs/verdicts.py",
-        "delta.p_adjusted is not None and delta.p_adjusted < QUALITY_ALPHA",
-        "delta.p is not None and delta.p < QUALITY_ALPHA",
+        "if delta.difference and delta.p < 1 - delta.level:",
+        "if delta.difference and delta.p < QUALITY_ALPHA:",
         "comparison",
     ),
     _of_harness(

@@ -185,5 +185,5 @@ def test_the_reader_sees_an_end_that_is_printed_as_nothing() -> None:
     for ends in ([0.0, 0.2], [-0.2, 0.0]):
         assert list(hidden_ends(text, {"ci95": ends})) == []
     assert next(of_csv("low,high,verdict\n-0.1,0.1,better\n")).contradicts
-    (one,) = of_document([{"gain": 0.1, "worth": "helps", "ci95": [-0.1, 0.2]}])
+    (one,) = of_document([{"gain": 0.1, "worth": "helps", "ci": [-0.1, 0.2]}])
     assert one.contradicts

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # a function that is called loads what it needs
 
     from retrieval_bench.comparison.comparison import Comparison
     from retrieval_bench.comparison.group import Recommendation
-    from retrieval_bench.comparison.pairs.verdicts import Delta
+    from retrieval_bench.comparison.pairs.delta import Delta
     from retrieval_bench.reports.finish import Finished
     from retrieval_bench.reports.render.table import Table
     from retrieval_bench.runs.evaluation import Evaluation

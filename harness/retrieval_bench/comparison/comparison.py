@@ -29,10 +29,11 @@ from retrieval_bench.comparison.pairs.comparability import (
     common_metrics,
     nothing_judged,
 )
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.comparison.pairs.judged_gap import judged_gap
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
-from retrieval_bench.comparison.pairs.verdicts import Delta, Rules
+from retrieval_bench.comparison.pairs.verdicts import Rules
 from retrieval_bench.core.as_json.document import Documented, OnDataset
 from retrieval_bench.core.errors import ConfigError, check_known, distinct_names
 from retrieval_bench.core.types import Verdict

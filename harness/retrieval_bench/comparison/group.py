@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
+from retrieval_bench.comparison.pairs.delta import Delta, how_bracketed
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
-from retrieval_bench.comparison.pairs.verdicts import HOW_BRACKETED, Delta
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset, Verdict
@@ -88,8 +88,6 @@ class DatasetComparison(ABC):
         """Return which system to take, by the first metric, and why; differences from ``baseline``
         have its side. See :mod:`.recommendation`."""
 
-    brackets: ClassVar[str] = HOW_BRACKETED
-    """What the interval of a difference is."""
     means_have_intervals: ClassVar[bool] = True
     without_failures: ClassVar[str] = "without the queries that failed on either side"
     """What pairs are judged by a second time, to see whether a verdict rests on failures."""
@@ -126,6 +124,10 @@ class DatasetComparison(ABC):
     def of(self, metric: Metric | str) -> list[Delta]:
         """The pairs of one metric: those that Holm corrects together."""
         return [delta for delta in self.deltas if delta.metric == str(metric)]
+
+    def brackets(self, metric: Metric | str) -> str:
+        """What the intervals of the differences in ``metric`` are."""
+        return how_bracketed(self.of(metric))
 
     def beaten(self, metric: Metric | str) -> dict[str, list[int]]:
         """System -> places of the systems that it was shown to be better than."""

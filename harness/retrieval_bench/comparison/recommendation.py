@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation, SpeedUp
-from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import (
     about,
@@ -277,8 +277,8 @@ class _View:
             one, other = (taken, name) if name == baseline else (name, taken)
             difference = self._difference(other, one) or 0.0
             gap, text = abs(difference), f"{one} against {other}: {signed(difference, 3)}"
-            if delta.ci95 is not None:
-                low, high = delta.ci95 if delta.b == one else (-delta.ci95[1], -delta.ci95[0])
+            if delta.ci is not None:
+                low, high = delta.ci if delta.b == one else (-delta.ci[1], -delta.ci[0])
                 text += f" [{end_text(low)}, {end_text(high)}]"
             if delta.p_adjusted is not None:
                 text += f", p {p_text(delta.p_adjusted)}"

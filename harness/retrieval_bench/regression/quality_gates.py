@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.pairs.brackets import Brackets
-from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, brackets, corrected
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, bracket, corrected
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text
@@ -36,7 +36,7 @@ from retrieval_bench.stats.randomization import ROUNDING, fewest_rows, smallest_
 from retrieval_bench.stats.resampling import mean_below_p
 
 _SAME = ("split", "fingerprint")
-_FIGURES = ("difference", "ci95", "level", "bound", "p", "p_limit")
+_FIGURES = ("difference", "ci", "level", "bound", "p", "p_limit")
 """Of a gate, what belongs to the queries that it was decided on."""
 _SETTLED = ("k", "convention", "metrics_version")
 
@@ -51,9 +51,9 @@ class QualityGate(Documented):
         limit: largest acceptable drop, above 0.
         before, now: means.
         difference: now minus before.
-        ci95: interval of the difference; it is below 0 exactly where a drop is shown, and holds
+        ci: interval of the difference; it is below 0 exactly where a drop is shown, and holds
             by itself.
-        level: of ``ci95`` and ``bound``, at least 95 %: what Holm leaves to the metric.
+        level: of ``ci`` and ``bound``, one for all metrics: what Holm leaves to them, 95 % or more.
         bound: Gaffke's interval at the same level; where few queries carry the difference.
         p: that the difference is chance, two-sided, after Holm over the metrics of the policy.
         p_limit: that the mean of all such queries drops by the limit or more, one-sided.
@@ -63,7 +63,7 @@ class QualityGate(Documented):
     """
 
     KEYS = (
-        "metric verdict=word limit=shown_limit before now difference ci95 level bound p p_limit "
+        "metric verdict=word limit=shown_limit before now difference ci level bound p p_limit "
         "higher lower queries_needed reason"
     )
 
@@ -73,7 +73,7 @@ class QualityGate(Documented):
     before: float | None = None
     now: float | None = None
     difference: float | None = None
-    ci95: tuple[float, float] | None = None
+    ci: tuple[float, float] | None = None
     level: float | None = None
     bound: tuple[float, float] | None = None
     p: float | None = None
@@ -241,8 +241,8 @@ def _passed_if_risen(gate: QualityGate) -> QualityGate:
     if not gate.verdict.open or gate.difference is None or gate.difference <= 0:
         return gate
     why = "rose on these queries, which passes (`rise` in the policy)"
-    if gate.ci95 is not None:
-        why += f"; on all such queries the change may be as low as {end_text(gate.ci95[0], 4)}"
+    if gate.ci is not None:
+        why += f"; on all such queries the change may be as low as {end_text(gate.ci[0], 4)}"
         why += ", the lower end of its interval"
     return replace(gate, verdict=Verdict.EQUIVALENT, queries_needed=None, reason=why)
 
@@ -342,8 +342,8 @@ def _tested(
         scales=[metric.scale for metric in limits],
         resamples=resamples_for(QUALITY_ALPHA / len(limits)),
     )
-    p, level = corrected([tested.p.T])  # the family are the metrics
-    own = Brackets.of(tested, brackets(p, level).T)
+    p, _ = corrected([tested.p.T])  # the family are the metrics
+    own = Brackets.of(tested, bracket(p).T)
     drops = values[0] - values[1]
     drops[np.abs(drops) <= ROUNDING] = 0.0
     needed = tested.queries_needed(QUALITY_ALPHA)[0]
@@ -368,14 +368,14 @@ def _tested(
 def _gate(
     name: str, limit: float, paired_tests: PairedTests, own: Brackets, at: int
 ) -> QualityGate:
-    bracket = own.at((0, at))
+    of_metric = own.at((0, at))
     return QualityGate(
         name,
         Verdict.UNDECIDED,
         limit,
-        ci95=bracket.ci95,
-        level=bracket.level,
-        bound=bracket.bound,
+        ci=of_metric.ci,
+        level=of_metric.level,
+        bound=of_metric.bound,
         higher=int(paired_tests.wins[0, at]),
         lower=int(paired_tests.losses[0, at]),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from retrieval_bench.comparison.explain.ledger import Ledger, ledger_of
 from retrieval_bench.comparison.explain.legs import best_leg
-from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.experiment.fresh.cold import ColdStart

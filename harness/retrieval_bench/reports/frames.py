@@ -15,7 +15,7 @@ from retrieval_bench.comparison.explain.slices import Slicing
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.likeness import Likeness
 from retrieval_bench.comparison.modes.unjudged import Unjudged
-from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.errors import HarnessError, check_known
 from retrieval_bench.core.installed.installation import require
 from retrieval_bench.metrics.judged import NONE
@@ -92,7 +92,7 @@ def _alike(dataset: str, likeness: Likeness) -> Iterator[Row]:
 def pair(delta: Delta) -> Row:
     """The difference of one pair: of ``system`` minus ``against``."""
     of = (delta.dataset, delta.b, delta.metric)
-    return _row(DIFFERENCES, of, delta.difference, delta.ci95, delta.n) | {
+    return _row(DIFFERENCES, of, delta.difference, delta.ci, delta.n) | {
         "against": delta.a,
         "p": delta.p_adjusted,
         "verdict": delta.verdict.value,
@@ -106,7 +106,7 @@ def parts(ledger: Ledger) -> Iterator[Row]:
     for row in ledger.rows:
         name = f"{ledger.run.name}: {row.name}"
         of = (data, name, str(ledger.metric))
-        yield _row(DIFFERENCES, of, row.gain, row.ci95, row.n) | {
+        yield _row(DIFFERENCES, of, row.gain, row.ci, row.n) | {
             "without": row.without,
             "p": row.p,
             "verdict": row.worth.value,

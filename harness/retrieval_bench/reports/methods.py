@@ -65,7 +65,8 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
     keys = ",".join(key for word, key in cited.items() if word in used)
     yield (
         rf"Intervals are at 95\,\% over queries ({used}) \cite{{{keys}}}; those of differences "
-        "hold together for all pairs of one metric on one dataset."
+        "are the test inverted, at the one level that Holm's correction leaves to the pairs of a "
+        "metric and dataset; each holds by itself."
     )
     yield from _tests(comparison)
     yield from _times(comparison)

@@ -17,8 +17,9 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
-from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
+from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.core import secrets
 from retrieval_bench.core.as_json.document import Documented, document
 from retrieval_bench.core.config import RetrieverConfig

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.modes.fixed import resamples_for
 from retrieval_bench.comparison.pairs.anytime import deltas_in_order, scale_to_bet_on
 from retrieval_bench.comparison.pairs.comparability import NOTHING_RELEVANT
-from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
+from retrieval_bench.comparison.pairs.delta import Delta
+from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
@@ -200,7 +201,7 @@ def sentence(pool: Pool, population: Population, pair: PopulationPair) -> str:
     delta = pair.delta
     better, worse = (delta.b, delta.a) if delta.verdict is Verdict.BETTER else (delta.a, delta.b)
     if delta.verdict in (Verdict.BETTER, Verdict.WORSE):
-        size = "" if delta.ci95 is None else f", by {between(delta.ci95)} in {pool.metric}"
+        size = "" if delta.ci is None else f", by {between(delta.ci)} in {pool.metric}"
         return f"{better} is better than {worse} on questions like these{size}."
     if delta.verdict is Verdict.EQUIVALENT:
         equal = f"{delta.a} and {delta.b} are equal within {pool.margin:g} in {pool.metric}"

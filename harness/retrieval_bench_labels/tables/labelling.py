@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from shlex import quote
 
-from retrieval_bench.comparison.pairs.verdicts import HOW_BRACKETED
+from retrieval_bench.comparison.pairs.delta import how_bracketed
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
@@ -170,7 +170,7 @@ def _pairs(status: Status) -> tuple[Sequence[str], list[Sequence[Content]]]:
     rows: list[Sequence[Content]] = []
     for name, pair, (difference, word) in zip(names, population.pairs, these, strict=True):
         delta = pair.delta
-        first = SHORT_DIFFERENCE(delta.difference, delta.ci95)
+        first = SHORT_DIFFERENCE(delta.difference, delta.ci)
         said = word_beside(verdict_label(delta.verdict), delta.bound)
         rows.append((name, first, said, difference, word))
     queries = counted(decision.queries, "question")
@@ -200,9 +200,10 @@ def _meanings(status: Status) -> list[str]:
         drawn = "Drawn by how much the systems can differ, they say nothing of others"
         return [f"These very questions, none else; {these}. {drawn} until all is judged."]
     if population.complete:
+        deltas = [pair.delta for pair in population.pairs]
         first = (
             "Questions like these: what `compare` says of these judgements (paired randomisation "
-            f"test, p < .05{' after Holm' * several}; brackets: {HOW_BRACKETED})."
+            f"test, p < .05{' after Holm' * several}; brackets: {how_bracketed(deltas)})."
         )
     else:
         share = f"{100 * (1 - level(status.pool.generation, BETTING)):.3g} %"

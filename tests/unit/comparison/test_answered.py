@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import parse_metrics
-from retrieval_bench.runs.run import Run, pack_rankings
 from tests.builders import some
-from tests.builders.runs import run
+from tests.builders.runs import failing, run
 
 RNG = np.random.default_rng(16)
 BASE = RNG.uniform(0.3, 1.0, 300)
-
-
-def failing(name: str, values: ArrayLike, at: Sequence[int]) -> Run:
-    """A run that failed on the queries ``at``, which therefore count 0."""
-    counted = np.array(values, dtype=np.float64)
-    counted[list(at)] = 0.0
-    made = run(name, counted.tolist())
-    ids = list(made.evaluation.query_ids)
-    status = ["ConnectionError: 429" if i in set(at) else "ok" for i in range(len(ids))]
-    return replace(made, rankings=pack_rankings(ids, [None] * len(ids), 10), status=tuple(status))
 
 
 FAILED = range(0, 300, 25)
@@ -39,7 +26,8 @@ def test_a_network_that_fails_now_and_then_is_no_difference_in_quality() -> None
     steady = failing("steady", BASE, [])
     comparison = compare_runs([steady, flaky])
     (delta,) = comparison.deltas
-    assert some(delta.p_adjusted) < 0.001  # the test over all queries is certain
+    assert some(delta.p) < 0.001  # the test over all queries is certain
+    assert delta.p_adjusted == 1.0  # and Holm takes the larger of the two
     assert delta.verdict is Verdict.UNDECIDED
     assert delta.rests_on_failures
     answered = some(delta.answered)
@@ -76,7 +64,7 @@ def test_where_nobody_failed_nothing_is_said_of_it() -> None:
     assert "answered" not in delta.as_dict()
 
 
-def test_holm_takes_the_second_p_in_place_of_the_first() -> None:
+def test_holm_takes_the_larger_p_in_place_of_the_first() -> None:
     runs = [
         failing("steady", BASE, []),
         failing("flaky", BASE, FAILED),

@@ -39,7 +39,7 @@ def test_a_clear_difference_is_better_one_way_and_worse_the_other() -> None:
     (delta,) = compare_runs([run("a", WORSE), run("b", BASE)]).deltas
     assert delta.verdict is Verdict.BETTER
     assert delta.difference == pytest.approx(np.mean(BASE) - np.mean(WORSE))
-    assert some(delta.ci95)[0] > 0
+    assert some(delta.ci)[0] > 0
     assert delta.queries_needed is None
     (delta,) = compare_runs([run("a", BASE), run("b", WORSE)]).deltas
     assert delta.verdict is Verdict.WORSE
@@ -107,9 +107,9 @@ def test_resamples_follow_the_rows(rows: int) -> None:
 def test_without_queries_the_difference_is_missing_and_one_can_show_nothing() -> None:
     (delta,) = compare_runs([run("a", []), run("b", [])]).deltas
     assert (delta.verdict, delta.reason) == (Verdict.MISSING, "no evaluated query")
-    assert (delta.difference, delta.p, delta.ci95) == (None, None, None)
+    assert (delta.difference, delta.p, delta.ci) == (None, None, None)
     (delta,) = compare_runs([run("a", [0.2]), run("b", [0.9])]).deltas
-    assert (delta.verdict, delta.ci95, delta.queries_needed) == (Verdict.UNRESOLVABLE, None, None)
+    assert (delta.verdict, delta.ci, delta.queries_needed) == (Verdict.UNRESOLVABLE, None, None)
     assert delta.p == 1.0
 
 
@@ -146,7 +146,7 @@ def test_queries_are_paired_by_id_not_by_place() -> None:
     (delta,) = compare_runs([a, b]).deltas
     assert delta.difference == 0
     assert delta.p == 1.0
-    low, high = some(delta.ci95)
+    low, high = some(delta.ci)
     assert high == pytest.approx(-low)
 
 
@@ -216,7 +216,7 @@ class TestGeometricMeans:
             assert randomization_p((logs - np.log(end / inside))[:, None])[0] < QUALITY_ALPHA
         assert delta.verdict is Verdict.UNDECIDED
         assert low < 1 < high
-        assert (delta.ci95, delta.bound) == (None, None)
+        assert (delta.ci, delta.bound) == (None, None)
         assert delta.as_dict()["ratio"] == [ratio, low, high]
 
     def test_neither_the_order_of_the_runs_nor_of_queries_changes_what_is_paired(self) -> None:
@@ -236,7 +236,7 @@ class TestGeometricMeans:
     def test_one_query_has_no_interval(self) -> None:
         (delta,) = compare_runs([with_gmap("a", [0.2]), with_gmap("b", [0.8])]).deltas
         assert delta.difference == pytest.approx(0.6)
-        assert (delta.ci95, delta.p) == (None, 1.0)
+        assert (delta.ci, delta.p) == (None, 1.0)
 
     def test_a_clear_difference_is_better_and_more_queries_are_counted_in_logarithms(self) -> None:
         low = [0.001 * (1 + i % 5) for i in range(60)]
@@ -476,7 +476,7 @@ def test_the_more_pairs_the_more_queries_it_takes_to_show_anything() -> None:
     assert {(delta.verdict, delta.resolvable_from) for delta in deltas} == {
         (Verdict.UNRESOLVABLE, 8)
     }
-    assert all(some(delta.ci95)[0] <= 0 for delta in deltas)
+    assert all(some(delta.ci)[0] <= 0 for delta in deltas)
 
 
 @pytest.mark.slow
@@ -497,7 +497,7 @@ def test_no_interval_excludes_zero_beside_an_undecided_difference(seed: int) -> 
     base = rng.beta(1, 1, size=n)
     values = [np.clip(base + rng.normal(0.04 * at, 0.15, size=n), 0, 1) for at in range(5)]
     for delta in compare_runs([run(f"s{at}", v, ids) for at, v in enumerate(values)]).deltas:
-        low, high = some(delta.ci95)
+        low, high = some(delta.ci)
         assert low <= some(delta.difference) <= high
         assert high - low > 0
         if delta.verdict.open:

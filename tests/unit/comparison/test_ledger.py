@@ -77,7 +77,7 @@ class TestVerdicts:
         assert some(row.gain) == pytest.approx(1.0 - without)
         assert (row.helped, row.hurt) == (int((RANKS > 0).sum()), 0)
         assert row.worth is Worth.HELPS
-        low, high = some(row.ci95)
+        low, high = some(row.ci)
         assert low < some(row.gain) < high
 
     def test_a_part_that_harms_is_harmful_and_said_so_with_its_size(self) -> None:

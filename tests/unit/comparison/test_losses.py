@@ -39,7 +39,7 @@ def attributed(made: Planted, told: Losses) -> bool:
     """Whether each loss is told at its own step, of its size, and none at another one."""
     for step in told.measured[1:]:
         delta, expected = step.differences[0], made.expected(step.name)
-        low, high = delta.ci95 or (0.0, 0.0)
+        low, high = delta.ci or (0.0, 0.0)
         if (delta.verdict is Verdict.WORSE) is not bool(expected):
             return False
         if not low - 1e-9 <= expected <= high + 1e-9:

@@ -100,13 +100,13 @@ def test_differences_are_paired_by_query_and_that_of_geometric_means_is_of_the_m
     ends = mean_intervals(d, [one.scale and one.scale.of_differences for one in METRICS])
     for at in (0, 2):  # the geometric mean has a difference of its own
         assert found[at].mean == pytest.approx(d[:, at].mean())
-        assert found[at].ci95 == pytest.approx(tuple(ends[at]))
+        assert found[at].ci == pytest.approx(tuple(ends[at]))
     whole = one().whole
     means = [np.exp(np.log(values(seed)[:, 1]).mean()) for seed in range(3)]
     assert whole.means["b"][1].mean == pytest.approx(means[1])
     difference = whole.differences["b"][1]
     assert difference.mean == pytest.approx(means[1] - means[0])
-    assert some(difference.ci95)[0] < difference.mean < some(difference.ci95)[1]
+    assert some(difference.ci)[0] < difference.mean < some(difference.ci)[1]
 
 
 def test_the_whole_is_what_the_comparison_says() -> None:
@@ -114,9 +114,9 @@ def test_the_whole_is_what_the_comparison_says() -> None:
     for delta in three().of(METRICS[0]):
         if delta.a == "a":
             assert whole.differences[delta.b][0].mean == pytest.approx(delta.difference)
-            # There the intervals of all pairs hold together: they are wider.
-            low, high = some(whole.differences[delta.b][0].ci95)
-            assert some(delta.ci95)[0] < low < high < some(delta.ci95)[1]
+            # F7: not a third interval, at a level of its own.
+            gap = whole.differences[delta.b][0]
+            assert (gap.ci, gap.level) == (delta.ci, delta.level)
     assert whole.n == N
 
 
@@ -137,7 +137,7 @@ def test_below_ten_queries_there_is_no_interval() -> None:
         runs = [run(name, values(seed, n), numbered(n)) for seed, name in enumerate("ab")]
         (slicing,) = slicings(group(*runs), dataset(n), ["tags"])
         assert (slicing.whole.means["a"][0].ci95 is not None) is given
-        assert (slicing.whole.differences["b"][0].ci95 is not None) is given
+        assert slicing.whole.differences["b"][0].ci is not None  # it is the table's
 
 
 @pytest.mark.slow
@@ -227,4 +227,4 @@ def test_the_document_is_plain_and_has_every_system_and_metric() -> None:
     assert [(d["a"], d["b"]) for d in first["differences"]] == [("a", "b"), ("a", "c")]
     found = first["differences"][0]["metrics"]["nDCG@10"]
     mean = one().slices[0].differences["b"][0]
-    assert found == {"difference": mean.mean, "ci95": list(mean.ci95 or ())}
+    assert found == {"difference": mean.mean, "ci": list(mean.ci or ()), "level": 0.95}

@@ -14,7 +14,7 @@ from retrieval_bench.api.results import ComparisonResult
 from retrieval_bench.comparison.comparison import Comparison, compare_runs
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.modes.until_decided import Asked, UntilDecided
-from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Document, Query, Verdict
 from retrieval_bench.data import build_dataset
@@ -98,7 +98,7 @@ def test_it_stops_when_the_pair_is_decided_and_says_what_that_saved() -> None:
     )
     delta = first(comparison)
     assert (delta.verdict, delta.anytime, delta.p) == (Verdict.BETTER, True, None)
-    low, high = some(delta.ci95)
+    low, high = some(delta.ci)
     assert 0 < low < 1 == some(delta.difference) == high
     assert delta.as_dict()["interval"] == "anytime-valid, betting"
     assert group.latency == ()
@@ -128,11 +128,11 @@ def test_equal_systems_are_decided_by_the_margin_and_at_the_end_by_the_mean_of_t
     comparison = until(Knowing("a", always), Knowing("b", always), margin=0.1)
     assert first(comparison).verdict is Verdict.EQUIVALENT
     assert asked_of(comparison.groups[0]).asked < N
-    low, high = some(first(comparison).ci95)
+    low, high = some(first(comparison).ci)
     assert -0.1 < low < 0 < high < 0.1
     comparison = until(Knowing("a", lambda i: i % 2 == 0), Knowing("b", lambda i: i % 2 == 1))
     (group,), delta = comparison.groups, first(comparison)
-    assert delta.ci95 == (0.0, 0.0)
+    assert delta.ci == (0.0, 0.0)
     assert delta.verdict is Verdict.EQUIVALENT
     assert not any(run.partial for run in group.runs) or asked_of(group).asked < N
 
@@ -144,7 +144,7 @@ def test_when_the_queries_run_out_the_interval_of_the_population_stands() -> Non
     )
     (group,), delta = comparison.groups, first(comparison)
     assert delta.verdict is Verdict.UNDECIDED
-    low, high = some(delta.ci95)
+    low, high = some(delta.ci)
     assert low < -0.1 < 0.1 < high
     assert asked_of(group).sentence == "Not decided, though all 120 queries were asked."
     assert not any(run.partial for run in group.runs)

@@ -66,7 +66,7 @@ def test_all_judged_it_is_the_test_of_compare_with_zeros_for_what_cannot_differ(
     assert delta.n == 12
     assert delta.p == pytest.approx(float(randomization_p(values[:, None])[0]))
     assert delta.verdict is (Verdict.BETTER if some(delta.p) < 0.05 else Verdict.UNDECIDED)
-    excludes = some(delta.ci95)[0] > 0
+    excludes = some(delta.ci)[0] > 0
     assert excludes == (delta.verdict is Verdict.BETTER)
 
 

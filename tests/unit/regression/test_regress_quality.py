@@ -136,7 +136,7 @@ def mixed(rose: float, n: int = 40) -> np.ndarray[Any, Any]:
 
 def test_a_rise_that_may_be_chance_passes_with_its_lower_end_unless_the_policy_says_else() -> None:
     gate = judged(mixed(0.15), START[:40])
-    low, high = some(gate.ci95)
+    low, high = some(gate.ci)
     assert low < 0 < high
     assert gate.verdict is Verdict.EQUIVALENT
     assert gate.queries_needed is None

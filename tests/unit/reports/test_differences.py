@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.figures import change_text, end_text, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import cell_of
@@ -53,7 +53,7 @@ def test_what_there_is_no_figure_of_is_a_dash() -> None:
 def test_figures_of_a_difference() -> None:
     delta = Delta(
         "nDCG@10", "a", "b", Verdict.UNDECIDED, n=1_203,
-        difference=0.12345, ci95=(0.1, 0.15), effect_size=-0.001, wins=1_200, ties=0, losses=3,
+        difference=0.12345, ci=(0.1, 0.15), effect_size=-0.001, wins=1_200, ties=0, losses=3,
         p_adjusted=0.0004, tests={"t": (0.01, 0.0301)}, queries_needed=1_100,
     )  # fmt: skip
     (row,) = difference_rows(delta, ["t", "wilcoxon"])

@@ -152,7 +152,7 @@ def reported(*names: str) -> StageReport:
 
 def part(name: str) -> Row:
     cost = Cost(p50_ms=3.0)
-    return Row(name, "leg", "", Worth.HELPS, gain=0.1, ci95=(0.0, 0.2), cost=cost)
+    return Row(name, "leg", "", Worth.HELPS, gain=0.1, ci=(0.0, 0.2), cost=cost)
 
 
 def drawn_calls(name: str, width: int) -> Spec:

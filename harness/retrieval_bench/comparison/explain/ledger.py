@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.comparison.explain.part_costs import Cost, cost_of
 from retrieval_bench.comparison.pairs.brackets import Brackets
-from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, brackets, corrected
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, bracket, corrected
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.remembered import numbered
@@ -69,9 +69,9 @@ class Row(Documented):
         why: the reason, in words; empty where the figures say it.
         n: queries.
         gain: mean with it minus mean without it; None where it is not known.
-        ci95: interval of the gain; it excludes 0 exactly where the part helps or is
+        ci: interval of the gain; it excludes 0 exactly where the part helps or is
             harmful, and holds by itself.
-        level: of ``ci95``, at least 95 %: what Holm leaves to the part.
+        level: of ``ci`` and ``bound``, one for all parts: what Holm leaves to them, 95 % or more.
         bound: Gaffke's interval at the same level; where few queries carry the gain.
         p: of the randomisation test, after Holm; None without a test.
         p_below: that the gain is below the margin, one-sided, after Holm.
@@ -91,7 +91,7 @@ class Row(Documented):
     why: str = ""
     n: int = 0
     gain: float | None = None
-    ci95: tuple[float, float] | None = None
+    ci: tuple[float, float] | None = None
     level: float | None = None
     bound: tuple[float, float] | None = None
     p: float | None = None
@@ -389,12 +389,11 @@ def _judged(drafts: Sequence[_Draft], metric: Metric, margin: float, failed: int
     }
     gains = {at: drafts[at][1][1] - drafts[at][1][0] for at in tested}
     below = np.array([_below(gains[at], metric, margin) for at in tested])
-    p, level = corrected([np.empty((0, 1)), *(tests[at].p for at in tested)])
-    alpha = dict.fromkeys(known, QUALITY_ALPHA)
-    alpha |= dict(zip(tested, brackets(p, level)[:, 0].tolist(), strict=True))
+    p, _ = corrected([np.empty((0, 1)), *(tests[at].p for at in tested)])
+    alpha = bracket(p)[:1] if tested else np.array([[QUALITY_ALPHA]])
     for at, found in tests.items():
-        own = Brackets.of(found, np.array([[alpha[at]]])).at((0, 0))
-        rows[at] = replace(rows[at], ci95=own.ci95, level=own.level, bound=own.bound)
+        own = Brackets.of(found, alpha).at((0, 0))
+        rows[at] = replace(rows[at], ci=own.ci, level=own.level, bound=own.bound)
     together = holm(below)
     for place, at in enumerate(tested):
         # Where nothing varies the test is exact, and by itself.
@@ -445,7 +444,7 @@ def _decided(row: Row, margin: float, needed: int | None) -> Row:
     gain, p, below = row.gain or 0.0, row.p or 0.0, row.p_below or 0.0
     if gain and p < QUALITY_ALPHA:
         return replace(row, worth=Worth.HELPS if gain > 0 else Worth.HARMFUL)
-    if below < QUALITY_ALPHA and (row.ci95 is None or row.ci95[1] < margin):
+    if below < QUALITY_ALPHA and (row.ci is None or row.ci[1] < margin):
         nothing = "changes no ranking" if not row.changed else "changes no value"
         queries = counted(row.n, "query")
         why = f"{nothing} on {queries}" if not (row.helped or row.hurt) else row.why

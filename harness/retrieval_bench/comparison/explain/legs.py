@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from retrieval_bench.comparison.explain.diff import explain
-from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
+from retrieval_bench.comparison.pairs.delta import Delta
+from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.defaults import MARGIN

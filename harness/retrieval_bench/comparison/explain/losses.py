@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
+from retrieval_bench.comparison.pairs.delta import Delta
+from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.retriever import Rung
 from retrieval_bench.metrics import Metric

@@ -6,10 +6,11 @@ looks at them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import Mean
-from retrieval_bench.stats.intervals import interval, mean_intervals
+from retrieval_bench.stats.intervals import ALPHA, interval, mean_intervals
 from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.resampling import bootstrap_means
 
@@ -45,10 +46,12 @@ class SliceMean(TypedDict):
 
 
 class SliceDifference(TypedDict):
-    """A mean difference, null of no query, with its interval where there are enough queries."""
+    """A mean difference, null of no query, with its interval where there are enough queries, and
+    the level of that: 95 %, of all queries that of their table."""
 
     difference: float | None
-    ci95: tuple[float, float] | None
+    ci: tuple[float, float] | None
+    level: float | None
 
 
 class SystemMeans(TypedDict):
@@ -82,6 +85,20 @@ class ShownSlice(TypedDict):
     differences: list[SystemDifferences]
 
 
+class Gap(NamedTuple):
+    """A mean difference with its interval, and the level of that."""
+
+    mean: float
+    ci: tuple[float, float] | None
+    level: float | None
+
+    @property
+    def shown(self) -> SliceDifference:
+        """As JSON has it."""
+        mean = None if math.isnan(self.mean) else self.mean
+        return {"difference": mean, "ci": self.ci, "level": self.level}
+
+
 @dataclass(frozen=True, slots=True)
 class Slice:
     """The systems on some of the queries.
@@ -91,13 +108,14 @@ class Slice:
         means: system -> one for each metric. The interval is None below
             ``FEWEST`` queries.
         differences: system -> its mean minus that of the baseline, one for each metric, with the
-            interval of the paired difference; of the systems that can be compared with it.
+            interval of the paired difference; of the systems that can be compared with it. Of all
+            queries it is that of the comparison.
     """
 
     label: str
     query_ids: tuple[str, ...]
     means: Mapping[str, tuple[Mean, ...]]
-    differences: Mapping[str, tuple[Mean, ...]]
+    differences: Mapping[str, tuple[Gap, ...]]
 
     @property
     def n(self) -> int:
@@ -113,7 +131,7 @@ class Slice:
                 {
                     "name": name,
                     "metrics": {
-                        str(metric): {"mean": mean.known, "ci95": _ends(mean)}
+                        str(metric): {"mean": mean.known, "ci95": mean.ci95}
                         for metric, mean in zip(metrics, means, strict=True)
                     },
                 }
@@ -124,11 +142,10 @@ class Slice:
                     "a": baseline,
                     "b": name,
                     "metrics": {
-                        str(metric): {"difference": mean.known, "ci95": _ends(mean)}
-                        for metric, mean in zip(metrics, means, strict=True)
+                        str(metric): gap.shown for metric, gap in zip(metrics, gaps, strict=True)
                     },
                 }
-                for name, means in self.differences.items()
+                for name, gaps in self.differences.items()
             ],
         }
 
@@ -286,7 +303,27 @@ class _Systems:
 
     @cached_property
     def _whole(self) -> Slice:
-        return self._slice("all queries", range(len(self._ids)))
+        own, base = self._slice("all queries", range(len(self._ids))), self._group.names[self._base]
+        return replace(
+            own,
+            differences={
+                name: tuple(
+                    self._of_table(name, base, str(metric)) or gap
+                    for metric, gap in zip(self._group.metrics, gaps, strict=True)
+                )
+                for name, gaps in own.differences.items()
+            },
+        )
+
+    def _of_table(self, name: str, base: str, metric: str) -> Gap | None:
+        """The difference that the comparison has on the same queries."""
+        for delta in self._group.of(metric):
+            if delta.n == len(self._ids) and delta.ci is not None and delta.difference is not None:
+                if (delta.a, delta.b) == (base, name):
+                    return Gap(delta.difference, delta.ci, delta.level)
+                if (delta.a, delta.b) == (name, base):
+                    return Gap(-delta.difference, (-delta.ci[1], -delta.ci[0]), delta.level)
+        return None
 
     def _slice(self, label: str, rows: Sequence[int]) -> Slice:
         names = self._group.names
@@ -294,23 +331,29 @@ class _Systems:
         n = len(values)
         means = self._in_means(values.mean(axis=0)) if n else np.full(values.shape[1:], np.nan)
 
-        def row(at: int, minus: int | None = None) -> tuple[Mean, ...]:
-            mean = means[at] if minus is None else means[at] - means[minus]
-            if minus is not None:
-                mean = np.where(np.abs(mean) <= ROUNDING, 0.0, mean)
+        def ends(at: int, minus: int | None = None) -> list[tuple[float, float] | None]:
             if n < FEWEST:
-                return tuple(Mean(float(value), None, n) for value in mean)
-            ends = self._ends(values[:, at], None if minus is None else values[:, minus])
+                return [None] * values.shape[2]
+            found = self._ends(values[:, at], None if minus is None else values[:, minus])
+            return [(float(low), float(high)) for low, high in found]
+
+        def row(at: int) -> tuple[Mean, ...]:
+            of_metrics = zip(means[at].tolist(), ends(at), strict=True)
+            return tuple(Mean(mean, ci95, n) for mean, ci95 in of_metrics)
+
+        def gaps(at: int) -> tuple[Gap, ...]:
+            gap = means[at] - means[self._base]
+            gap[np.abs(gap) <= ROUNDING] = 0.0
+            of_metrics = zip(gap.tolist(), ends(at, self._base), strict=True)
             return tuple(
-                Mean(float(value), (float(low), float(high)), n)
-                for value, (low, high) in zip(mean, ends, strict=True)
+                Gap(mean, ci, None if ci is None else 1 - ALPHA) for mean, ci in of_metrics
             )
 
         return Slice(
             label,
             tuple(self._ids[at] for at in rows),
             {name: row(at) for at, name in enumerate(names)},
-            {names[at]: row(at, self._base) for at in self._others},
+            {names[at]: gaps(at) for at in self._others},
         )
 
     def _ends(
@@ -334,7 +377,3 @@ class _Systems:
         """(..., systems, metrics) of averaged additive values, on the scale that is shown."""
         metrics = self._group.metrics
         return np.stack([m.from_additive(additive[..., i]) for i, m in enumerate(metrics)], axis=-1)
-
-
-def _ends(mean: Mean) -> tuple[float, float] | None:
-    return mean.ci95

@@ -9,12 +9,14 @@ from typing import ClassVar
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
 from retrieval_bench.comparison.modes.fixed import Fixed
 from retrieval_bench.comparison.pairs.anytime import anytime_deltas, until_of
+from retrieval_bench.comparison.pairs.delta import ANYTIME, Delta
 from retrieval_bench.comparison.pairs.holm import Pair
-from retrieval_bench.comparison.pairs.verdicts import ANYTIME, Delta, Rules
+from retrieval_bench.comparison.pairs.verdicts import Rules
 from retrieval_bench.comparison.recommendation import recommended
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 
 
@@ -79,7 +81,6 @@ class UntilDecided(DatasetComparison):
 
     asked: Asked
 
-    brackets: ClassVar[str] = ANYTIME
     means_have_intervals: ClassVar[bool] = False
     without_failures: ClassVar[str] = "with the queries that failed on either side as ties"
 
@@ -92,6 +93,11 @@ class UntilDecided(DatasetComparison):
     def meaning(self) -> str:
         """The meaning of verdicts and intervals, and of what they are."""
         return f"anytime-valid intervals by betting, of {self.asked.mean}"
+
+    def brackets(self, metric: Metric | str) -> str:
+        """What the intervals of the differences are."""
+        del metric
+        return ANYTIME
 
     @property
     def extent(self) -> str:

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from retrieval_bench.comparison.pairs.both_answered import Answered
 from retrieval_bench.comparison.pairs.comparability import not_comparable, nothing_can_differ
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, Pair
-from retrieval_bench.comparison.pairs.verdicts import Delta, held_against
+from retrieval_bench.comparison.pairs.verdicts import held_against
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.measure.calls import OK
@@ -224,7 +225,7 @@ def deltas_in_order(
             verdict,
             n=n,
             difference=float(of_pair.mean()),
-            ci95=(float(ends[at, 0]), float(ends[at, 1])),
+            ci=(float(ends[at, 0]), float(ends[at, 1])),
             level=1 - each,
             effect_size=float(of_pair.mean() / spread[at]) if spread[at] > 0 else None,
             wins=int(np.count_nonzero(of_pair > 0)),

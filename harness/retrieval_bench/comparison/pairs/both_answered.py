@@ -22,8 +22,8 @@ class Answered(Documented):
     Attributes:
         n: queries that both answered.
         failed_a, failed_b: queries that each of them failed on.
-        difference, ci95, level, p_adjusted: as those of :class:`.Delta`; None where
-            there is no such query, the interval also where the mean is geometric.
+        difference, ci, level, p: as those of :class:`.Delta`; None where there is no such query,
+            the interval also where the mean is geometric.
         verdict: what these queries say.
     """
 
@@ -31,9 +31,9 @@ class Answered(Documented):
     failed_a: int
     failed_b: int
     difference: float | None = None
-    ci95: tuple[float, float] | None = None
+    ci: tuple[float, float] | None = None
     level: float | None = None
-    p_adjusted: float | None = None
+    p: float | None = None
     verdict: Verdict = Verdict.MISSING
 
     def reason(self, a: str, b: str) -> str:

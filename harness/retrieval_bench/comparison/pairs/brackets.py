@@ -1,5 +1,6 @@
-"""The interval of a difference: the randomisation test inverted at the level that Holm leaves to
-the pair, so that it excludes 0 exactly where the word is better or worse; decision record 0049."""
+"""The interval of a difference: the randomisation test inverted at the one level that Holm leaves
+to a table, so that it excludes 0 exactly where the word is better or worse; decision record
+0049."""
 
 from __future__ import annotations
 
@@ -22,15 +23,15 @@ class Bracket(NamedTuple):
     """Interval of one pair on one metric.
 
     Attributes:
-        ci95: the means that the test does not reject; None where it can reject none.
-        level: of ``ci95`` and ``bound``.
+        ci: the means that the test does not reject; None where it can reject none.
+        level: of ``ci`` and ``bound``.
         bound: Gaffke's interval; where fewer than :data:`WEIGHTY` queries carry the difference,
-            or where only ``ci95`` is within the margin.
+            or where only ``ci`` is within the margin.
         within: whether the difference is shown to be within the margin.
         few: fewer than :data:`WEIGHTY` queries carry the difference.
     """
 
-    ci95: Ends
+    ci: Ends
     level: float
     bound: Ends
     within: bool

@@ -26,17 +26,12 @@ class Corrected:
     Attributes:
         p, equivalence, tests: corrected.
         level: what he holds each p against.
-        bracket: 1 minus the level of each interval: that of ``level`` where he rejects, of all
-            others that of the first that he does not; so an interval excludes 0 exactly where he
-            rejects.
-        equivalence: p of each, doubled and corrected as far as the interval is: below 5 % exactly
-            where both of its tests reject at half of ``bracket``.
+        bracket: 1 minus the level of all intervals, see :func:`bracket`.
     """
 
     p: NDArray[np.float64]
     level: NDArray[np.float64]
     bracket: NDArray[np.float64]
-    equivalence: NDArray[np.float64]
     tests: Mapping[str, NDArray[np.float64]]
 
     @classmethod
@@ -44,16 +39,13 @@ class Corrected:
         """Correct over the pairs of all tests together."""
         if not paired_tests:
             nothing = np.empty((0, 0))
-            return cls(nothing, nothing, nothing, nothing, {})
+            return cls(nothing, nothing, nothing, {})
         names = paired_tests[0].extra
         p, level = corrected([part.p for part in paired_tests])
-        bracket = brackets(p, level)
-        equivalence = np.concatenate([part.p_equivalence for part in paired_tests])
         return cls(
             p,
             level,
-            bracket,
-            np.minimum(1.0, 2 * equivalence * QUALITY_ALPHA / bracket),
+            bracket(p),
             {name: corrected([part.extra[name] for part in paired_tests])[0] for name in names},
         )
 
@@ -63,36 +55,41 @@ class Corrected:
             self.p[start:end],
             self.level[start:end],
             self.bracket[start:end],
-            self.equivalence[start:end],
             {name: p[start:end] for name, p in self.tests.items()},
         )
 
 
-def with_rows(
+def with_larger(
     block: Sequence[Pair], paired_tests: PairedTests, again: Mapping[Pair, PairedTests | None]
 ) -> PairedTests:
-    """``paired_tests`` with the p-values of ``again``; 1 where nothing was answered."""
-    p, equivalence = paired_tests.p.copy(), paired_tests.p_equivalence.copy()
+    """``paired_tests`` with the larger p where ``again`` has another one, so that a p that rests on
+    failures rejects nothing; 1 where nothing was answered."""
+    p = paired_tests.p.copy()
+    extra = {name: of_test.copy() for name, of_test in paired_tests.extra.items()}
     for row, pair in enumerate(block):
         if pair in again:
             other = again[pair]
-            p[row] = 1.0 if other is None else other.p[0]
-            equivalence[row] = 1.0 if other is None else other.p_equivalence[0]
-    return replace(paired_tests, p=p, p_equivalence=equivalence)
+            p[row] = 1.0 if other is None else np.maximum(p[row], other.p[0])
+            for name, own in extra.items():
+                own[row] = 1.0 if other is None else np.maximum(own[row], other.extra[name][0])
+    return replace(paired_tests, p=p, extra=extra)
 
 
-def brackets(p: NDArray[np.float64], level: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 minus the level of each interval, see :attr:`Corrected.bracket`.
+def bracket(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 minus the level of the intervals of all pairs, one for each metric: of ``p`` after Holm,
+    (pairs, metrics), as is what is returned.
 
-    Args:
-        p: after Holm, (pairs, metrics).
-        level: what he holds each p against.
+    It is the level of the first p that he does not reject, and so above every p that he does, and
+    no higher than any other: an interval excludes 0 exactly where he rejects.
     """
-    if not len(p):
-        return level
     decided = np.count_nonzero(p < QUALITY_ALPHA, axis=0)
-    following = QUALITY_ALPHA / np.maximum(1, len(p) - decided)
-    return np.where(p < QUALITY_ALPHA, level, following)
+    return np.broadcast_to(QUALITY_ALPHA / np.maximum(1, len(p) - decided), p.shape)
+
+
+def as_far_as(alpha: NDArray[np.float64], equivalence: NDArray[np.float64]) -> NDArray[np.float64]:
+    """p of equivalence, doubled and corrected as far as intervals of level 1 - ``alpha`` are: below
+    5 % exactly where both one-sided tests reject at half of ``alpha``."""
+    return np.minimum(1.0, 2 * equivalence * QUALITY_ALPHA / alpha)
 
 
 def corrected(

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,15 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.pairs.both_answered import Answered, answered_queries
 from retrieval_bench.comparison.pairs.brackets import Bracket, Brackets, hull
 from retrieval_bench.comparison.pairs.comparability import not_comparable, nothing_can_differ
-from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, Corrected, Pair, stepped, with_rows
-from retrieval_bench.core.as_json.document import Documented, Spelt
+from retrieval_bench.comparison.pairs.delta import Delta
+from retrieval_bench.comparison.pairs.holm import (
+    QUALITY_ALPHA,
+    Corrected,
+    Pair,
+    as_far_as,
+    stepped,
+    with_larger,
+)
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
@@ -32,130 +38,6 @@ from retrieval_bench.stats.defaults import EQUIVALENCE
 from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.power import Needed
 from retrieval_bench.stats.randomization import ROUNDING, fewest_rows, smallest_p
-
-HOW_BRACKETED = "intervals by the same test, each of 95 % or more"
-"""What the interval is of a difference that was tested once."""
-
-FigureOfTest = Annotated[str, Spelt("^p_(t|wilcoxon)(_adjusted)?$")]
-"""The name of the p of a further test, or of that after Holm."""
-
-ANYTIME = "anytime-valid, betting"
-"""What the interval is of a difference that was looked at after every query."""
-
-
-@dataclass(frozen=True, slots=True)
-class Delta(Documented):
-    """One metric of two systems, paired by query.
-
-    Attributes:
-        metric: its name.
-        a: the system that is subtracted.
-        b: the one that the verdict speaks of.
-        verdict: of b beside a.
-        dataset: its name.
-        n: queries.
-        difference: mean of b minus mean of a; None when the two cannot be compared.
-        ci95: the means that the test does not reject: it excludes 0 exactly where the verdict is
-            better or worse. It holds by itself; only the verdicts hold together. Where the verdict
-            rests on failures, of the queries that both answered. None where the mean is geometric.
-        level: of ``ci95``, ``bound`` and ``ratio``, at least 95 %: what Holm leaves to the pair.
-        bound: Gaffke's interval at the same level, which assumes nothing but the range; given
-            where ``ci95`` is not enough: few queries carry the difference, or only it is within
-            the margin.
-        few: few queries carry the difference.
-        ratio: of b's mean to a's, and the ends of its interval, of a metric whose mean is
-            geometric; the interval excludes 1 exactly where ``ci95`` would exclude 0.
-        p: paired randomisation test, two-sided.
-        p_adjusted: after Holm over all pairs of the same metric and dataset: those that one table
-            shows.
-        effect_size: mean of the differences over their standard deviation (Cohen's d for pairs);
-            None where they do not vary.
-        wins, ties, losses: queries on which b is above, equal to, below a.
-        p_equivalence: two one-sided tests against the margin, each at half of what ``level``
-            leaves: the larger p, doubled, and corrected as far as ``level`` is; None for a metric
-            whose mean is geometric, where an absolute margin means nothing.
-        within_margin: shown to differ by less than the margin, by the interval and by
-            ``p_equivalence``; may stand beside better and worse, for a difference can be real and
-            small.
-        tests: further tests that were asked for: name -> (p, p after Holm).
-        resolvable_from: queries from which on the test can show any difference at the level that
-            the table leaves to a pair; only for an unresolvable one.
-        queries_needed: further queries, at least 1, with which a difference of this size and
-            spread would be decided with 80 % power; only for an undecided one.
-        needed_for: what these queries would show: "a difference" or "equivalence".
-        answered: the same on the queries that both answered; None where neither failed on any.
-        rests_on_failures: what would be decided over all queries is not on those that both
-            answered, and so is undecided.
-        anytime: the interval and the verdict are those of a betting confidence sequence, since the
-            values decided how many queries were asked; nothing has a p then.
-        reason: why there is no difference: not comparable, or nothing to compare; or why the
-            verdict rests on failures.
-    """
-
-    KEYS = (
-        "dataset metric a b n difference ci95 level bound p p_adjusted effect_size wins ties "
-        "losses p_equivalence within_margin verdict queries_needed *p_of_tests ratio? interval? "
-        "resolvable_from? needed_for? answered? rests_on_failures?=resting reason?"
-    )
-
-    metric: str
-    a: str
-    b: str
-    verdict: Verdict
-    dataset: str = ""
-    n: int = 0
-    difference: float | None = None
-    ci95: tuple[float, float] | None = None
-    level: float | None = None
-    bound: tuple[float, float] | None = None
-    few: bool = False
-    ratio: tuple[float, float, float] | None = None
-    p: float | None = None
-    p_adjusted: float | None = None
-    effect_size: float | None = None
-    wins: int | None = None
-    ties: int | None = None
-    losses: int | None = None
-    p_equivalence: float | None = None
-    within_margin: bool = False
-    tests: dict[str, tuple[float, float]] = field(default_factory=dict)
-    resolvable_from: int | None = None
-    queries_needed: int | None = None
-    needed_for: str = ""
-    answered: Answered | None = None
-    rests_on_failures: bool = False
-    anytime: bool = False
-    reason: str = ""
-
-    @property
-    def small(self) -> bool:
-        """Shown to be within the margin, beside a verdict that does not say so."""
-        return self.within_margin and self.verdict is not Verdict.EQUIVALENT
-
-    @property
-    def doubted(self) -> bool:
-        """Better or worse, though few queries carry it and the bound holds 0."""
-        shown = self.few and self.verdict in (Verdict.BETTER, Verdict.WORSE)
-        return shown and self.bound is not None and self.bound[0] <= 0 <= self.bound[1]
-
-    @property
-    def p_of_tests(self) -> dict[FigureOfTest, float]:
-        """The figures of :attr:`tests`, each under its name."""
-        p_of_tests: dict[str, float] = {}
-        for name, (p, adjusted) in self.tests.items():
-            p_of_tests |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
-        return p_of_tests
-
-    @property
-    def interval(self) -> str:
-        """The kind of interval that decides in place of a p; empty where the usual one stands
-        beside it."""
-        return ANYTIME if self.anytime else ""
-
-    @property
-    def resting(self) -> bool | None:
-        """True if the verdict rests on failures; None where neither failed on any query."""
-        return None if self.answered is None else self.rests_on_failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +67,12 @@ def held_against(delta: Delta, answered: Answered) -> Delta:
     delta = replace(delta, answered=answered)
     if delta.verdict.open or delta.verdict is answered.verdict:
         return delta
-    ends = answered.ci95
+    ends = answered.ci
     if answered.verdict in (Verdict.BETTER, Verdict.WORSE):  # and the other way round over all
-        ends = hull(ends, delta.ci95)
+        ends = hull(ends, delta.ci)
     return replace(
         delta,
-        ci95=ends,
-        level=answered.level if delta.level is None else delta.level,
+        ci=ends,
         bound=None,
         ratio=None,
         verdict=Verdict.UNDECIDED,
@@ -265,29 +146,25 @@ class PairJudge:
         hardest = QUALITY_ALPHA / max(1, len(testable))
         tested = [(block, self._statistics(block, rules)) for block in blocks]
         again = self._without_failures([pair for block in blocks for pair in block], rules)
-        first = Corrected.of([tests for _, tests in tested])
-        # Pairs with failures take part a second time, with the p of what both sides answered: by
-        # this correction all others are judged, for a p that rests on failures rejects nothing.
-        second = Corrected.of([with_rows(block, tests, again) for block, tests in tested])
+        corrected = Corrected.of([with_larger(block, tests, again) for block, tests in tested])
         start = 0
         for block, tests in tested:
-            part = second.rows(start, start + len(block))
+            part = corrected.rows(start, start + len(block))
             needed = stepped(
                 tests.queries_needed(part.level, equivalence_alpha=part.bracket / 2), part
             )
-            whole = first.rows(start, start + len(block))
-            failed = np.array([pair in again for pair in block])[:, None]
-            alpha = np.where(failed, whole.bracket, part.bracket)
-            brackets = Brackets.of(tests, alpha)
+            brackets = Brackets.of(tests, part.bracket)
+            equivalence = as_far_as(part.bracket, tests.p_equivalence)
             for row, pair in enumerate(block):
                 for at, metric in enumerate(self._metrics):
                     delta = self._delta(
                         pair,
                         metric,
                         paired_tests=tests,
-                        corrected=whole if pair in again else part,
+                        corrected=part,
                         needed=needed[row][at],
-                        bracket=brackets.at((row, at), part.equivalence[row, at]),
+                        bracket=brackets.at((row, at), equivalence[row, at]),
+                        equivalence=float(equivalence[row, at]),
                         at=(row, at),
                         hardest=hardest,
                     )
@@ -353,10 +230,11 @@ class PairJudge:
     ) -> Answered:
         metric = self._metrics[at[1]]
         difference = float(paired_tests.difference[0, at[1]])
-        brackets = Brackets.of(paired_tests, corrected.bracket[at[0] : at[0] + 1])
-        bracket = brackets.at((0, at[1]), float(corrected.equivalence[at]))
+        alpha, place = corrected.bracket[at[0] : at[0] + 1], (0, at[1])
+        equivalence = as_far_as(alpha, paired_tests.p_equivalence)
+        bracket = Brackets.of(paired_tests, alpha).at(place, float(equivalence[place]))
         if metric.geometric:
-            bracket = bracket._replace(ci95=None, within=False)
+            bracket = bracket._replace(ci=None, within=False)
             both = self._answered[pair[0]] & self._answered[pair[1]]
             a, b = (metric.from_additive(self._values[side][both, at[1]].mean()) for side in pair)
             difference = float(b - a)
@@ -367,16 +245,17 @@ class PairJudge:
             Verdict.UNDECIDED,
             n=paired_tests.n,
             difference=difference,
-            p_adjusted=float(corrected.p[at]),
+            p=float(paired_tests.p[place]),
+            level=bracket.level,
             within_margin=bracket.within,
         )
         return replace(
             answered,
             n=paired_tests.n,
             difference=difference,
-            ci95=bracket.ci95,
+            ci=bracket.ci,
             level=bracket.level,
-            p_adjusted=seen.p_adjusted,
+            p=seen.p,
             verdict=_decided(seen, Needed(None, None)).verdict,
         )
 
@@ -423,14 +302,15 @@ class PairJudge:
         corrected: Corrected,
         needed: Needed,
         bracket: Bracket,
+        equivalence: float,
         at: tuple[int, int],
         hardest: float,
     ) -> Delta:
         i, j = pair
         difference, ratio = float(paired_tests.difference[at]), None
         if metric.geometric:
-            if bracket.ci95 is not None:
-                low, high = bracket.ci95
+            if bracket.ci is not None:
+                low, high = bracket.ci
                 ratio = (math.exp(difference), math.exp(low), math.exp(high))
             bracket = Bracket(None, bracket.level, None, within=False)
             a, b = (metric.from_additive(self._values[side][:, at[1]].mean()) for side in pair)
@@ -444,7 +324,7 @@ class PairJudge:
             self._dataset,
             n=paired_tests.n,
             difference=difference,
-            ci95=bracket.ci95,
+            ci=bracket.ci,
             level=bracket.level,
             bound=bracket.bound,
             few=bracket.few,
@@ -455,7 +335,7 @@ class PairJudge:
             wins=int(paired_tests.wins[at]),
             ties=int(paired_tests.ties[at]),
             losses=int(paired_tests.losses[at]),
-            p_equivalence=None if metric.geometric else float(corrected.equivalence[at]),
+            p_equivalence=None if metric.geometric else equivalence,
             within_margin=bracket.within,
             tests={
                 name: (float(p[at]), float(corrected.tests[name][at]))
@@ -484,7 +364,9 @@ def _decided(delta: Delta, needed: Needed, level: float = QUALITY_ALPHA) -> Delt
     Args:
         level: what the table leaves to its smallest p; if that cannot be below, nothing can.
     """
-    if delta.difference and delta.p_adjusted is not None and delta.p_adjusted < QUALITY_ALPHA:
+    assert delta.p is not None
+    assert delta.level is not None
+    if delta.difference and delta.p < 1 - delta.level:
         return replace(delta, verdict=Verdict.BETTER if delta.difference > 0 else Verdict.WORSE)
     if delta.within_margin:
         return replace(delta, verdict=Verdict.EQUIVALENT)

@@ -86,7 +86,7 @@ def _table(slicing: Slicing, slice_: Slice, at: int, metric: Metric) -> Table:
             [
                 name,
                 SHORT_QUALITY(mean.mean, mean.ci95),
-                "-" if gap is None else SHORT_DIFFERENCE(gap.mean, gap.ci95),
+                "-" if gap is None else SHORT_DIFFERENCE(gap.mean, gap.ci),
             ]
         )
     return Table(

@@ -59,7 +59,7 @@ def _gains(rows: Sequence[Row], metric: str, across: int) -> Spec:
         {"row": at, "system": row.worth.value, "gain": row.gain, "low": low, "high": high}
         for at, row in enumerate(rows)
         if row.gain is not None
-        for low, high in [row.ci95 or (row.gain, row.gain)]
+        for low, high in [row.ci or (row.gain, row.gain)]
     ]
     ends = [point[end] for point in data for end in ("low", "high")]
     x = vega.axis("gain", vega.around([0.0, *ends], 0.08), tickCount=4)

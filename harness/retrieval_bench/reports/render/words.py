@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from retrieval_bench.comparison.explain.ledger import Worth
 from retrieval_bench.core.figures import end_text
@@ -29,6 +29,8 @@ BOUND = (
     "other may be too narrow. The careful one assumes nothing but the range of the metric "
     "(Gaffke's bound)."
 )
+
+_CAREFUL = "careful interval"
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 """Without q, whose raised form many fonts lack."""
@@ -101,7 +103,7 @@ def meaning(of: int) -> str:
 
 def bound_text(bound: tuple[float, float]) -> str:
     """The bound that stands beside an interval."""
-    return f"careful interval {ends_text(bound)}"
+    return f"{_CAREFUL} {ends_text(bound)}"
 
 
 def ends_text(interval: tuple[float, float]) -> str:
@@ -112,6 +114,12 @@ def ends_text(interval: tuple[float, float]) -> str:
 def word_beside(word: Label, bound: tuple[float, float] | None) -> Content:
     """``word`` with the bound behind it, where there is one."""
     return Cell(word, remark=bound_remark(bound)) if bound else word
+
+
+def quoting(rows: Iterable[Iterable[Content]]) -> list[str]:
+    """What to do about the bounds that stand in ``rows``; nothing where none does."""
+    shown = (cell.remark for row in rows for cell in row if isinstance(cell, Cell))
+    return [BOUND] if any(_CAREFUL in remark for remark in shown) else []
 
 
 def bound_remark(bound: tuple[float, float] | None) -> str:

@@ -13,8 +13,8 @@ from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.comparability import other_settings
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
-from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
 from retrieval_bench.core.installed.layers import ready
@@ -33,9 +33,9 @@ from retrieval_bench.reports.render.table import (
     warning,
 )
 from retrieval_bench.reports.render.words import (
-    BOUND,
     metric_label,
     on_dataset,
+    quoting,
     verdict_label,
     word_beside,
 )
@@ -283,10 +283,9 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
         corrected = " after Holm's correction" if len(group.of(metric)) > 1 else ""
         notes.append(
             f'"better", "worse": paired randomisation test, p < .05{corrected}; brackets: '
-            f'{group.brackets}. "Faster": median over paired calls.'
+            f'{group.brackets(metric)}. "Faster": median over paired calls.'
         )
-    if any(delta.bound is not None for delta in group.of(metric)):
-        notes.append(BOUND)
+    notes += quoting(rows)
     return Table(
         _title_of(group),
         columns,

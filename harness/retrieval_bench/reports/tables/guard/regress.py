@@ -201,8 +201,8 @@ def _quality_reasons(quality: QualityResult) -> list[str]:
 
 def _gate_reason(gate: QualityGate) -> str:
     figures = []
-    if gate.ci95 is not None and (gate.p is None or gate.lower):
-        low, high = gate.ci95
+    if gate.ci is not None and (gate.p is None or gate.lower):
+        low, high = gate.ci
         figures = [f"interval [{end_text(low, 4)}, {end_text(high, 4)}]"] if low < high else []
         figures += [] if gate.bound is None else [bound_text(gate.bound)]
         figures += [] if gate.p is None else [f"p {P(gate.p).text}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from retrieval_bench.comparison.explain.ledger import Ledger
-from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.recommendation import maybe_chance
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
@@ -45,11 +45,11 @@ def beside_leg(run: Run, leg: Delta) -> AnyNote:
     if leg.ratio is not None:  # of geometric means
         times = TIMES(leg.ratio[0], leg.ratio[1:])
         gap = f"{mean * leg.ratio[0]:.3f}, {times.text} {times.more}"
-    elif leg.difference is None or leg.ci95 is None:
+    elif leg.difference is None or leg.ci is None:
         why = leg.reason or "it is not known"
         return result(f"{leg.b}, its best leg, cannot be compared with it: {why}.")
     else:
-        gap = f"{mean + leg.difference:.3f}, {signed(leg.difference, 3)} {ends_text(leg.ci95)}"
+        gap = f"{mean + leg.difference:.3f}, {signed(leg.difference, 3)} {ends_text(leg.ci)}"
     if leg.doubted and leg.bound is not None:
         gap += maybe_chance(f" {ends_text(leg.bound)}")
     fusion = (

@@ -13,8 +13,8 @@ from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.both_answered import Answered
 from retrieval_bench.comparison.pairs.comparability import other_settings
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
-from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import about
 from retrieval_bench.core.types import Verdict
@@ -45,13 +45,13 @@ from retrieval_bench.reports.render.table import (
     warning,
 )
 from retrieval_bench.reports.render.words import (
-    BOUND,
     bound_remark,
     letter,
     marks,
     meaning,
     metric_label,
     on_dataset,
+    quoting,
     verdict_label,
 )
 from retrieval_bench.reports.tables.run_facts import (
@@ -299,11 +299,12 @@ def differences_table(
     notes: list[AnyNote] = [
         (
             f"Difference: first {'over' if metric.geometric else 'minus'} second, with its "
-            f"interval ({group.brackets}). The verdict is about the "
-            "first system."
+            f"interval. The verdict is about the first system."
         ),
+        f"Intervals: {group.brackets(metric)}.",
         "d: mean difference over its standard deviation; won, tied, lost: queries.",
         *_test_notes(comparison, group, deltas, tests),
+        *quoting(rows),
     ]
     if len(shown) < len(deltas):
         text = f"{len(deltas) - len(shown):,} more pairs: --format json has all."
@@ -378,17 +379,16 @@ def gap_of(delta: Delta, sign: int = 1, *, short: bool = False) -> Cell:
         ratio, *of_ratio = [item**sign for item in delta.ratio]
         return TIMES(ratio, sorted(of_ratio))
     gap = None if delta.difference is None else sign * delta.difference
-    ends = None if delta.ci95 is None else sorted(sign * end for end in delta.ci95)
+    ends = None if delta.ci is None else sorted(sign * end for end in delta.ci)
     return (SHORT_DIFFERENCE if short else DIFFERENCE)(gap, ends)
 
 
 def _answered_row(answered: Answered, tests: int) -> list[Content]:
     return [
         f"  both answered: {counted(answered.n, 'query')}",
-        DIFFERENCE(answered.difference, answered.ci95),
+        DIFFERENCE(answered.difference, answered.ci),
         *[""] * 4,
-        P(answered.p_adjusted),
-        *[""] * tests,
+        *[""] * (1 + tests),
         verdict_label(answered.verdict),
     ]
 
@@ -413,8 +413,6 @@ def _test_notes(
         notes.append(
             f'"equivalent", "small": shown to differ by less than {comparison.margin:g} ({how}).'
         )
-    if any(delta.bound is not None for delta in deltas):
-        notes.append(BOUND)
     if any(delta.resolvable_from is not None for delta in deltas):
         notes.append('"n queries could": so few decide nothing, whatever they say; n would do.')
     if any(delta.queries_needed is not None for delta in deltas):
@@ -423,6 +421,8 @@ def _test_notes(
         notes.append(
             f"Both answered: the same {group.without_failures}. Where that changes the verdict, "
             "the verdict rests on failures: can't tell."
+            + " Of the two p the larger is shown."
+            * bool(tested)
         )
     return notes
 

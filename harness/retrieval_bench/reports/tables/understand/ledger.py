@@ -8,7 +8,14 @@ from pathlib import Path
 
 from retrieval_bench.comparison.explain.ledger import Ledger, Row, Worth
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import LEAST_SHOWN_MS, about, short_ms, signed, three_digits
+from retrieval_bench.core.figures import (
+    LEAST_SHOWN_MS,
+    about,
+    levels_text,
+    short_ms,
+    signed,
+    three_digits,
+)
 from retrieval_bench.core.installed.installation import packaged_configs, typed
 from retrieval_bench.data.needs_judgements import CHOSEN
 from retrieval_bench.reports.render.cells import PERCENT, SHORT_DIFFERENCE, Content, Form
@@ -48,7 +55,7 @@ def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:
         [
             row.name,
             row.instead or "nothing",
-            SHORT_DIFFERENCE(row.gain, row.ci95),
+            SHORT_DIFFERENCE(row.gain, row.ci),
             word_beside(worth_label(row.worth), row.bound),
             COMPUTED_MS(row.cost.p50_ms),
             COMPUTED_MS(row.cost.p95_ms),
@@ -178,7 +185,7 @@ def _notes(ledger: Ledger, *, again: bool) -> list[AnyNote]:
         (
             "Effect: with the part minus without it, on the same queries. Helps, harmful, and "
             "brackets: paired randomisation test, p < .05 after Holm, and the same test inverted; "
-            f"each bracket holds 95 % or more.{dead}"
+            f"{levels_text(row.level for row in ledger.rows if row.level)}, each by itself.{dead}"
         ),
         (
             "~ is computed from the stages of the measured calls: with the part minus without it; "

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from retrieval_bench.comparison.explain.losses import Losses, LossStep, Seen
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import short_ms, signed
+from retrieval_bench.core.figures import levels_text, short_ms, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import (
     SHORT_DIFFERENCE,
@@ -94,7 +94,7 @@ def _row(step: LossStep, losses: Losses) -> list[Content]:
     return [
         "exact" if step.name == "exact" else name,
         SHORT_QUALITY(step.means.get(str(losses.metrics[0]))),
-        *(SHORT_DIFFERENCE(d.difference, d.ci95) if d else Cell(None) for d in deltas),
+        *(SHORT_DIFFERENCE(d.difference, d.ci) if d else Cell(None) for d in deltas),
         SHORT_MS(step.p50_ms),
         MEGABYTES(step.index_bytes),
     ]
@@ -107,6 +107,7 @@ def _notes(losses: Losses) -> list[AnyNote]:
         for step in losses.steps
         if step.state is Seen.UNKNOWN
     ]
+    levels = [d.level for step in losses.steps for d in step.differences if d.level]
     same = [step.name for step in losses.steps if step.state is Seen.SAME]
     messages += [f"as in an exact search: {', '.join(same)}"] if same else []
     return [
@@ -114,6 +115,7 @@ def _notes(losses: Losses) -> list[AnyNote]:
         "; ".join([f"exact: {losses.steps[0].what}", *messages]) + ".",
         (
             "Effect: with this step and all above it, minus without it; effects add up to the last "
-            "row. Brackets: paired randomisation test inverted, 95 % or more (Holm)."
+            "row. Brackets: paired randomisation test inverted, "
+            f"{levels_text(levels)}, each by itself."
         ),
     ]

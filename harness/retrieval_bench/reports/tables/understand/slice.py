@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from retrieval_bench.comparison.explain.slices import FEW, FEWEST, Slice, Slicing
+from retrieval_bench.comparison.explain.slices import FEW, FEWEST, Gap, Slice, Slicing
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Content, Form
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.render.words import metric_label, on_dataset
@@ -15,7 +15,7 @@ LABEL_SHOWN = 50
 
 _HOW = (
     "Slices are for looking: 95 % intervals of each slice by itself, no test, nothing "
-    "corrected for their number."
+    "corrected for their number. All queries: as compared above."
 )
 
 
@@ -43,7 +43,7 @@ def _table(
     slicing: Slicing,
     systems: Sequence[str],
     form: Form,
-    means_of: Callable[[Slice], Mapping[str, tuple[Mean, ...]]],
+    means_of: Callable[[Slice], Mapping[str, tuple[Mean | Gap, ...]]],
 ) -> Table:
     rows: list[list[Content]] = []
     for slice_ in (slicing.whole, *slicing.slices) if slicing.slices else ():
@@ -54,7 +54,13 @@ def _table(
                 if len(slice_.label) <= LABEL_SHOWN
                 else f"{slice_.label[: LABEL_SHOWN - 1]}…",
                 COUNT(slice_.n, marks="*" if slice_.n < FEW else ""),
-                *(form(mean.mean if slice_.n else None, mean.ci95) for mean in means),
+                *(
+                    form(
+                        mean.mean if slice_.n else None,
+                        mean.ci if isinstance(mean, Gap) else mean.ci95,
+                    )
+                    for mean in means
+                ),
             ]
         )
     return Table(title, ["", "n", *systems], rows, [1])

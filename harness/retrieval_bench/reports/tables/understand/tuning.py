@@ -29,7 +29,7 @@ def answer_table(tuning: Tuning) -> Table:
     gain, promised = tuning.held_out - tuning.default, chosen.tuning - chosen.default_tuning
     default = QUALITY(tuning.default, tuning.default_ci95)
     tuned = QUALITY(tuning.held_out, tuning.held_out_ci95)
-    held_out = DIFFERENCE(gain, tuning.delta.ci95)
+    held_out = DIFFERENCE(gain, tuning.delta.ci)
     rows: list[list[Content]] = [
         ["default", QUALITY(chosen.default_tuning), default, DIFFERENCE(chosen.default_gap)],
         ["tuned", QUALITY(chosen.tuning), tuned, DIFFERENCE(chosen.gap)],
