@@ -290,7 +290,7 @@ def duets(n: int = 10, slower: float = 1.0, minutes: float = 5.0) -> None:
                 protocol=replace(protocol, seed=seed),
                 out=Path(name) / "duet",
             )
-        (gate,) = result.gates
+        gate = result.gates[0]
         print(
             result.word,
             gate.ratio,

@@ -28,7 +28,7 @@ def served(due: NDArray[np.int64], service_ns: NDArray[np.int64]) -> Calls:
     n = len(due)
     zeros = np.zeros(n, dtype=np.int64)
     sent = done - service_ns
-    return Calls(due, sent, done, zeros, zeros, np.full(n, ANSWERED), zeros)
+    return Calls(due, sent, done, zeros, zeros, np.full(n, ANSWERED), *[zeros] * 4)
 
 
 def level_of(

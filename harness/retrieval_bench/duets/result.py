@@ -130,6 +130,7 @@ class BlockFacts(Documented):
         medians_ms: latency of a and of b in each pair.
         p99_ms: of all calls of each, for information; None where there are too few.
         unanswered: calls of each.
+        refused: requests of each that failed, those that were made again included.
     """
 
     rate: float
@@ -137,6 +138,7 @@ class BlockFacts(Documented):
     medians_ms: tuple[tuple[float, float], ...]
     p99_ms: tuple[float, float] | None
     unanswered: tuple[int, int]
+    refused: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,9 @@ from retrieval_bench.runs.usage_means import usage_document
 
 REPLAYED = "the rankings were read from a saved run"
 """Reading a saved ranking says nothing of who made it."""
+FAILURES = "more calls failed than were answered: their times are those of failures"
+"""Why a percentile is none of the retriever's, here and under load."""
+
 ASKED_ONCE = "each query was asked once, without warm-up: --until-decided"
 """Why such times are not judged."""
 
@@ -213,6 +216,8 @@ def latency(
         withheld: why the times say nothing of the retriever; empty where they do.
     """
     report = latency_report(timings, levels)
+    if not withheld and 2 * report.failed_calls > report.n:
+        withheld = FAILURES
     if withheld:
         report = without_times(report, withheld)
     return report.replace(
@@ -230,7 +235,7 @@ def resummarize(summary: Summary, timings: Timings) -> Summary:
         steady_after=before.steady_after,
         overhead_ns=0,
         levels=[float(name[1:]) for name in before.levels],
-        withheld=REPLAYED if before.mean is None and before.n > 0 else "",
+        withheld=REPLAYED if before.intervals == REPLAYED else "",
     )
     legs = summary.legs
     parallel = None if legs is None else legs.measured == "parallel"

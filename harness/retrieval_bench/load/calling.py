@@ -81,7 +81,7 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, say: Say) -> None:
             raise HarnessError(
                 f"the stamps of the calls cannot be written: {words}",
                 where=where,
-                accepted="about 60 bytes a call on the disk",
+                accepted="about 80 bytes a call on the disk",
                 fix="make room there, or name another folder with --out",
             ) from None
 

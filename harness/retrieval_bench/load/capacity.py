@@ -94,7 +94,11 @@ class Evidence:
         times = Times.of(made)
         calls = np.bincount(times.block, minlength=BLOCKS)
         one, without = (
-            cls(np.bincount(times.block[ms > limit.ms], minlength=BLOCKS), calls, result.state)
+            cls(
+                np.bincount(times.block[times.failed | (ms > limit.ms)], minlength=BLOCKS),
+                calls,
+                result.state,
+            )
             for ms in (times.latency, times.latency - times.lag)
         )
         if shown([one], limit) is not shown([without], limit):

@@ -27,8 +27,11 @@ from retrieval_bench.load.stamps import (
     FAILED,
     NEVER,
     QUERY,
+    REFUSED,
     SENT,
     STATUS,
+    WAITED,
+    WHY,
     WORKER,
     CallFile,
 )
@@ -199,7 +202,7 @@ class Slots:
         sent = self.clock() if begin is None else begin
         row[SENT] = sent
         self.flight.change(1, sent)
-        raw, failure = self._asked(retriever, self.queries[at])
+        raw, failure = self._asked(retriever, self.queries[at], row)
         done = self.clock()
         self.flight.change(-1, done)
         if self.waits is not None:
@@ -213,7 +216,9 @@ class Slots:
         row[DONE] = done
         row[STATUS] = ANSWERED if failure is None else FAILED + KINDS.index(failure)
 
-    def _asked(self, retriever: Retriever, query: Query) -> tuple[Any, Kind | None]:
+    def _asked(
+        self, retriever: Retriever, query: Query, row: NDArray[np.int64]
+    ) -> tuple[Any, Kind | None]:
         failures = 0
         while True:
             try:
@@ -221,9 +226,13 @@ class Slots:
             except Exception as problem:
                 kind = kind_of(problem)
                 failures += 1
+                row[REFUSED], row[WHY] = failures, FAILED + KINDS.index(kind)
                 if kind not in self.retry.when or failures > self.retry.times:
                     return None, kind
-                if self.stopped.wait(self.retry.wait_s(failures, retry_after(problem))):
+                since = self.clock()
+                over = self.stopped.wait(self.retry.wait_s(failures, retry_after(problem)))
+                row[WAITED] += self.clock() - since
+                if over:
                     return None, kind
 
     def run(self, work: Callable[[int], None], n: int) -> list[threading.Thread]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapreplace
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import three_digits
+from retrieval_bench.experiment.accounting import FAILURES
 from retrieval_bench.load.clients import KINDS
 from retrieval_bench.load.generator import Made, Process
 from retrieval_bench.load.stamps import ANSWERED, FAILED, NEVER, OPEN, Calls
@@ -25,6 +26,7 @@ from retrieval_bench.load.tails import (
     Ints,
     Tail,
     block_of,
+    effective_calls,
     of_all,
     tails,
 )
@@ -84,6 +86,12 @@ class LevelResult(Documented):
         interpreter_bound: the processes of the generator, in which the retriever runs, took all of
             one core each, with several slots: the interpreter's lock is the limit.
         seed: of the level.
+        refused: requests that failed, by kind: those of a call that was answered in the end, too.
+        requests_rate: requests a second that the system got.
+        waiting: mean number of calls that waited before a request was repeated, with nothing under
+            way.
+        troubled: calls that were refused at least once, or had no answer.
+        troubled_of: independent calls of which their share is known as well as of these.
     """
 
     planned: float | None
@@ -102,11 +110,23 @@ class LevelResult(Documented):
     lag: tuple[Tail, ...]
     interpreter_bound: bool
     seed: int
+    refused: Mapping[str, int] = field(default_factory=dict)
+    requests_rate: float = 0.0
+    waiting: float = 0.0
+    troubled: int = 0
+    troubled_of: float = 0.0
 
     @property
     def failed(self) -> int:
         """Calls without an answer."""
         return sum(self.errors.values())
+
+    @property
+    def rate_without_waits(self) -> float:
+        """Answers a second that clients in turn would have got, had none of them waited before it
+        repeated a request."""
+        calling = (self.clients or math.inf) - self.waiting
+        return self.answered_rate * (1 + self.waiting / calling) if calling > 0 else 0.0
 
     @property
     def name(self) -> str:
@@ -118,13 +138,14 @@ class LevelResult(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The calls of a window in milliseconds; infinite where there was no answer.
+    """The calls of a window in milliseconds; infinite where no end was seen.
 
     Attributes:
         latency: from when a call was due.
         service: from when it was made.
         lag: of its latency, what the generator itself added, see :func:`undelayed`.
         waited: it was due while every slot was taken.
+        failed: it had no answer.
         block: its part of the window.
     """
 
@@ -132,6 +153,7 @@ class Times:
     service: Floats
     lag: Floats
     waited: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
     block: Ints
 
     @classmethod
@@ -141,12 +163,13 @@ class Times:
         free = undelayed(calls, slots)[inside]
         waited = _all_taken(calls, slots)[inside]
         calls = calls[inside]
-        ok = calls.status == ANSWERED
-        latency = np.where(ok, (calls.done - calls.due) / _NS_PER_MS, np.inf)
-        service = np.where(ok, (calls.done - calls.sent) / _NS_PER_MS, np.inf)
+        ended = calls.status != OPEN
+        latency = np.where(ended, (calls.done - calls.due) / _NS_PER_MS, np.inf)
+        service = np.where(ended, (calls.done - calls.sent) / _NS_PER_MS, np.inf)
         sent = calls.sent != NEVER
         lag = np.where(sent, np.maximum(calls.sent - free, 0) / _NS_PER_MS, 0.0)
-        return cls(latency, service, lag, waited, block_of(calls.due, made.begin, made.end))
+        block = block_of(calls.due, made.begin, made.end)
+        return cls(latency, service, lag, waited, calls.status != ANSWERED, block)
 
 
 def _all_taken(calls: Calls, slots: int) -> NDArray[np.bool_]:
@@ -206,6 +229,9 @@ def judged(
         tails(ms, times.block, timeout_ms, percentiles)
         for ms in (times.latency, times.service, times.lag)
     )
+    if 2 * np.count_nonzero(times.failed) > len(due):
+        latency = service = [Tail(p, None, None, 0.0, reason=FAILURES) for p in percentiles]
+    troubled = times.failed | (due.refused > 0)
     moved = _moved(times, percentiles)
     if not theirs and moved:
         ours.append(moved)
@@ -230,7 +256,22 @@ def judged(
         lag=tuple(lag),
         interpreter_bound=in_process and level.slots > 1 and _one_core(cpu),
         seed=level.seed,
+        refused={
+            str(kind): n
+            for at, kind in enumerate(KINDS)
+            if (n := int(due.refused[due.why == FAILED + at].sum()))
+        },
+        requests_rate=_requests(due) / made.seconds,
+        waiting=_waiting(calls, made.begin, made.end),
+        troubled=int(np.count_nonzero(troubled)),
+        troubled_of=effective_calls(troubled, times.block) if len(due) else 0.0,
     )
+
+
+def _requests(calls: Calls) -> int:
+    """How many requests they were: of a call that failed, the last one was refused, too."""
+    last = (calls.status == ANSWERED) | ((calls.status == OPEN) & (calls.sent != NEVER))
+    return int(calls.refused.sum() + np.count_nonzero(last))
 
 
 def _one_core(cpu: list[float]) -> bool:
@@ -309,6 +350,15 @@ def _under_way(calls: Calls, begin: int, end: int) -> int:
     done = np.where(calls.done == NEVER, end, calls.done)[sent]
     spans = np.minimum(done, end) - np.maximum(calls.sent[sent], begin)
     return int(np.maximum(spans, 0).sum())
+
+
+def _waiting(calls: Calls, begin: int, end: int) -> float:
+    """The mean number of calls that wait to be repeated; waits are spread over their call."""
+    some = calls[(calls.waited > 0) & (calls.sent != NEVER)]
+    done = np.where(some.done == NEVER, end, some.done)
+    inside = np.maximum(np.minimum(done, end) - np.maximum(some.sent, begin), 0)
+    shares = inside / np.maximum(done - some.sent, 1)
+    return float(shares @ some.waited) / (end - begin)
 
 
 def _overload(made: Made, times: Times, due: Calls, *, bounded: bool) -> list[str]:

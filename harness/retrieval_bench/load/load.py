@@ -451,7 +451,7 @@ def _search(
     usual = Level(None, slots, plan.seconds, plan.warm_up_s, plan.timeout_s)
     _, turns = make(replace(usual, seed=plan.seed + 1, seconds=min(plan.seconds, _UNLOADED_S)))
     copies = 1 if external else processes
-    first = _FIRST * copies * max(turns.answered_rate, 1 / plan.seconds)
+    first = _FIRST * copies * max(turns.rate_without_waits, 1 / plan.seconds)
     ends = time.monotonic() + 60 * plan.max_minutes
     took = plan.ramp_s + plan.warm_up_s + plan.seconds
 

@@ -113,18 +113,19 @@ def course_of(made: Made) -> Course:
     own, server = _readings(made, before)
     parts = []
     for number in range(PARTS):
-        ms = times.latency[part == number]
+        ms, lost = (of[part == number] for of in (times.latency, times.failed))
         until = seconds * (number + 1) / PARTS
         known = [_percentile(ms, p) for p in (50.0, 99.0)]
         memory = [_at(readings, until) for readings in (own, server)]
-        failed = int(np.isinf(ms).sum())
-        parts.append(Part(until, len(ms), failed, known[0], known[1], memory[0], memory[1]))
+        parts.append(
+            Part(until, len(ms), int(lost.sum()), known[0], known[1], memory[0], memory[1])
+        )
     return Course(
         tuple(parts),
         _slope(own, seconds / PARTS),
         _slope(server, seconds / PARTS),
         _drift([one.p50_ms for one in parts]),
-        tuple(_outages(np.isinf(times.latency), (due - begin) / 1e9)),
+        tuple(_outages(times.failed, (due - begin) / 1e9)),
     )
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-COLUMNS = ("due", "sent", "done", "query", "worker", "status", "answer")
-DUE, SENT, DONE, QUERY, WORKER, STATUS, ANSWER = range(len(COLUMNS))
+COLUMNS = ("due", "sent", "done", "query", "worker", "status", "answer", "refused", "why", "waited")
+DUE, SENT, DONE, QUERY, WORKER, STATUS, ANSWER, REFUSED, WHY, WAITED = range(len(COLUMNS))
 
 NEVER = -1
 """In a stamp: it did not happen. In ``answer``: there is none."""
@@ -87,6 +87,9 @@ class Calls:
         worker: number of the slot that made it, over all processes; a slot makes one at a time.
         status: :data:`OPEN`, :data:`ANSWERED`, or :data:`FAILED` and more.
         answer: number of the distinct answer; -1 = none.
+        refused: requests for it that failed, the last one of a failed call included.
+        why: of the last of these, as a ``status``; 0 = there was none.
+        waited: nanoseconds before requests were repeated, with nothing under way.
     """
 
     due: NDArray[np.int64]
@@ -96,6 +99,9 @@ class Calls:
     worker: NDArray[np.int64]
     status: NDArray[np.int64]
     answer: NDArray[np.int64]
+    refused: NDArray[np.int64]
+    why: NDArray[np.int64]
+    waited: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.due)

@@ -23,17 +23,25 @@ from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.controller import MOST_LOST, DuetProtocol
-from retrieval_bench.duets.decision import GATES, Trial, visible
+from retrieval_bench.duets.decision import ALPHA, GATES, Judged, Trial, visible
 from retrieval_bench.duets.duet import Request
-from retrieval_bench.duets.result import BlockFacts, DuetResult, SideFacts, check_place, write_duet
+from retrieval_bench.duets.result import (
+    BlockFacts,
+    DuetResult,
+    GateResult,
+    SideFacts,
+    check_place,
+    write_duet,
+)
 from retrieval_bench.duets.sides import Side
 from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.load.generator import Level, Made
-from retrieval_bench.load.levels import State, Times, judged
+from retrieval_bench.load.levels import LevelResult, State, Times, judged
 from retrieval_bench.load.load import Plan, Subject, checked, generator_of
 from retrieval_bench.load.schedule import Pace
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.regression.refusals import REFUSALS, Share, p_no_larger, told
 from retrieval_bench.stats.percentiles import needs
 
 BLOCK_S = 10.0
@@ -41,8 +49,8 @@ BLOCK_S = 10.0
 
 _WARM_UP_S = 1.0
 _MEDIAN = "p50"
-_UNANSWERED = 0.01
-"""Share of the calls that one side may leave unanswered beyond those of the other."""
+_SURE, _FEWEST_PAIRS = 0.001, 5
+"""p at which what is looked at once, at the end, fails; of p95 after so many pairs."""
 
 
 @dataclass(slots=True)
@@ -55,6 +63,7 @@ class Blocks:
         limit: largest acceptable slow-down of the median, a share.
         more: whether there is time for another pair.
         latency: milliseconds of all calls of each side.
+        levels: what its blocks were, as levels of a load.
     """
 
     block: Callable[[int, int], Made]
@@ -64,6 +73,7 @@ class Blocks:
     more: Callable[[], bool] = lambda: True
     medians: list[tuple[float, float]] = field(default_factory=list)
     latency: tuple[list[NDArray[np.float64]], ...] = field(default_factory=lambda: ([], []))
+    levels: tuple[list[LevelResult], ...] = field(default_factory=lambda: ([], []))
     answers: tuple[dict[int, set[Any]], ...] = field(default_factory=lambda: ({}, {}))
     lost: list[str] = field(default_factory=list)
     interrupted: bool = False
@@ -86,22 +96,24 @@ class Blocks:
         """The medians of both sides; None where the generator itself was too slow."""
         order = np.random.default_rng([self.seed, number]).permutation(2).tolist()
         made = {side: self.block(side, self.seed + 100 * number) for side in order}
-        times, states = [], []
+        times: list[NDArray[np.float64]] = []
+        results: list[LevelResult] = []
         for side in (0, 1):
             measured = made[side]
             result = judged(measured, in_process=self.in_process[side], percentiles=(50.0,))
-            states.append(result.state)
+            results.append(result)
             if result.state is State.NOT_MEASURED or not result.calls:
                 reasons = "; ".join(result.reasons) or "no call was due"
                 self.lost.append(f"pair {number}, side {'ab'[side]}: {reasons}")
                 return None
             times.append(Times.of(measured).latency)
-        if states[0] is State.OVERLOADED:  # what both wait for is the length of the block
+        if results[0].state is State.OVERLOADED:  # what both wait for is the length of the block
             self.lost.append(f"pair {number}: side a can't keep up with this rate")
             return None
         timeout_ms = 1e3 * made[0].level.timeout_s
         for side, ms in enumerate(times):
             self.latency[side].append(ms)
+            self.levels[side].append(results[side])
             for query, ids in made[side].answers.values():
                 self.answers[side].setdefault(query, set()).add(ids)
         a, b = (min(float(np.median(ms)), timeout_ms) for ms in times)
@@ -113,8 +125,42 @@ class Blocks:
         enough = len(whole[0]) >= needs(99.0).printed
         tails = [float(np.percentile(ms, 99, method="higher")) for ms in whole if enough]
         p99 = (tails[0], tails[1]) if enough and all(map(math.isfinite, tails)) else None
-        unanswered = tuple(int(np.isinf(ms).sum()) for ms in whole)
-        return BlockFacts(rate, seconds, tuple(self.medians), p99, (unanswered[0], unanswered[1]))
+        unanswered, refused = (
+            (sum(counts[0]), sum(counts[1]))
+            for counts in (
+                [[level.failed for level in of] for of in self.levels],
+                [[sum(level.refused.values()) for level in of] for of in self.levels],
+            )
+        )
+        return BlockFacts(rate, seconds, tuple(self.medians), p99, unanswered, refused)
+
+    def refusals(self) -> GateResult:
+        """Whether side b refuses more of its calls, or leaves more of them unanswered."""
+        then, now = map(Share.joined, self.levels)
+        worse = p_no_larger(now, then) < _SURE
+        verdict = Verdict.WORSE if worse else Verdict.EQUIVALENT
+        pairs, reason = len(self.levels[0]), told(now, then, "on side b", "on side a")
+        return GateResult(REFUSALS, verdict, 0.0, 0.0, launches=pairs, reason=reason)
+
+    def p95(self) -> GateResult | None:
+        """Whether p95 of side b is shown to be above that of side a, or to be within the limit;
+        None where neither is shown."""
+        gate, most = GATES["p95"], max(GATES["p95"].limit, self.limit)
+        both = zip(*self.latency, strict=True)
+        ratios = [
+            math.log(b / a)
+            for a, b in (tuple(float(np.percentile(ms, 95)) for ms in pair) for pair in both)
+            if 0 < a < math.inf and 0 < b < math.inf
+        ]
+        fewest = min((len(ms) for of in self.latency for ms in of), default=0)
+        if len(ratios) < max(_FEWEST_PAIRS, len(self.medians)) or fewest < needs(95.0).printed:
+            return None
+        judged = Judged.of(ratios, gate.delta, most)
+        if judged.p_worse >= _SURE and judged.p_beyond_limit >= ALPHA:
+            return None
+        verdict = Verdict.WORSE if judged.p_worse < _SURE else Verdict.EQUIVALENT
+        ratio, n = math.exp(judged.mean), len(ratios)
+        return GateResult("p95", verdict, most, gate.delta, ratio, judged.interval, launches=n)
 
     @property
     def calls(self) -> int:
@@ -230,12 +276,10 @@ def _result(
     (gate,) = trial.results()
     if gate.spread is not None:
         gate = replace(gate, visible=visible(gate.spread, gate.beyond, gate.limit))
-    verdict, reason = gate.verdict, ""
-    left = [n / max(1, blocks.calls) for n in of.unanswered]
-    if verdict is not Verdict.WORSE and left[1] > left[0] + _UNANSWERED:
-        verdict = Verdict.MISSING
-        reason = f"side b leaves {left[1]:.1%} of its calls unanswered, side a {left[0]:.1%}"
-    elif len(blocks.lost) > MOST_LOST:
+    gates = [gate, *([p95] if (p95 := blocks.p95()) else []), blocks.refusals()]
+    failed = any(item.verdict is Verdict.WORSE for item in gates)
+    verdict, reason = Verdict.WORSE if failed else gate.verdict, ""
+    if len(blocks.lost) > MOST_LOST:
         reason = f"{len(blocks.lost)} pairs were lost"
     elif not trial.over and not blocks.interrupted:
         reason = "not decided within the time that was given (--most)"
@@ -244,7 +288,7 @@ def _result(
         b=facts[1],
         dataset={"name": None, "fingerprint": None, "split": "", "k": 0},
         verdict=verdict,
-        gates=(gate,),
+        gates=tuple(gates) if blocks.medians else (gate,),
         launches=len(blocks.medians),
         lost=tuple(blocks.lost),
         measured_s=2 * of.seconds * len(blocks.medians),

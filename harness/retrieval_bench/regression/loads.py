@@ -23,7 +23,7 @@ from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.load.levels import State
+from retrieval_bench.load.levels import LevelResult, State
 from retrieval_bench.load.load import Loaded, LoadResult, Plan, load
 from retrieval_bench.load.quality import paired
 from retrieval_bench.load.saved import find_load, means_of, read_load
@@ -35,6 +35,7 @@ from retrieval_bench.regression.gate import Regression, Subject, worst
 from retrieval_bench.regression.latency_gates import LatencyGate, LatencyResult
 from retrieval_bench.regression.policy import Policy, load_policy
 from retrieval_bench.regression.quality_gates import QualityGate, QualityResult, judge_quality
+from retrieval_bench.regression.refusals import REFUSALS, SHOWN, SIGN, Share, p_no_larger, told
 from retrieval_bench.regression.regress import Request
 from retrieval_bench.runs.run import relative_folder
 
@@ -45,6 +46,8 @@ by a few percent from day to day, and at half of capacity a queue makes twice th
 _APART = 1 + LEAST_LIMIT
 _AGAIN = 1_000_003
 """Added to the seed of the second measurement."""
+
+_P95 = 1
 
 _SHOWN = ("faster", "slower", "can't tell")
 
@@ -287,8 +290,8 @@ def regress_load(request: Request, given: str, *, reporter: Reporter | None = No
     result = judge_load(kept, now, policy)
     latency = result.latency
     if latency and latency.verdict is Verdict.WORSE:  # a moment of the machine never comes twice
-        again = judge_load(kept, make(replace(plan, seed=plan.seed + _AGAIN)), policy)
-        result = _both(result, again)
+        again = make(replace(plan, seed=plan.seed + _AGAIN))
+        result = _both(result, judge_load(kept, again, policy, before=now))
     return result
 
 
@@ -326,12 +329,28 @@ def _plan_of(kept: LoadResult) -> Plan:
     return replace(plan, rates=rates, recorded=(), limit=None)
 
 
-def judge_load(kept: LoadResult, now: LoadResult, policy: Policy) -> Regression:
-    """A load of now against a kept one, level by level."""
+def judge_load(
+    kept: LoadResult, now: LoadResult, policy: Policy, *, before: LoadResult | None = None
+) -> Regression:
+    """A load of now against a kept one, level by level.
+
+    Args:
+        before: the one that this one repeats: what was refused is that of both.
+    """
     pairs = [pair for pair in _pairs(kept, now) if pair.level != "one at a time"]
-    limits = {name: max(LEAST_LIMIT, policy.latency.get(name, 0.0)) for name in ("p50", "p99")}
+    limits = {
+        name: max(LEAST_LIMIT, policy.latency.get(name, 0.0)) for name in ("p50", "p95", "p99")
+    }
     same = not any("machines" in item for item in _unlike(kept, now))
-    gates = [gate for pair in pairs for gate in _gates(pair, limits, same_machine=same)]
+    first = {} if before is None else {level.result.name: level.result for level in before.levels}
+    gates = [
+        gate
+        for pair in pairs
+        for gate in (
+            *_gates(pair, limits, same_machine=same),
+            *_refusals(pair, first.get(pair.level)),
+        )
+    ]
     latency = LatencyResult(
         worst(gate.verdict for gate in gates), tuple(gates), _why(gates), unsupported=()
     )
@@ -360,7 +379,7 @@ def _gates(
     pair: LevelPair, limits: Mapping[str, float], *, same_machine: bool
 ) -> Iterator[LatencyGate]:
     then, now = pair.a.result, pair.b.result
-    for at, (name, limit) in zip((0, 2), limits.items(), strict=True):
+    for at, (name, limit) in enumerate(limits.items()):
         gate = LatencyGate(f"{name} at {pair.level}", Verdict.MISSING, limit)
         if not same_machine:
             yield replace(gate, reason="it was measured on another machine")
@@ -370,9 +389,24 @@ def _gates(
         elif now.state is State.OVERLOADED:
             yield replace(gate, verdict=Verdict.WORSE, reason=f"overloaded: {now.reasons[0]}")
         elif (ends := _ends(then.latency[at], now.latency[at])) is not None:
-            yield replace(gate, **_judged(then.latency[at], now.latency[at], ends, limit))
+            judged = replace(gate, **_judged(then.latency[at], now.latency[at], ends, limit))
+            if at != _P95 or not judged.verdict.open:  # it fails what it is shown of, and no more
+                yield judged
         elif at == 0:
             yield replace(gate, reason="too few calls: a longer --duration")
+
+
+def _refusals(pair: LevelPair, first: LevelResult | None) -> Iterator[LatencyGate]:
+    """Whether more calls were refused or failed than then: a sign, or, with the ``first`` level
+    that this one repeats, a verdict."""
+    then, now = pair.a.result, pair.b.result
+    if State.NOT_MEASURED in (then.state, now.state):
+        return
+    share = Share.joined([now] if first is None else [first, now])
+    before = Share.joined([then])
+    rises = p_no_larger(share, before) < (SIGN if first is None else SHOWN)
+    verdict = Verdict.WORSE if rises else Verdict.EQUIVALENT
+    yield LatencyGate(f"{REFUSALS} at {pair.level}", verdict, 0.0, reason=told(share, before))
 
 
 def _judged(a: Tail, b: Tail, ends: tuple[float, float], limit: float) -> dict[str, Any]:
@@ -437,6 +471,8 @@ def _both(first: Regression, again: Regression) -> Regression:
 
     def settled(gate: Any) -> Any:
         other = repeated.get(gate.gate)  # none: the second gate had too few calls for it
+        if other is not None and gate.gate.startswith(REFUSALS):
+            return other
         if gate.verdict is not Verdict.WORSE or other is None or other.verdict is Verdict.WORSE:
             return gate
         return replace(gate, verdict=Verdict.UNDECIDED, reason="slower once, and not when repeated")

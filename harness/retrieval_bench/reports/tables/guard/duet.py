@@ -102,8 +102,10 @@ def _explained(result: DuetResult) -> Sequence[str]:
     ]
     if judged:
         beyond = ", ".join(f"{gate.gate} {CHANGE(gate.beyond).text}" for gate in judged)
+        if result.blocks is None:
+            about = "; ".join(f"{gate.gate}: {GATES[gate.gate].about}" for gate in judged)
+            notes.append(f"{about}.")
         notes += [
-            "; ".join(f"{gate.gate}: {GATES[gate.gate].about}" for gate in judged) + ".",
             (
                 f"FAIL: shown to be slower by more than {beyond}. PASS: shown to be within the "
                 "limit. Brackets: 98 % interval. visible: smallest slow-down that a duet with this "

@@ -39,6 +39,9 @@ from retrieval_bench.runs.run import relative_folder
 _TOLD = 4
 """Levels of which it is told in short why they were not measured."""
 
+_REFUSALS = 3
+"""Levels of which refused requests are told in short, the last ones."""
+
 _SHOWN = 8
 """Levels of a search for a limit that are shown in short."""
 
@@ -50,7 +53,8 @@ def load_tables(load: LoadResult, *, full: bool = False) -> list[Table]:
         full: also the time of service, the generator's lag, and how well percentiles are known.
     """
     metric = load.unloaded.quality.metric if load.unloaded.quality else None
-    columns = ["load", "answers/s", "p50 ms", "p95 ms", "p99 ms", "service p99", "failed"]
+    times = ["p50 ms", "p95 ms", "p99 ms", "service p99"]
+    columns = ["load", "answers/s", *times, "failed", "refused"]
     if metric:
         columns.append(metric_label(metric))
     rows = [_row("one at a time", load.unloaded, metric)]
@@ -62,7 +66,7 @@ def load_tables(load: LoadResult, *, full: bool = False) -> list[Table]:
         rows,
         (1,),
         _notes(load, full=full),
-        lead=[*_quality(load), *map(warning, load.warnings)],
+        lead=[*_refusals(load, full=full), *_quality(load), *map(warning, load.warnings)],
     )
     courses = [_course(level, level.course) for level in load.levels if level.course is not None]
     return [main, *courses, *([_details(load)] if full else [])]
@@ -107,7 +111,9 @@ def _answer(load: LoadResult) -> str:
         return "not measured"
     best = max(closed, key=lambda level: level.answered_rate)
     clients = counted(best.clients or 0, "client")
-    return f"{RATE.text(best.answered_rate)} answers a second with {clients}, {_tail_words(best)}"
+    rate = f"{RATE.text(best.rate_without_waits)} answers a second with {clients}"
+    without = ", waits before repetitions left out" if best.waiting else ""
+    return f"{rate}{without}; {_tail_words(best)}"
 
 
 def _capacity_words(capacity: Capacity) -> str:
@@ -148,7 +154,8 @@ def _row(name: str, loaded: Loaded, metric: str | None) -> list[Content]:
         times = [Cell(str(level.state)), Cell(None), Cell(None)]
         service = Cell(None)
     failed = COUNT(level.failed) if level.failed else Cell("0")
-    row: list[Content] = [name, RATE(level.answered_rate), *times, service, failed]
+    refused = COUNT(sum(level.refused.values())) if level.refused else Cell("0")
+    row: list[Content] = [name, RATE(level.answered_rate), *times, service, failed, refused]
     if metric:
         row.append(SHORT_QUALITY(loaded.quality.mean if loaded.quality else None))
     return row
@@ -191,6 +198,30 @@ def _quality(load: LoadResult) -> list[AnyNote]:
             gap = f"{signed(quality.difference, 3)} [{end_text(low)}, {end_text(high)}]"
             parts.append(f"{metric_label(quality.metric)} {gap}")
         notes.append(warning(f"{level.name}: {'; '.join(parts)}."))
+    return notes
+
+
+def _refusals(load: LoadResult, *, full: bool) -> list[AnyNote]:
+    """Requests that failed, what the system got with those that were made again, and what clients
+    that waited before that would have got."""
+    levels = [("one at a time", load.unloaded.result)]
+    levels += [(level.result.name, level.result) for level in load.levels]
+    refused = [(name, level) for name, level in levels if level.refused]
+    notes: list[AnyNote] = []
+    for name, level in refused if full else refused[-_REFUSALS:]:
+        n, requests = sum(level.refused.values()), level.requests_rate * level.seconds
+        kinds = ", ".join(f"{kind}: {of:,}" for kind, of in level.refused.items())
+        text = f"{name}: {n:,} of {requests:,.0f} requests were refused ({kinds})"
+        if level.waiting:
+            rate = RATE.text(level.requests_rate)
+            text += f"; with those made again the service got {rate} requests a second"
+        if level.waiting and level.clients:
+            share, free = level.waiting / level.clients, RATE.text(level.rate_without_waits)
+            text += f", and for {share:.0%} of the time clients waited before that: without these "
+            text += f"waits it answers about {free} a second"
+        notes.append(warning(f"{text}."))
+    if (hidden := len(refused) - _REFUSALS) > 0 and not full:
+        notes.append(warning(f"{counted(hidden, 'more level')} had refusals: -v tells of them."))
     return notes
 
 
