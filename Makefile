@@ -127,7 +127,7 @@ bench tune baseline regress: NEEDED = "$(RETRIEVER)"
 compare report: NEEDED = $(RETRIEVERS)
 duet: NEEDED = "$(A)" "$(B)" "$(if $(BOTH),,$(RETRIEVER))"
 needed: $(LIGHT)
-	@$(MAKE) --no-print-directory --silent setup LAYERS="$$($(BIN)/python -m retrieval_bench.core.installed.layers $(NEEDED))"
+	@$(MAKE) --no-print-directory --silent setup LAYERS="$$($(BIN)/python -m retrieval_bench.experiment.layers $(NEEDED))"
 
 $(LIGHT): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed, and there is no '$(PYTHON)': install it, or name yours: make PYTHON=/path/to/python3.12" >&2; exit 2; }

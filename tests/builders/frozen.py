@@ -37,6 +37,7 @@ SEVERAL = ("--retrievers", "bm25", "hybrid.yaml", "--dataset", "science-ko-mini"
 ONCE = ("--rounds", "1", "--warm-up", "0", "--no-pictures")
 MEASURING: dict[str, tuple[str, ...]] = {
     "list": ("data", "list"),
+    "target": ("data", "list", "pipeline"),
     "schemas": ("data", "schema"),
     "bench": ("bench", "--retriever", "hybrid.yaml", *QUICK, *ONCE),
     "bench-filters": ("bench", "--retriever", "bm25", "--dataset", "filtered", "--k", "2", *ONCE),

@@ -96,7 +96,7 @@ def test_what_needs_an_extra_says_how_to_add_it_to_this_wheel(
     done = _run(light / "retrieval-bench", "bench", "--retriever", retriever, cwd=tmp_path)
     assert done.returncode == 2
     assert f'do: pip install "retrieval-bench[{extra}] @ file:' in done.stderr
-    layers = (light / "python", "-m", "retrieval_bench.core.installed.layers", retriever)
+    layers = (light / "python", "-m", "retrieval_bench.experiment.layers", retriever)
     assert _run(*layers, cwd=tmp_path).stdout == f"{extra}\n"
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "results" / "runs").exists() or not list(

@@ -158,7 +158,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "hybrid --dataset my/folder --reader models/reader",
     ),
     "score outcomes": ("answers.jsonl", "answers.jsonl --by source", "answers.jsonl --format json"),
-    "data list": ("", "-v", "--format json"),
+    "data list": ("", "pipeline", "--format json"),
     "data schema": ("", "bench", "--format json"),
     "data fetch": (
         "ir_datasets:beir/scifact/test",

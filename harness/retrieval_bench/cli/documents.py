@@ -63,6 +63,7 @@ DOCUMENTS: Mapping[str, Document] = {
     "report": _kernel("report", "reports.page.report:Report comparison.comparison:Comparison"),
     "verify": _kernel("report --verify", "reports.page.verify:Verification"),
     "list": _kernel("data list", "reports.tables.share.catalog:Catalog"),
+    "target": _kernel("data list TARGET", "reports.tables.share.parameters:TargetDetails"),
     "fetch": _kernel("data fetch", "data.formats.irds:Fetched"),
     "export": _kernel("data export", "data.export:Exported data.export:ExportedRun"),
     "loaded": _kernel("data load", "data.stores:LoadedDataset"),

@@ -12,7 +12,7 @@ import inspect
 import json
 import sys
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache, reduce
@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from retrieval_bench.core.calls.foreign import foreign_code, innermost, message_of
 from retrieval_bench.core.errors import ConfigError, HarnessError, PluginError, near_names
+from retrieval_bench.core.foreign_kinds import cure, is_another_kind, target_of
 from retrieval_bench.core.installed.modules import (
     load_file,
     load_module,
@@ -185,9 +186,14 @@ def construct(
             constructor failed.
     """
     factory = resolve("retriever", target, base=base)
-    if not callable(factory):
-        raise PluginError(f"{target!r} is no class and no function", where=where)
-    checked = _checked_params(factory, dict(params), target, where)
+    if not callable(factory) or target_of(factory):
+        raise _of_another_kind(target, where, factory)
+    try:
+        checked = _checked_params(factory, dict(params), target, where)
+    except ConfigError as problem:
+        if "is missing" in problem.given and is_another_kind(factory):
+            raise _of_another_kind(target, where, factory) from None
+        raise
     outer = _base.set(base or config_folder())
 
     def unbuildable(problem: BaseException) -> HarnessError:
@@ -204,14 +210,18 @@ def construct(
     finally:
         _base.reset(outer)
     if not isinstance(made, Retriever):
-        raise PluginError(
-            f"{target!r} gave {type(made).__name__}",
-            where=where,
-            accepted="a subclass of retrieval_bench.core.retriever.Retriever",
-            fix="for a LangChain retriever use `target: langchain` with `params: {factory: "
-            f"{target}}}`; for a function use `target: callable`",
-        )
+        raise _of_another_kind(target, where, factory, made)
     return made
+
+
+def _of_another_kind(target: str, where: str, given: Any, made: Any = None) -> PluginError:
+    what, fix = cure(target, given, made)
+    return PluginError(
+        f"{target!r} {what}",
+        where=where,
+        accepted="a subclass of retrieval_bench.Retriever, or a function that makes one",
+        fix=fix,
+    )
 
 
 def _checked_params(
@@ -243,11 +253,23 @@ def _checked_params(
         raise ConfigError(
             f"parameters of {target!r}: " + "; ".join(faults),
             where=where,
-            accepted=(", ".join(sorted(declared)) or "(none)")
-            + (", and what the factory takes" if open_ended else ""),
-            fix="correct the keys under `params:` or in --set",
+            accepted=_accepted(factory, declared, faults, open_ended=open_ended),
+            fix="correct the keys under `params:` or in --set"
+            + ("" if ":" in target else f"; `retrieval-bench data list {target}` explains them"),
         )
     return checked
+
+
+def _accepted(
+    factory: Any, declared: Mapping[str, Any], faults: Sequence[str], *, open_ended: bool
+) -> str:
+    """The parameters; of those at fault that have a grammar of their own, that."""
+    grammar = getattr(factory, "accepts", {})
+    at_fault = [name for name in grammar if any(f"'{name}" in fault for fault in faults)]
+    if at_fault:
+        return "; ".join(f"{name}: {grammar[name]}" for name in at_fault)
+    more = ", and what the factory takes" if open_ended else ""
+    return (", ".join(sorted(declared)) or "(none)") + more
 
 
 def _checked_value(name: str, value: Any, annotation: Any, faults: list[str]) -> Any:

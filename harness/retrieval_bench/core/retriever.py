@@ -13,10 +13,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from retrieval_bench.core.errors import ContractError
-from retrieval_bench.core.types import Document, Documents, Query, Ranking
+from retrieval_bench.core.types import EMPTY, Document, Documents, Query, Ranking
 
 RankingLike = Ranking | Sequence[tuple[str, float]]
 """What ``search`` may return: a :class:`.Ranking`, or (doc_id, score) pairs."""
@@ -51,10 +51,13 @@ class Retriever(ABC):
     """Base class of all retrievers; adapters override ``index`` and ``search``.
 
     Attributes:
+        accepts: what may stand under a parameter that has a grammar of its own, for messages and
+            `data list`.
         progress: set by the harness while it indexes; an adapter whose indexing takes long calls
             it with (texts done, texts in all).
     """
 
+    accepts: ClassVar[Mapping[str, str]] = EMPTY
     progress: Callable[[int, int], None] | None = None
 
     @property

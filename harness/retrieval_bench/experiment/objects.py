@@ -1,8 +1,4 @@
-"""Adapter that an object goes through that is no retriever of ours.
-
-An object is known by the modules that its class and the classes above it come from, so that no
-library is imported that the object does not come from itself.
-"""
+"""Adapter that an object goes through that is no retriever of ours."""
 
 from __future__ import annotations
 
@@ -10,15 +6,8 @@ from typing import Any
 
 from retrieval_bench.core import plugins
 from retrieval_bench.core.config import path_of
+from retrieval_bench.core.foreign_kinds import target_of
 from retrieval_bench.experiment.candidate import Candidate
-
-_LIBRARIES = {
-    "langchain_core": ("langchain", "factory"),
-    "llama_index": ("llamaindex", "factory"),
-    "haystack": ("haystack", "factory"),
-    "pyterrier": ("pyterrier", "pipeline"),
-}
-"""Package that classes come from -> target, and the parameter that takes the object."""
 
 
 def adapted(given: Any) -> Candidate | None:
@@ -28,9 +17,9 @@ def adapted(given: Any) -> Candidate | None:
     Raises:
         ConfigError: it comes from a library, and is none of its retrievers; says how to get one.
     """
-    library = _library_of(given)
-    if library is not None:
-        target, parameter = _LIBRARIES[library]
+    target = target_of(given)
+    if target is not None:
+        parameter = "pipeline" if target == "pyterrier" else "factory"
         made = plugins.resolve("retriever", target)(**{parameter: given})
         return Candidate(type(given).__name__, made, {"target": path_of(type(given))})
     if callable(given):
@@ -38,13 +27,3 @@ def adapted(given: Any) -> Candidate | None:
         name = getattr(given, "__name__", type(given).__name__)
         return Candidate(name, made, {"target": "callable"})
     return None
-
-
-def _library_of(given: Any) -> str | None:
-    """The first of our libraries among the classes of ``given``; Haystack marks those of its
-    components by their metaclass."""
-    kind = type(given)
-    if issubclass(kind, type):  # a class is no retriever yet
-        return None
-    packages = (item.__module__.partition(".")[0] for item in (*kind.__mro__, *type(kind).__mro__))
-    return next((package for package in packages if package in _LIBRARIES), None)

@@ -20,7 +20,6 @@ from retrieval_bench.core.config import (
     validate,
 )
 from retrieval_bench.core.errors import ConfigError, HarnessError, MissingDependencyError
-from retrieval_bench.core.installed.layers import completed
 from retrieval_bench.core.retriever import Retriever, Rung, require_k
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import found_at, given_dataset
@@ -28,6 +27,7 @@ from retrieval_bench.data.needs_judgements import require_corpus, require_querie
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.fresh.launches import LaunchSpec
+from retrieval_bench.experiment.layers import completed
 from retrieval_bench.experiment.objects import adapted
 from retrieval_bench.measure.machine.servers import Server
 from retrieval_bench.measure.protocol import Protocol, plan

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, ClassVar
 
 from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.config import validate
@@ -14,6 +14,7 @@ from retrieval_bench.core.errors import ConfigError, HarnessError, check_known
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.encoders.encoder import Encoder, whole_number
+from retrieval_bench_retrievers.encoders.model_files import ACCEPTED
 from retrieval_bench_retrievers.encoders.vectors import normalised
 from retrieval_bench_retrievers.engines import engine_store as base
 from retrieval_bench_retrievers.engines.loading import LoadedByURI
@@ -35,8 +36,8 @@ class Engine(LoadedByURI, Retriever):
         mode: ``dense``, ``hybrid``, and ``bm25`` or ``text``, as the engine has it.
         exact: search all vectors; by default the engine's index is used.
         ef: candidates of an approximate index; never fewer than the hits of a leg.
-        encoder: ``{model, backend, prompts, device, batch_size, max_seq_length}`` of the vectors.
-        load: of the embedded one: ``{index: exact or hnsw, m, ef_construction, cache}``.
+        encoder: of the vectors:
+        load: of the embedded one:
         language: of the embedded one's words: ``auto`` takes that of the dataset, ``simple`` has
             no stems, ``english`` and others do.
 
@@ -44,6 +45,12 @@ class Engine(LoadedByURI, Retriever):
         ConfigError: a parameter that cannot be used.
         MissingDependencyError: the engine's extra is not installed.
     """
+
+    accepts: ClassVar[Mapping[str, str]] = {
+        "encoder": f"{{model: NAME, ...}}, where NAME is {ACCEPTED}; all keys: "
+        + ", ".join(params.EncoderSettings.model_fields),
+        "load": "{index: exact or hnsw, m, ef_construction, cache}",
+    }
 
     def __init__(
         self,

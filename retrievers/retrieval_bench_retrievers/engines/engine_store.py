@@ -6,7 +6,7 @@ How to add an engine, in a module of this room with at most 250 lines:
    its class variables and abstract methods; ``search`` gives what :class:`Asked` says.
 2. ``class NAME(Engine)`` with ``store = THAT``.
 3. Its short name in ``core.plugins.BUILT_IN``, its schemes in ``data.stores.STORES``, its extra in
-   ``pyproject.toml`` and ``core.installed.layers``, its versions in ``constraints.txt``.
+   ``pyproject.toml`` and ``experiment.layers``, its versions in ``constraints.txt``.
 4. A line of ``ENGINES`` in ``tests/builders/engine_corpus.py``, which all tests of engines read.
 5. Its lines in the guide: ``do/engines.md``, ``look-up/retrievers.md``.
 """

@@ -43,7 +43,9 @@ def component(
         return made, name, EMPTY
     if not callable(made):
         raise ConfigError(
-            f"{name} is {type(made).__name__}, not a function",
+            f"{name} is {type(made).__name__}, not a function"
+            if isinstance(given, str)
+            else f"{given!r:.60} is no name and no function",
             accepted=f"{_wanted(handed, methods)}, or a function that makes one",
         )
     if inspect.isclass(made) or not _takes(made, handed, params):

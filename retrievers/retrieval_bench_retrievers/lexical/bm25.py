@@ -45,7 +45,7 @@ class BM25(LexicalRetriever):
         delta: lower bound of a term's part, for ``l`` and ``plus``; the library's own when None.
         epsilon: weight of terms in more than half of the documents as a share of the average
             weight, for ``okapi``; the library's own when None.
-        tokenizer: see :func:`retrieval_bench_retrievers.text.tokenizers.make_tokenizer`.
+        tokenizer: how texts become terms:
     """
 
     variants = get_args(Variant)

@@ -36,7 +36,7 @@ class BM25S(LexicalRetriever):
         k1: how soon more occurrences of a term stop counting, at least 0.
         b: how much long documents are held back, 0 to 1.
         delta: for ``bm25l`` and ``bm25+``; the library's own when None.
-        tokenizer: see :func:`retrieval_bench_retrievers.text.tokenizers.make_tokenizer`.
+        tokenizer: how texts become terms:
     """
 
     variants = get_args(Variant)

@@ -39,6 +39,7 @@ from retrieval_bench_retrievers.index_files import (
 from retrieval_bench_retrievers.lexical.numbering import Numbered, Vocabulary, numbered
 from retrieval_bench_retrievers.text.languages import language_advice
 from retrieval_bench_retrievers.text.tokenizers import (
+    TOKENIZERS,
     TokenizerSpec,
     WordTokenizer,
     make_tokenizer,
@@ -79,6 +80,7 @@ class TokenizedCorpus:
 class LexicalRetriever(Retriever):
     """Base of BM25 in its implementations; a subclass builds an index and ranks positions."""
 
+    accepts: ClassVar[Mapping[str, str]] = {"tokenizer": TOKENIZERS}
     variants: ClassVar[tuple[str, ...]]
     """Formulas that it knows."""
 

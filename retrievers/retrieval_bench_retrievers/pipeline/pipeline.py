@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, ClassVar
 
 from retrieval_bench.core.calls.usage import collected, report
 from retrieval_bench.core.errors import HarnessError
@@ -30,6 +30,7 @@ from retrieval_bench_retrievers.pipeline.finding import MORE_TEXTS, Retrieving, 
 from retrieval_bench_retrievers.pipeline.reading import Filtering, Reading, Reranking
 from retrieval_bench_retrievers.pipeline.running import Passing, Running, close_steps
 from retrieval_bench_retrievers.pipeline.steps import (
+    STEPS,
     AnyStep,
     RerankStep,
     RetrieveStep,
@@ -49,15 +50,14 @@ class Pipeline(Retriever):
     """Steps one after the other: queries are rewritten, documents retrieved, then reranked.
 
     Args:
-        steps: in this order any number of ``{rewrite: NAME}``, one ``{retrieve: RETRIEVER}``, any
-            number of ``{rerank: NAME}`` and ``{filter: NAME}``; see :mod:`.pipeline_steps` for what
-            may stand beside. ``RETRIEVER`` is what a leg of a hybrid may be. It is asked for
-            ``depth`` hits, or k if that is more; without it for k, or for 100 where a step reads
-            the documents.
+        steps: the retriever is asked for ``depth`` hits, or k if that is more; without it for k,
+            or for 100 where a step reads the documents. Written as
 
     Raises:
         HarnessError: everything that is wrong with the steps, in one message.
     """
+
+    accepts: ClassVar[Mapping[str, str]] = {"steps": STEPS}
 
     def __init__(self, *, steps: Sequence[Mapping[str, Any]]) -> None:
         self._given, names = steps_of(steps)

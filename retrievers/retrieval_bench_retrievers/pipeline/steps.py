@@ -19,8 +19,18 @@ from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
 from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench_retrievers.hybrid.fusion import RRF, Convex, with_method
+from retrieval_bench_retrievers.rerank.named import RERANKERS
 
 _WHERE = "steps of the pipeline"
+STEPS = (
+    "a list: any number of {rewrite: NAME, params, pass_query, keep, fusion, on, price}, then one "
+    "{retrieve: RETRIEVER, depth}, then any number of {rerank: NAME, top, params, text: "
+    "original|rewritten, on, price} and {filter: NAME, params, text, on, price}; each may have a "
+    "name without / [ ] :. RETRIEVER is a name or YAML file, or {target, params}; NAME is "
+    "module:function or file.py:function of (text), of rerankers and filters of (text, documents). "
+    f"{RERANKERS}"
+)
+"""What may stand there, for messages."""
 
 
 class Step(BaseModel):
@@ -178,10 +188,7 @@ def _wrong(faults: Sequence[str]) -> ConfigError:
     return ConfigError(
         "; ".join(faults),
         where=_WHERE,
-        accepted="a list: any number of {rewrite: NAME, params, pass_query, keep, fusion, on, "
-        "price}, then one {retrieve: RETRIEVER, depth}, then any number of {rerank: NAME, top, "
-        "params, text: original|rewritten, on, price} and {filter: NAME, params, text, on, price}; "
-        "each may have a name without / [ ] :",
+        accepted=STEPS,
         fix="correct `steps:`, such as [{retrieve: hybrid, depth: 100}, {rerank: rank.py:scores, "
         "top: 10}]",
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench_retrievers.functions.components import component
 from retrieval_bench_retrievers.rerank.reranking import FunctionReranker, Reranker
 
@@ -15,6 +16,10 @@ _NAMED = {
     "maxsim": f"{_ROOM}.maxsim:MaxSimReranker",
 }
 """Short names, and what they stand for."""
+RERANKERS = (
+    f"Rerankers by name: {', '.join(_NAMED)}, and the name or folder of a cross-encoder of "
+    "sentence-transformers, such as cross-encoder/ms-marco-MiniLM-L6-v2"
+)
 METHODS = ("compress_documents", "postprocess_nodes")
 """What a document compressor of LangChain and a postprocessor of LlamaIndex have."""
 
@@ -29,6 +34,12 @@ def reranker_of(given: Any, params: Mapping[str, Any]) -> Reranker:
     Raises:
         HarnessError: there is none.
     """
+    if given is None or isinstance(given, bool | int | float | Mapping | list):
+        raise ConfigError(
+            f"{given!r:.60} is no name and no function",
+            accepted=f"module:function or file.py:function of (text, documents). {RERANKERS}",
+            fix="write for example {rerank: minilm-l12, top: 10}",
+        )
     if isinstance(given, str) and given.casefold() in _NAMED:
         module, _, name = _NAMED[given.casefold()].partition(":")
         made: Reranker = getattr(import_module(module), name)(**params)

@@ -249,6 +249,13 @@ _TOKENIZERS: Mapping[str, Callable[..., Tokenizer]] = {
 }
 
 
+TOKENIZERS = (
+    f"{', '.join(_TOKENIZERS)}, or a mapping of name and options, such as {{name: ngram, n: 3}} or "
+    "{name: auto, language: fr}"
+)
+"""What may stand there, for messages."""
+
+
 def make_tokenizer(spec: TokenizerSpec, dataset_language: str | None = None) -> Tokenizer:
     """The tokenizer that ``spec`` names.
 

@@ -18,7 +18,6 @@ from typing import Any
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.installed.installation import typed
-from retrieval_bench.core.installed.layers import ready
 from retrieval_bench.core.notices import Code, coded, is_note
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Query, Ranking
@@ -33,6 +32,7 @@ from retrieval_bench.experiment.doctor.judgements import (
 )
 from retrieval_bench.experiment.doctor.pools import Lists, judged_at, pool, too_little_for_a_pool
 from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.layers import ready
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.experiment.warnings import drawn
 from retrieval_bench.measure.calls import NOT_RUN, OK

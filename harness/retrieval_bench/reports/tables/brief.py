@@ -17,9 +17,9 @@ from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
-from retrieval_bench.core.installed.layers import ready
 from retrieval_bench.core.notices import loudest_first
 from retrieval_bench.core.types import KEEP, Verdict
+from retrieval_bench.experiment.layers import ready
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import MEGABYTES, SHORT_MS, SHORT_QUALITY, Content
 from retrieval_bench.reports.render.table import (

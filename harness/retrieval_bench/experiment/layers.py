@@ -1,6 +1,6 @@
 """Layers of the set-up that retrievers need, for `make` and for messages.
 
-``python -m retrieval_bench.core.installed.layers NAME ...`` prints names of extras. What it does
+``python -m retrieval_bench.experiment.layers NAME ...`` prints names of extras. What it does
 not understand needs none: the command that runs the retriever says what is wrong.
 """
 

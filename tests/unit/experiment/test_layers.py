@@ -14,7 +14,7 @@ import pytest
 
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed import installation
-from retrieval_bench.core.installed.layers import completed, layers, ready
+from retrieval_bench.experiment.layers import completed, layers, ready
 from retrieval_bench.experiment.preparation import prepare
 from tests.builders.files import save
 from tests.builders.processes import python
@@ -108,7 +108,7 @@ def test_the_command_prints_names_of_extras_and_imports_only_yaml() -> None:
     code = (
         "import sys, runpy\n"
         "sys.argv = ['layers', 'hybrid', 'bm25s', 'hybrid-light']\n"
-        "runpy.run_module('retrieval_bench.core.installed.layers', run_name='__main__')\n"
+        "runpy.run_module('retrieval_bench.experiment.layers', run_name='__main__')\n"
         "print({'numpy', 'pydantic', 'rich', 'scipy'} & set(sys.modules))"
     )
     assert python(code) == "bge-small bm25s dense dense-light\nset()"
