@@ -12,7 +12,7 @@ from retrieval_bench.core.metadata import Filtering, MetadataTable
 from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query, Selves
 from retrieval_bench.data import fingerprint
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
-from retrieval_bench.data.id_spaces import apart
+from retrieval_bench.data.id_spaces import apart, misspelt, misspelt_notice
 from retrieval_bench.data.qrels import UNASKED, collect
 from retrieval_bench.data.self_queries import SelfFinder
 from retrieval_bench.data.source import (
@@ -233,29 +233,41 @@ def _scan_judgements(
     """The judgements of queries that are there; those of others are counted."""
     report = faults.of(stream.label)
     qrels, places = collect(stream, faults)
-    dangling = unasked = 0
+    dangling, unasked = list[str](), list[str]()
     for (query_id, doc_id), place in places.items():
         query = queries.get(query_id)
         if query is None:
-            unasked += 1
+            unasked.append(query_id)
             report.warn(UNASKED, place, shown(query_id))
             continue
         if not query.answerable and qrels[query_id][doc_id] >= 1:
             fault = f"query {shown(query_id)} is flagged unanswerable, but {shown(doc_id)} is"
             report.error(place, f"{fault} relevant", "grade 0, or a query without the flag")
         if known is not None and doc_id not in known:
-            dangling += 1
+            dangling.append(doc_id)
             kind = "judgements on documents that are not in the corpus"
             report.warn(kind, place, shown(doc_id))
     if not places and not report.count:
         report.error(None, "no judgements in this split", "at least one")
-    if queries and unasked and unasked == len(places):
+    if queries and unasked and len(unasked) == len(places):
         _tell_apart(
             "query", "among the queries", [query_id for query_id, _ in places], queries, report
         )
-    elif known and dangling and dangling == len(places) - unasked:
+    elif known and dangling and len(dangling) == len(places) - len(unasked):
         ids = [doc_id for query_id, doc_id in places if query_id in queries]
         _tell_apart("document", "in the corpus", ids, known, report)
+    else:
+        for what, own, others, where in (
+            ("query", unasked, queries, "the queries"),
+            ("document", dangling, known or (), "the corpus"),
+        ):
+            if pairs := misspelt(own, others):
+                noun = (
+                    f"judged {what}",
+                    "judged queries" if what == "query" else "judged documents",
+                )
+                effect = "nothing that is returned meets such judgements"
+                faults.note(misspelt_notice(pairs, noun, f"those of {where}", effect))
     return {query_id: grades for query_id, grades in qrels.items() if query_id in queries}
 
 

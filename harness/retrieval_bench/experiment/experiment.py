@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -195,6 +195,7 @@ class Experiment:
                         surroundings,
                         told,
                         scripts,
+                        known=known,
                         asking=asking,
                         server_calls=calls[candidate.server],
                         ablation=ablation,
@@ -227,7 +228,8 @@ class Experiment:
         candidate = self.candidates[0]
         try:
             self._index(candidate, reporter)
-            system = candidate.system(self._survey()[0])
+            known, _ = self._survey()
+            system = candidate.system(known)
             with (
                 self._searching(),
                 search_threads(self.protocol.threads) as complaints,
@@ -248,6 +250,7 @@ class Experiment:
                 *self.dataset.warnings,
                 *nothing_found(self.dataset, asked, measurements.rankings, can, health),
                 *tie_warnings(ties, packed, self.dataset, can),
+                *(foreign_ids(measurements.rankings, self.dataset, known) if can.external else ()),
                 *drawn(self.dataset),
                 *deep(self.k, self.dataset),
                 *complaints,
@@ -338,7 +341,7 @@ class Experiment:
             "disk_bytes": ask(candidate, "disk_bytes", [], None),
         } | ({"opened": True} if candidate.indexed.opened else {})
 
-    def _survey(self) -> tuple[Container[str] | None, str]:
+    def _survey(self) -> tuple[Collection[str] | None, str]:
         """Ids that may be returned (None where the corpus is not known), and which scripts the
         texts are written in; in one walk, a corpus may be large."""
         scripts = "queries " + main_scripts(script_profile(q.text for q in self.queries))
@@ -402,6 +405,7 @@ class Experiment:
         complaints: Sequence[str],
         scripts: str,
         *,
+        known: Collection[str] | None,
         asking: Asking | None,
         server_calls: int,
         ablation: Ablation,
@@ -443,7 +447,7 @@ class Experiment:
             *coded(messages, Code.RETRIEVER),
         ]
         if can.external:
-            warnings += foreign_ids(rankings.doc_ids, self.dataset)
+            warnings += foreign_ids(measurement.rankings, self.dataset, known)
         if asking is not None or can.replays:  # such times are shown nowhere
             warnings = [warning for warning in warnings if not about_times(warning)]
         subject = Subject(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Collection, Sequence, Sized
+from itertools import chain
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from retrieval_bench.core.notices import Code, Notice, coded, says
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import EMPTY, KEEP, Dataset, Query, Ranking
 from retrieval_bench.data.build import UNJUDGED
-from retrieval_bench.data.id_spaces import apart, known_ids
+from retrieval_bench.data.id_spaces import apart, known_ids, unmet
 from retrieval_bench.data.self_queries import dropped, self_hit_warnings
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
@@ -246,19 +247,22 @@ def of_data(data: Dataset, k: int) -> list[str]:
     return [*faults, *origins(data), *without_relevant(data), *deep(k, data)]
 
 
-def foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
+def foreign_ids(
+    rankings: Sequence[Ranking | None], data: Dataset, corpus: Collection[str] | None
+) -> list[str]:
     """Warn where the returned ids are of another kind than those of the corpus, or, without one,
-    than those of the judged documents."""
-    if not data.judged:
-        return []
-    other = apart(doc_ids, known_ids(None, EMPTY, data.qrels))
-    if other is None:
-        return []  # the corpus need not be read
-    if data.documents is not None:
-        other = apart(doc_ids, known_ids(data.documents, data.unit_of, data.qrels))
-        if other is None:
-            return []
-    return [other.notice(corpus=data.documents is not None)]
+    than those of the judged documents; and of those among them that are, however few.
+
+    Args:
+        corpus: ids of all that can be returned, documents or units; None where there is no corpus.
+    """
+    lists = [ranking.doc_ids for ranking in rankings if ranking is not None]
+    judged = known_ids(None, EMPTY, data.qrels)
+    other = apart(chain.from_iterable(lists), judged if corpus is None else corpus)
+    if other is not None:
+        return [other.notice(corpus=corpus is not None)]
+    remedy = "Load the corpus anew, or name the dataset that is searched."
+    return list(unmet(lists, judged, corpus, remedy))
 
 
 def elsewhere(run: Run) -> str:

@@ -16,14 +16,11 @@ import numpy as np
 
 from retrieval_bench.core.errors import DataError, counted
 from retrieval_bench.core.types import EMPTY, Qrels, Ranking
-from retrieval_bench.data.id_spaces import Apart, apart
+from retrieval_bench.data.id_spaces import FEW, Apart, apart
 from retrieval_bench.metrics import JudgedRun
 from retrieval_bench.metrics.scored import finite_scores
 from retrieval_bench.runs.imported import RunFile
 from retrieval_bench.scoring.data_frames import advice, named
-
-TOP = 10
-"""Hits of each query whose ids are looked at: deeper ones are seldom judged."""
 
 RunGiven = Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]]
 
@@ -249,14 +246,14 @@ def ids_apart(
 ) -> Apart | None:
     """Return whether the ids of a run are others than the known ones.
 
-    Ids are looked at only where hardly any of the first hits is judged.
+    Ids are looked at only where hardly any hit is judged.
 
     Args:
         lists: query id -> document ids, best first.
         run: the same, joined with the judgements.
         known: gives the ids of the corpus, or of the judged documents; asked where it is needed.
     """
-    hits = int(np.minimum(run.lengths, TOP).sum())
-    if not hits or len(run.judged.within(TOP).row) >= 0.01 * hits:
+    hits = int(run.lengths.sum())
+    if not hits or len(run.judged.row) >= FEW * hits:
         return None
-    return apart((doc for docs in lists.values() for doc in docs[:TOP]), known())
+    return apart((doc for docs in lists.values() for doc in docs), known())

@@ -332,14 +332,24 @@ def id_warnings(
         lists: query id -> document ids, best first.
         run: the same, joined with the judgements, where that is at hand.
     """
+    asked, known = {*truth.judgements.qrels, *truth.unanswerable}, set(truth.known)
     if not truth.matches(lists):
-        queries = {*truth.judgements.qrels, *truth.unanswerable, *truth.known}
-        other = id_spaces.apart(lists, queries)
+        other = id_spaces.apart(lists, asked | known)
         text = "" if other is None else other.sentence(id_spaces.QUERIES, "known")
         return [Notice(text, Code.FOREIGN_IDS)] * bool(text)
+    told = list[str]()
+    unknown = [q for q in lists if q not in asked and q not in known]
+    if pairs := id_spaces.misspelt(unknown, [q for q in asked if q not in lists]):
+        effect = "these queries have no hits"
+        told += [id_spaces.misspelt_notice(pairs, id_spaces.QUERIES, "the judged ones", effect)]
     run = run or judge_lists(lists, list(truth.judgements.qrels), truth.judgements)
     other = ids_apart(lists, run, lambda: truth.ids)
-    return [] if other is None else [other.notice(corpus=truth.documents is not None)]
+    if other is not None:
+        return [*told, other.notice(corpus=truth.documents is not None)]
+    judged = id_spaces.known_ids(None, EMPTY, truth.judgements.qrels)
+    corpus = None if truth.documents is None else truth.ids
+    remedy = "Score it against the dataset that it was made on."
+    return [*told, *id_spaces.unmet(lists.values(), judged, corpus, remedy)]
 
 
 def _tie_warnings(scored: Scored, instead: str) -> list[str]:

@@ -12,7 +12,7 @@ from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError, HarnessError, check_known
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
-from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.types import Document, Documents, Query, Ranking
 from retrieval_bench_retrievers.encoders.encoder import Encoder, whole_number
 from retrieval_bench_retrievers.encoders.model_files import ACCEPTED
 from retrieval_bench_retrievers.encoders.vectors import normalised
@@ -21,7 +21,7 @@ from retrieval_bench_retrievers.engines.loading import LoadedByURI
 from retrieval_bench_retrievers.functions.uri import EMBEDDED, Address
 from retrieval_bench_retrievers.sql import params
 from retrieval_bench_retrievers.sql.filling import Plan, identity_of
-from retrieval_bench_retrievers.sql.health import unfinished
+from retrieval_bench_retrievers.sql.health import of_others, unfinished
 
 _FIX = "correct the parameters of the retriever"
 
@@ -89,6 +89,7 @@ class Engine(LoadedByURI, Retriever):
         self._store: base.EngineStore | None = None
         self._loaded: dict[str, Any] = {}
         self._texts: dict[str, None] = {}
+        self._corpus: Documents | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -105,6 +106,10 @@ class Engine(LoadedByURI, Retriever):
     def use_filters(self, fields: Sequence[str]) -> None:
         """Fields that the engine makes indexes for."""
         self._fields = tuple(fields)
+
+    def use_corpus(self, documents: Documents | None, unit_of: Mapping[str, str]) -> None:
+        """Documents that a collection which was filled before should hold."""
+        self._corpus = None if self._address is None else documents
 
     def use_k(self, k: int) -> None:
         """Open what runs already: what is wrong is told before anything is measured."""
@@ -214,8 +219,10 @@ class Engine(LoadedByURI, Retriever):
         return found | ({"encoder": self._encoder.describe()} if self._encoder else {})
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Warnings: a load that never finished, an engine that is a stand-in."""
+        """Warnings: a load that never finished or was of other documents, an engine that is a
+        stand-in."""
         found = unfinished(self._table, self._loaded or None)
+        found += of_others(self._table, self._loaded or None, self._corpus)
         if self._store is not None and self._store.stand_in:
             found.append(f"a stand-in of {self.store.kind}: its times are not those of a server")
         return found

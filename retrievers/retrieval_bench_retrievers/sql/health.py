@@ -7,9 +7,11 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from retrieval_bench.core.types import Query
+from retrieval_bench.core.notices import Code, Notice
+from retrieval_bench.core.types import Document, Query
 from retrieval_bench_retrievers.encoders import fit as encoder_fit
 from retrieval_bench_retrievers.sql.failures import text_of
+from retrieval_bench_retrievers.sql.filling import content_of
 
 EXPLAIN = "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "
 """Without the time of every node of the plan, which would itself take time."""
@@ -54,6 +56,23 @@ def explained_fact(found: Mapping[str, Any] | None) -> list[str]:
     work, plan = (f"{found[part]:.2f} ms" for part in ("execution", "planning"))
     sample = f"medians of {found['queries']} queries, by EXPLAIN ANALYZE"
     return [f"the server itself says: {work} of execution, {plan} of planning ({sample})"]
+
+
+def of_others(
+    table: str, loaded: Mapping[str, Any] | None, documents: Iterable[Document] | None
+) -> list[str]:
+    """A warning where other documents were loaded than those of the dataset that asks."""
+    if not loaded or documents is None or not loaded["finished"]:
+        return []
+    content, n = content_of(documents)
+    if content == loaded["content"]:
+        return []
+    text = (
+        f"The documents of table {table} ({loaded['documents']:,}) are not those of the dataset "
+        f"({n:,}): they were loaded from others, or before these changed. Load the dataset into "
+        "another --table, and name that one."
+    )
+    return [Notice(text, Code.FOREIGN_IDS)]
 
 
 def unfinished(table: str, loaded: Mapping[str, Any] | None) -> list[str]:

@@ -10,7 +10,7 @@ from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
-from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.types import Document, Documents, Query, Ranking
 from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.encoders.fit import EncoderFit, fit_of
 from retrieval_bench_retrievers.sql.failures import failed, refused
@@ -18,6 +18,7 @@ from retrieval_bench_retrievers.sql.health import (
     EXPLAIN,
     explained,
     explained_fact,
+    of_others,
     sampled,
     unfinished,
 )
@@ -118,6 +119,7 @@ class SQL(Retriever):
         self._pool: Any = None
         self._facts: dict[str, Any] = {}
         self._seen: dict[str, tuple[Query, int]] = {}
+        self._corpus: Documents | None = None
         self._explained: dict[str, Any] | None = None
         self._fitted: tuple[tuple[Query, ...], EncoderFit | None] | None = None
 
@@ -228,6 +230,10 @@ class SQL(Retriever):
         explained = self._explain()
         return {**facts, "server_ms": explained} if explained else facts
 
+    def use_corpus(self, documents: Documents | None, unit_of: Mapping[str, str]) -> None:
+        """Documents that a table which was filled before should hold."""
+        self._corpus = None if self._embedded else documents
+
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
         """What the server says of its own time, and what the encoder cuts off."""
         fits = self._fits(queries)
@@ -237,10 +243,12 @@ class SQL(Retriever):
         ]
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Warnings: a load that never finished, an encoder that does not fit the texts."""
+        """Warnings: a load that never finished or was of other documents, an encoder that does not
+        fit the texts."""
         fits = self._fits(queries)
         return [
             *unfinished(self._given.table, self._facts.get("loaded")),
+            *of_others(self._given.table, self._facts.get("loaded"), self._corpus),
             *(fits.warnings(self._language) if fits is not None else ()),
         ]
 

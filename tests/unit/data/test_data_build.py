@@ -112,6 +112,17 @@ def test_a_judged_document_outside_of_the_corpus_is_a_counted_warning() -> None:
     assert dataset.qrels["q1"]["x1"] == 1
 
 
+@pytest.mark.parametrize("spelt", ["D1", "d01", " d1", "d1\u200b"])
+def test_a_judged_id_that_is_written_differently_is_told(spelt: str) -> None:
+    """I1: of documents and of queries, beside the count of those that are not there."""
+    told = build(qrels={**QRELS, "q1": {spelt: 1, "d2": 1}}).warnings
+    assert any("1 judged document is written otherwise than those of the corpus" in w for w in told)
+    told = build(qrels={**QRELS, spelt.replace("d", "q").replace("D", "Q"): {"d1": 1}}).warnings
+    assert any("1 judged query is written otherwise than those of the queries" in w for w in told)
+    told = build(qrels={**QRELS, "q1": {"e1": 1, "d2": 1}}).warnings
+    assert not any("otherwise" in w for w in told)
+
+
 def test_judgements_of_whole_documents_beside_chunks_are_a_fault_with_its_cause() -> None:
     chunks = [Document("문서1-청크0", "one"), Document("문서2-청크0", "two")]
     (told,) = faults_of(build, documents=chunks, qrels={"q1": {"문서1": 1, "문서2": 1}})

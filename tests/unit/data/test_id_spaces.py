@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval_bench.data.id_spaces import RETURNED, apart
+from retrieval_bench.core.notices import Code
+from retrieval_bench.data.id_spaces import RETURNED, apart, misspelt, unmet
 from tests.builders import some
 
 
@@ -81,3 +82,63 @@ def test_a_few_known_ids_among_many_that_are_simply_others_are_no_fault() -> Non
 @pytest.mark.parametrize(("ids", "known"), [([], ["a"]), (["a"], [])])
 def test_nothing_is_not_apart(ids: list[str], known: list[str]) -> None:
     assert apart(ids, known) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "known", "cause"),
+    [
+        ("cafe\u0301-1", "caf\u00e9-1", "their Unicode form"),
+        ("\uff22-1", "B-1", "their Unicode form"),
+        ("b-1", "B-1", "upper and lower case"),
+        ("STRASSE", "stra\u00dfe", "upper and lower case"),
+        (" B-1", "B-1", "blanks"),
+        ("B\u00a01", "B 1", "blanks"),
+        ("B\u200b-1", "B-1", "characters that nobody sees"),
+        ("\ufeffd1", "d1", "characters that nobody sees"),
+        ("\u201cB-1\u201d", "B-1", "quotes around them"),
+        ("007", "7", "leading zeros"),
+        ("doc-007", "doc-7", "leading zeros"),
+        ("7.0", "7", "a decimal point"),
+        ("'007.0'", "7", "more than one of case"),
+    ],
+)
+def test_one_id_that_is_written_differently_is_told(own: str, known: str, cause: str) -> None:
+    """I1: however few they are, with both spellings."""
+    lists = [[own, "x"], ["A-1", "y"]]
+    (told,) = unmet(lists, {known, "A-1"}, None, "")
+    assert told.startswith("1 returned id is written otherwise than the judged ones (")
+    assert f"they differ in {cause}" in told
+    assert told.code is Code.FOREIGN_IDS
+    (of_a_corpus,) = unmet([[own], ["A-1"]], {known}, {known, "A-1"}, "")
+    assert of_a_corpus == told
+
+
+def test_ids_of_one_look_are_shown_by_their_code_points() -> None:
+    """I1: nobody sees what differs."""
+    (told,) = unmet([["cafe\u0301-1"]], {"caf\u00e9-1"}, None, "")
+    assert "('cafe\\u0301-1' beside 'caf\\xe9-1';" in told
+
+
+@pytest.mark.parametrize("pair", [("1.05", "1.5"), ("10", "1"), ("a-1", "a1"), ("d-12", "d-1-2")])
+def test_ids_that_only_look_alike_are_others(pair: tuple[str, str]) -> None:
+    assert misspelt(pair[:1], pair[1:]) == []
+    assert unmet([[pair[0]]], {pair[1]}, None, "") == []
+
+
+def test_two_spellings_that_are_both_there_are_two_documents() -> None:
+    assert unmet([["a-1", "A-1"]], {"A-1"}, None, "") == []
+    assert unmet([["a-1", "A-1"]], {"A-1"}, {"a-1", "A-1"}, "") == []
+
+
+def test_a_single_hit_outside_of_the_corpus_is_told_with_its_share() -> None:
+    """K7: it counted as relevant, and nothing was said."""
+    lists = [["d1", "d2"], ["d2", "d9", "d3"], ["d1", "d9"]]
+    (told,) = unmet(lists, {"d1", "d9"}, {"d1", "d2", "d3"}, "Load it anew.")
+    assert told == (
+        "2 of 7 hits (28.6 %) are documents that the corpus does not have, such as 'd9', and 1 of "
+        "these are judged. Load it anew."
+    )
+    (told,) = unmet([["d"] * 4999, ["x"]], {"d"}, {"d"}, "")
+    assert told.startswith("1 of 5,000 hits (less than 0.1 %) are")
+    assert unmet(lists, {"d1"}, {"d1", "d2", "d3", "d9"}, "") == []
+    assert unmet(lists, {"d1"}, None, "") == [], "without a corpus nobody knows"

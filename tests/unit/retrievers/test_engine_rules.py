@@ -14,6 +14,7 @@ import pytest
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.filters import Condition, parse_filter
+from retrieval_bench.core.notices import Code, says
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench_retrievers.engines import columns, seekdb
 from retrieval_bench_retrievers.engines.engine import Engine
@@ -22,7 +23,7 @@ from retrieval_bench_retrievers.engines.folder_store import FolderStore
 from retrieval_bench_retrievers.engines.qdrant import Qdrant
 from retrieval_bench_retrievers.engines.qdrant_words import _unambiguous
 from retrieval_bench_retrievers.functions.uri import Address
-from retrieval_bench_retrievers.sql.filling import Plan, Row
+from retrieval_bench_retrievers.sql.filling import Plan, Row, content_of
 from retrieval_bench_retrievers.sql.params import LoadSettings
 
 LOADED = {"encoder": None, "documents": 1, "language": "simple", "index": "exact"}
@@ -369,3 +370,26 @@ def test_a_number_that_is_one_double_with_its_neighbours_is_refused(
 def test_values_that_a_key_with_dots_hides_are_not_sent() -> None:
     given = {"a.b": 2, "a": {"b": 1, "c": {"d": 3}}, "a.c": 4, "x.y": 5, "z": 6}
     assert _unambiguous(given) == {**given, "a": {"c": {"d": 3}}}
+
+
+def test_a_collection_of_other_documents_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K7: by its hash: a document that went or changed since; nothing where they are the same."""
+    documents = [Document("a", "apples"), Document("b", "pears")]
+    content, n = content_of(documents)
+    held = {**LOADED, "content": content, "documents": n, "finished": True}
+    monkeypatch.setattr(_Nothing, "known", lambda self: dict(held))
+
+    class Held(Engine):
+        store = _Nothing
+
+    def told(*asking: Document) -> Sequence[str]:
+        engine = Held(uri="nothing://x", mode="bm25")
+        engine.use_corpus(list(asking), {})
+        engine.use_k(10)
+        return engine.health([])
+
+    assert told(*documents) == told(*documents[::-1]) == []
+    for other in (documents[:1], [documents[0], Document("b", "plums")]):
+        (warning,) = told(*other)
+        assert f"table documents (2) are not those of the dataset ({len(other)}):" in warning
+        assert says([warning], Code.FOREIGN_IDS)

@@ -161,6 +161,42 @@ def test_ids_or_queries_of_another_kind_are_told_with_both_sides_and_known_ones_
     assert "ids" not in warned({"q1": ["A-1"], "q2": ["x"], "q3": ["y"]}, qrels)
 
 
+I1 = {"q1": {"caf\u00e9-1": 1}, "q2": {"B-1": 1}, "q3": {"C-1": 1}, "q4": {"D-1": 1}}
+
+
+@pytest.mark.parametrize("spelt", ["cafe\u0301-1", "CAF\u00c9-1", "caf\u00e9-01"])
+def test_one_judged_id_that_is_written_differently_is_told(tmp_path: Path, spelt: str) -> None:
+    """I1: from files and Python, in a score and an audit; it was .75, and nothing was said."""
+    given = {"q1": [spelt], "q2": ["B-1"], "q3": ["C-1"], "q4": ["D-1"]}
+    lines = [f"{q} Q0 {doc} 1 1.0 t\n" for q, (doc,) in given.items()]
+    run = save(tmp_path / "r.run", "".join(lines))
+    judged = [f"{q} 0 {doc} 1\n" for q, grades in I1.items() for doc in grades]
+    qrels = save(tmp_path / "q.txt", "".join(judged))
+    assert mean(run, qrels) == 0.75
+    text = "1 returned id is written otherwise than the judged ones ("
+    assert text in warned(run, qrels)
+    assert text in warned(given, I1)
+    assert text in warned({q: dict.fromkeys(docs, 1.0) for q, docs in given.items()}, I1)
+    assert any(text in warning for warning in audit([run], qrels).value.warnings)
+
+
+def test_one_query_that_is_written_differently_is_told() -> None:
+    """I1: its judgements were met by nothing."""
+    text = warned({"Q1": ["x"], "q2": ["B-1"], "q3": ["y"]}, I1)
+    assert "1 query of the run is written otherwise than the judged ones ('Q1' beside 'q1';" in text
+    assert "these queries have no hits" in text
+
+
+def test_a_diagnosis_of_ids_looks_at_every_hit() -> None:
+    """K3: what is judged stood at rank 12, and the ids were called others."""
+    run = {f"q{i}": [*(f"x{i}-{n}" for n in range(11)), f"doc{i}", "y"] for i in range(5)}
+    assert "ids" not in warned(run, {f"q{i}": {f"doc{i}": 1} for i in range(5)})
+    deep = {"q0": [*(f"x{n}" for n in range(900)), "doc0"]}
+    assert "ids" not in warned(deep, {"q0": {"doc0": 1}})
+    none = warned(run, {f"q{i}": {f"DOC{i}": 1} for i in range(5)})
+    assert "None of the 61 returned ids is judged ('doc0' beside 'DOC0'): they differ in" in none
+
+
 def chunked(folder: Path) -> Path:
     """A dataset whose judgements are on pages, and whose documents are parts of them."""
     pages = {"d1#0": "d1", "d1#1": "d1", "d2#0": "d2", "d2#1": "d2", "d5#0": "d5"}
@@ -208,6 +244,13 @@ def test_a_run_of_which_no_id_is_in_the_corpus_judges_nothing(tmp_path: Path) ->
     assert "0.0000" not in plain(score_tables(card)), "no figure of it is shown"
     known = evaluate(save(tmp_path / "known.run", "q1 Q0 d5#0 1 9 t\n"), data).card
     assert not known.why_nothing, "a bad system that returns documents of the corpus"
+
+
+def test_a_hit_that_the_corpus_does_not_have_is_told(tmp_path: Path) -> None:
+    """K7: in a score, too, though it be one."""
+    data = chunked(tmp_path / "ds")
+    run = save(tmp_path / "r.run", f"{CHUNKS}q1 Q0 gone 3 1 t\n")
+    assert "1 of 4 hits (25.0 %) are documents that the corpus does not have" in warned(run, data)
 
 
 def test_the_best_hit_of_a_repeated_document_alone_counts_on_request(
