@@ -699,7 +699,7 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
     def missing(*_: object, **__: object) -> str:
         raise MissingDependencyError("no vl-convert-python", fix="pip install it")
 
-    monkeypatch.setattr("retrieval_bench.reports.pictures.of_runs.svg", missing)
+    monkeypatch.setattr("retrieval_bench.reports.finish.svgs", missing)
     arguments = "bench --retriever own.yaml --dataset data --rounds 1 --warm-up 0"
     assert run(f"{arguments} --out drawn -v") == 0
     assert "no pictures: no vl-convert-python" in run.err

@@ -21,6 +21,7 @@ from types import FrameType
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, say
 from retrieval_bench.core.calls.foreign import end_if_forked, how_ended
+from retrieval_bench.measure.parent import end_with
 
 EXIT_S = 10.0
 """Seconds that the child has to end once its work is done; then it is killed."""
@@ -65,7 +66,8 @@ def guarded(run: Callable[[], int]) -> int:
     if child == 0:
         os.close(done[0])
         os.close(heard[0])
-        _end_with(parent)
+        if not end_with(parent):
+            os._exit(NOT_MEASURED)
         return _work(run, done[1], heard[1])
     os.close(done[1])
     os.close(heard[1])
@@ -112,19 +114,6 @@ def _pipe() -> tuple[int, int]:
         else:
             os.close(end)
     return ends[0], ends[1]
-
-
-def _end_with(parent: int) -> None:
-    """Have this process killed when its parent is; only Linux can."""
-    if sys.platform != "linux":
-        return
-    parent_death_signal = 1  # PR_SET_PDEATHSIG
-    with suppress(ImportError, OSError, AttributeError):
-        import ctypes
-
-        ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(NOT_MEASURED)
 
 
 class _Watch:

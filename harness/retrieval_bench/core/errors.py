@@ -38,6 +38,12 @@ class HarnessError(Exception):
             lines.append(f"  do: {self.fix}")
         return "\n".join(lines)
 
+    @property
+    def line(self) -> str:
+        """What was given, where, and what to do."""
+        where = f" ({self.where})" if self.where else ""
+        return f"{self.given}{where}; {self.fix}"
+
 
 class ConfigError(HarnessError):
     """A config file, option or parameter that cannot be used."""
@@ -83,6 +89,10 @@ class ModelError(HarnessError):
 
 class MissingDependencyError(HarnessError):
     """An optional package that is needed for this and is not installed."""
+
+
+class BrokenDependencyError(MissingDependencyError):
+    """An optional package that is installed, and does not run here."""
 
 
 class RecordError(HarnessError):

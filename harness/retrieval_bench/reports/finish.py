@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from retrieval_bench.comparison.explain.ledger import Ledger, ledger_of
 from retrieval_bench.comparison.explain.legs import best_leg
@@ -12,8 +13,9 @@ from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.experiment.fresh.cold import ColdStart
-from retrieval_bench.reports.pictures.draw import svg
+from retrieval_bench.reports.pictures.draw import svgs
 from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
+from retrieval_bench.reports.pictures.vega import Spec
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.brief import run_brief
@@ -75,19 +77,22 @@ def keep_text(done: Sequence[Finished]) -> None:
             add_files(finished.run.folder, {TEXT: terminal.plain(finished.tables())})
 
 
-def keep_pictures(done: Sequence[Finished]) -> None:
-    """Put pictures into the folder of each run that has one.
+def keep_pictures(runs: Sequence[Run]) -> None:
+    """Put pictures into the folder of each run that has one, those of one dataset side by side.
 
     Raises:
-        MissingDependencyError: vl-convert-python is not installed.
+        MissingDependencyError: vl-convert-python is not installed, or does not run here.
         RecordError: they cannot be written; the figures are there.
     """
-    runs = [finished.run for finished in done]
-    together = side_by_side([run.name for run in runs], runs) if len(runs) > 1 else None
-    shared = {} if together is None else {"side-by-side.svg": svg(together)}
+    groups: dict[str, list[Run]] = {}
     for run in runs:
-        if run.folder is None:
-            continue
-        pictures = run_pictures(run) | shared
-        if pictures:
-            add_files(run.folder, {f"{PICTURES}/{name}": drawn for name, drawn in pictures.items()})
+        groups.setdefault(run.summary.dataset.fingerprint, []).append(run)
+    folders: dict[Path, dict[str, Spec]] = {}
+    for group in groups.values():
+        together = side_by_side([run.name for run in group], group) if len(group) > 1 else None
+        shared = {} if together is None else {"side-by-side.svg": together}
+        folders |= {run.folder: run_pictures(run) | shared for run in group if run.folder}
+    drawn = iter(svgs([spec for specs in folders.values() for spec in specs.values()]))
+    for folder, specs in folders.items():
+        if specs:
+            add_files(folder, {f"{PICTURES}/{name}": next(drawn) for name in specs})

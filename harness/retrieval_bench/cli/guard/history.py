@@ -103,8 +103,7 @@ def _draw(options: argparse.Namespace, result: History) -> list[str]:
     except HarnessError as problem:
         if options.out is not None:
             raise
-        where = f" ({problem.where})" if problem.where else ""
-        return [f"no picture: {problem.given}{where}; {problem.fix}"]
+        return [f"no picture: {problem.line}"]
     return [f"picture: {path}"]
 
 

@@ -15,7 +15,7 @@ from retrieval_bench.cli.console import (
     show,
     working,
 )
-from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
+from retrieval_bench.cli.measure.common import draw, dry_run, exit_code, measured
 from retrieval_bench.cli.measure.sweep import SWEEP, run_sweep
 from retrieval_bench.cli.options import (
     MEASURING,
@@ -109,6 +109,7 @@ def run_bench(options: argparse.Namespace) -> int:
     runs = [one.run for one in done]
     if options.cold is None:
         show_runs(done)
+        draw(runs, options)
         return exit_code(runs, no_leaks=options.no_leaks)
     try:
         start = _cold(options, runs[0])
@@ -116,6 +117,7 @@ def run_bench(options: argparse.Namespace) -> int:
         show_runs(done)
         raise
     show_runs(done, start)
+    draw(runs, options)
     return INTERRUPTED if start.interrupted else exit_code(runs, no_leaks=options.no_leaks)
 
 

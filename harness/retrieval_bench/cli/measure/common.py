@@ -28,11 +28,11 @@ def measured(
     options: argparse.Namespace,
     show_runs: Callable[[Sequence[Finished]], Any],
 ) -> list[Finished]:
-    """The runs of ``experiments``, with texts and pictures; what was measured but cannot be saved
-    is shown at least."""
+    """The runs of ``experiments``, with texts; what was measured but cannot be saved is shown at
+    least."""
     from retrieval_bench.core.errors import RecordError
     from retrieval_bench.experiment.several import run_each
-    from retrieval_bench.reports.finish import finish
+    from retrieval_bench.reports.finish import finish, keep_text
 
     done: list[Finished] = []
     data = {one.dataset.fingerprint: one.dataset for one in experiments}
@@ -40,7 +40,8 @@ def measured(
         with working(options) as bars:
             for runs in run_each(experiments, bars):
                 finished = finish(runs, data)
-                _complete(finished, options)
+                with as_it_can_be(options, "text"):
+                    keep_text(finished)
                 done += finished
     except RecordError as problem:
         if problem.runs:
@@ -49,29 +50,31 @@ def measured(
     return done
 
 
-def _complete(finished: Sequence[Finished], options: argparse.Namespace) -> None:
-    """What people read of saved runs: all tables as text, and pictures. Whatever prevents them, the
-    figures are there."""
-    from retrieval_bench.reports.finish import keep_pictures, keep_text
+def draw(runs: Sequence[Run], options: argparse.Namespace) -> None:
+    """Draw pictures into the folders of ``runs``, unless that is switched off: last, once figures
+    are saved and printed."""
+    from retrieval_bench.reports.finish import keep_pictures
 
-    with pictures_as_they_can_be(options):
-        keep_text(finished)
-        if options.pictures:
-            keep_pictures(finished)
+    if options.pictures:
+        with as_it_can_be(options, "pictures"):
+            keep_pictures(runs)
 
 
 @contextmanager
-def pictures_as_they_can_be(options: argparse.Namespace) -> Iterator[None]:
-    """Say why a picture could not be drawn: the figures that it would show are saved."""
-    from retrieval_bench.core.errors import HarnessError, MissingDependencyError
+def as_it_can_be(options: argparse.Namespace, what: str) -> Iterator[None]:
+    """Say on one line why there is no text or picture: the figures that it would show are there."""
+    from retrieval_bench.core.errors import (
+        BrokenDependencyError,
+        HarnessError,
+        MissingDependencyError,
+    )
 
     try:
         yield
-    except MissingDependencyError as problem:
-        if options.verbose:
-            say(f"retrieval-bench: no pictures: {problem.given}; to get them: {problem.fix}")
     except HarnessError as problem:
-        say(f"retrieval-bench: no pictures: {problem.render()}")
+        chosen = isinstance(problem, MissingDependencyError)  # a light installation
+        if options.verbose or not chosen or isinstance(problem, BrokenDependencyError):
+            say(f"retrieval-bench: no {what}: {problem.line}")
 
 
 def dry_run(experiments: Sequence[Experiment], options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
-from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
+from retrieval_bench.cli.measure.common import draw, dry_run, exit_code, measured
 from retrieval_bench.cli.measure.load import compare_saved
 from retrieval_bench.cli.options import (
     DEPTH,
@@ -169,7 +169,9 @@ def moved(options: argparse.Namespace) -> Sequence[str]:
 
 
 def code_of(options: argparse.Namespace, runs: Sequence[Run], comparison: Comparison) -> int:
-    """The exit code of what was measured and judged; says what is wrong with it."""
+    """The exit code of what was measured and judged; draws it, and says what is wrong with it."""
+    if not options.runs:
+        draw(runs, options)
     code = OK if options.runs else exit_code(runs, no_leaks=options.no_leaks)
     if code != OK:  # an interruption may also leave runs that cannot be compared
         return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, show, working
-from retrieval_bench.cli.measure.common import pictures_as_they_can_be
+from retrieval_bench.cli.measure.common import as_it_can_be
 from retrieval_bench.cli.options import LANGUAGE, RETRIEVER, command, dataset, refuse, values
 
 _LOAD = f"""
@@ -91,7 +91,7 @@ def run_load(options: argparse.Namespace) -> int:
         lambda: load_tables(result, full=True),
         lambda: load_tables(result),
     )
-    with pictures_as_they_can_be(options):
+    with as_it_can_be(options, "picture"):
         keep_curve(result)
     if result.status == "partial":
         return INTERRUPTED

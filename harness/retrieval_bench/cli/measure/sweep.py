@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, show, working
-from retrieval_bench.cli.measure.common import pictures_as_they_can_be
+from retrieval_bench.cli.measure.common import as_it_can_be
 from retrieval_bench.cli.options import protocol_of, refuse, values
 
 SWEEP = """
@@ -49,7 +49,7 @@ def run_sweep(options: argparse.Namespace) -> int:
         )
     show(options, found, lambda: sweep_tables(found, full=True), lambda: sweep_tables(found))
     if options.pictures:
-        with pictures_as_they_can_be(options):
+        with as_it_can_be(options, "picture"):
             keep_sweep(found)
     if found.status == "partial":
         return INTERRUPTED

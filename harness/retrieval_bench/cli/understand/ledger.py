@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
+from retrieval_bench.cli.measure.common import as_it_can_be
 from retrieval_bench.cli.options import refuse
 
 if TYPE_CHECKING:
-    from retrieval_bench.comparison.explain.ledger import Ledger
     from retrieval_bench.experiment.experiment import Experiment
 
 
@@ -53,6 +53,7 @@ def by_stage(options: argparse.Namespace) -> int:
     from retrieval_bench.data.needs_judgements import require_judged
     from retrieval_bench.metrics import one_metric
     from retrieval_bench.reports import frames
+    from retrieval_bench.reports.pictures.of_runs import keep_parts
     from retrieval_bench.reports.tables.understand.ledger import ledger_table
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.find import find_run, is_run
@@ -91,13 +92,14 @@ def by_stage(options: argparse.Namespace) -> int:
             "measured by this version",
             fix="measure it again" if saved else "use bench",
         )
-    _draw(parts_ledger)
     show(
         options,
         parts_ledger,
         lambda: [ledger_table(parts_ledger, again=saved)],
         rows=lambda: list(frames.parts(parts_ledger)),
     )
+    with as_it_can_be(options, "picture"):
+        keep_parts(parts_ledger)
     if not parts_ledger.n:
         say("retrieval-bench: nothing could be judged: no evaluated query was answered")
         return NOT_MEASURED
@@ -142,17 +144,3 @@ def prepared(
         experiment.close()
         raise
     return experiment
-
-
-def _draw(ledger: Ledger) -> None:
-    """Put the picture into the folder of the run, if pictures can be drawn."""
-    from retrieval_bench.core.errors import MissingDependencyError
-    from retrieval_bench.reports.pictures.draw import svg
-    from retrieval_bench.reports.pictures.of_runs import part_bars
-    from retrieval_bench.runs.records import PICTURES, add_files
-
-    if ledger.run.folder is not None:
-        about = f"{ledger.run.summary.dataset.name}, k = {ledger.run.summary.k}"
-        with suppress(MissingDependencyError):
-            drawn = svg(part_bars(ledger, about=about))
-            add_files(ledger.run.folder, {f"{PICTURES}/parts.svg": drawn})

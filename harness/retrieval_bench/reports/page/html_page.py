@@ -22,8 +22,11 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.installed.version import VERSION
 from retrieval_bench.load.load import LoadResult
 from retrieval_bench.reports.page.answer import answers_html, headline
+from retrieval_bench.reports.page.pictures import Figures, Planned, planned_of
 from retrieval_bench.reports.page.provenance import Source, rules_table, runs_table
 from retrieval_bench.reports.page.sections import GroupPage, Part, load_parts
+from retrieval_bench.reports.pictures.load import load_curve
+from retrieval_bench.reports.pictures.vega import NARROW, WIDTH
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.words import on_dataset
@@ -64,9 +67,14 @@ def report_page(
     """
     analysis = _with_runs(analysis, _placeless if with_text else _silent)
     comparison, answers = analysis.comparison, analysis.recommendations
+    numbered = [(f"d{at}", group) for at, group in enumerate(analysis.groups, start=1)]
+    planned = [one for id_, group in numbered for one in planned_of(id_, group)]
+    for at, load in enumerate(loads, start=1):
+        wide, narrow = (load_curve(load, width=width) for width in (WIDTH, NARROW))
+        planned.append(Planned(f"load{at}", "latency against load", wide, narrow))
+    figures = Figures(planned)
     groups = [
-        GroupPage(comparison, group, f"d{at}", with_text=with_text)
-        for at, group in enumerate(analysis.groups, start=1)
+        GroupPage(comparison, group, id_, figures, with_text=with_text) for id_, group in numbered
     ]
     name = title or _title(comparison)
     several = len(groups) > 1
@@ -76,7 +84,7 @@ def report_page(
         parts.append(Part("datasets", "All datasets", joined(map(whole, boards))))
     for page in groups:
         parts += page.parts(several=several)
-    parts += load_parts(loads, with_text=with_text)
+    parts += load_parts(loads, figures, with_text=with_text)
     parts.append(Part("rules", "What the figures rest on", _rules(comparison)))
     parts.append(Part("runs", "Runs and manifests", _runs(comparison)))
     page_text = _page(name, comparison, parts, source)

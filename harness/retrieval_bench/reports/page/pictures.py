@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from retrieval_bench.comparison.analysis import GroupAnalysis, QueryValues
-from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.explain.steps import Reached, time_level
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.modes.unjudged import Unjudged
+from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.reports.pictures import of_runs
-from retrieval_bench.reports.pictures.draw import svg
+from retrieval_bench.reports.pictures.draw import svgs
 from retrieval_bench.reports.pictures.gains import gains
 from retrieval_bench.reports.pictures.pareto import Spot, pareto
 from retrieval_bench.reports.pictures.quality import quality
@@ -26,83 +28,86 @@ MOST_METRICS = 6
 
 _MANY = 8
 
-
-Drawing = tuple[str, str]
-"""One picture for a desk and for a phone, as SVG; empty where there is nothing to draw."""
+FRONT = "Quality against time"
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
-    """Pictures of one dataset.
+class Planned:
+    """A picture of the page, before it is drawn.
 
     Attributes:
-        front: quality against time.
-        quality: metric by metric.
-        differences: query by query, of the pair that is looked at first.
-        times: name -> distribution, drift, stages, slow queries.
-        money: quality against money.
-        parts: of each system that is made of parts, what they buy.
+        section: of the page.
+        label: what it shows.
+        wide, narrow: for a desk and for a phone.
     """
 
-    front: Drawing = ("", "")
-    quality: Drawing = ("", "")
-    differences: Drawing = ("", "")
-    times: tuple[tuple[str, Drawing], ...] = ()
-    money: Drawing = ("", "")
-    parts: tuple[Drawing, ...] = ()
+    section: str
+    label: str
+    wide: Spec
+    narrow: Spec
 
 
-def drawn(analysis: GroupAnalysis) -> Pictures:
-    """The pictures of one dataset.
+class Figures:
+    """The pictures of a page, all drawn in one process.
 
-    Raises:
-        MissingDependencyError: vl-convert-python is not installed.
+    Attributes:
+        why_not: the reason why none was drawn.
     """
-    group, queries, answer = analysis.group, analysis.queries, analysis.recommendation
-    about, names, runs = _about(group), list(group.names), list(group.runs)
 
-    def both(draw: Callable[[int], Spec | None]) -> Drawing:
-        wide, narrow = draw(WIDTH), draw(NARROW)
-        return ("", "") if wide is None or narrow is None else (svg(wide), svg(narrow))
+    def __init__(self, planned: Sequence[Planned]) -> None:
+        self._planned, self._texts, self.why_not = planned, list[str](), ""
+        try:
+            self._texts = svgs([spec for one in planned for spec in (one.wide, one.narrow)])
+        except MissingDependencyError as problem:
+            self.why_not = problem.given
 
-    def buys(ledger: Ledger) -> Drawing:
-        return both(lambda w: of_runs.part_bars(ledger, about=about, width=w))
-
-    shown: dict[str, Callable[[int], Spec | None]] = {
-        "Distribution of call times": lambda w: of_runs.side_by_side(names, runs, width=w),
-        "Stages of a call": lambda w: of_runs.stage_bars(names, runs, about=about, width=w),
-        "Drift from round to round": lambda w: of_runs.drift(names, runs, about=about, width=w),
-    }
-    if answer.system is not None:
-        best, run = answer.system, runs[names.index(answer.system)]
-        shown[f"Queries of {best}"] = lambda w: of_runs.slow_queries(
-            best, run, about=about, width=w
-        )
-    times = tuple((name, both(draw)) for name, draw in shown.items())
-    times = tuple((name, drawing) for name, drawing in times if drawing[0])
-    if isinstance(group, Unjudged):
-        return Pictures(times=times)
-    return Pictures(
-        both(lambda w: front(group, answer.leaders, w, analysis.paths)),
-        both(lambda w: metrics(group, w)),
-        both(lambda w: _differences(queries, about, w)),
-        times,
-        both(lambda w: money(group, answer.leaders, w)),
-        tuple(map(buys, analysis.ledgers)),
-    )
+    def of(self, section: str) -> list[tuple[str, Markup]]:
+        """What the pictures of a section show, and each of them as HTML: the page shows the drawing
+        that fits."""
+        texts = zip(self._texts[::2], self._texts[1::2], strict=True)
+        both = zip(self._planned, texts, strict=False)
+        return [
+            (one.label, _figure(one.label, *texts)) for one, texts in both if one.section == section
+        ]
 
 
-def figure(drawing: Drawing, label: str) -> Markup:
-    """A picture, of which the page shows the drawing that fits; nothing where there is none."""
-    wide, narrow = drawing
-    if not wide:
-        return Markup()
+def _figure(label: str, wide: str, narrow: str) -> Markup:
     return el(
         "figure",
         el("div", Markup(wide), class_="wide"),
         el("div", Markup(narrow), class_="narrow"),
         aria_label=label,
     )
+
+
+def planned_of(id_: str, analysis: GroupAnalysis) -> list[Planned]:
+    """The pictures of one dataset, whose sections begin with ``id_``."""
+    group, queries, answer = analysis.group, analysis.queries, analysis.recommendation
+    about, names, runs = _about(group), list(group.names), list(group.runs)
+    planned: list[Planned] = []
+    bars, stages, drift, slow = (
+        partial(draw, about=about)
+        for draw in (of_runs.part_bars, of_runs.stage_bars, of_runs.drift, of_runs.slow_queries)
+    )
+
+    def plan(section: str, label: str, draw: Callable[..., Spec | None], *of: Any) -> None:
+        wide, narrow = (draw(*of, width=width) for width in (WIDTH, NARROW))
+        if wide is not None and narrow is not None:
+            planned.append(Planned(f"{id_}-{section}", label, wide, narrow))
+
+    if not isinstance(group, Unjudged):
+        plan("front", FRONT, partial(front, paths=analysis.paths), group, answer.leaders)
+        plan("front", "Quality against money", money, group, answer.leaders)
+        plan("systems", "Quality, metric by metric", metrics, group)
+        plan("differences", "Differences query by query", _differences, queries, about)
+        for ledger in analysis.ledgers:
+            plan("parts", f"The parts of {ledger.run.name}", bars, ledger)
+    plan("times", "Distribution of call times", of_runs.side_by_side, names, runs)
+    plan("times", "Stages of a call", stages, names, runs)
+    plan("times", "Drift from round to round", drift, names, runs)
+    if (best := answer.system) is not None:
+        plan("times", f"Queries of {best}", slow, best, runs[names.index(best)])
+    return planned
 
 
 def front(

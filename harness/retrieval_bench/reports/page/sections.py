@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from retrieval_bench.comparison.analysis import GroupAnalysis
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.modes.unjudged import Unjudged
-from retrieval_bench.core.errors import MissingDependencyError, counted
+from retrieval_bench.core.errors import counted
 from retrieval_bench.load.load import LoadResult
 from retrieval_bench.reports.page.choices import choices_html
 from retrieval_bench.reports.page.explorer import STATIC, Chosen, Explorer, shown_of
-from retrieval_bench.reports.page.pictures import Pictures, drawn, figure
-from retrieval_bench.reports.pictures.draw import svg
-from retrieval_bench.reports.pictures.load import load_curve
-from retrieval_bench.reports.pictures.vega import NARROW, WIDTH
+from retrieval_bench.reports.page.pictures import FRONT, Figures
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.table import NoteKind, kind_of
@@ -62,17 +60,19 @@ class GroupPage:
     """Sections of the page on one dataset."""
 
     def __init__(
-        self, comparison: Comparison, analysis: GroupAnalysis, id_: str, *, with_text: bool
+        self,
+        comparison: Comparison,
+        analysis: GroupAnalysis,
+        id_: str,
+        figures: Figures,
+        *,
+        with_text: bool,
     ) -> None:
         self._comparison, self._analysis, self._id = comparison, analysis, id_
+        self._figures = figures
         self._group, queries = analysis.group, analysis.queries
         self.explorer = None if queries is None else Explorer(queries, with_text)
         self.place = f"<!--explorer of {id_}-->"
-        self._no_pictures = ""
-        try:
-            self._pictures = drawn(analysis)
-        except MissingDependencyError as problem:
-            self._pictures, self._no_pictures = Pictures(), f"No pictures: {problem.given}."
 
     def parts(self, *, several: bool) -> Iterator[Part]:
         """The sections, headed by the dataset where there is more than one."""
@@ -139,14 +139,14 @@ class GroupPage:
         )  # fmt: skip
 
     def _front(self) -> Markup:
-        if self._no_pictures:
-            return el("p", self._no_pictures)
-        if not self._pictures.front[0]:
+        if self._figures.why_not:
+            return el("p", f"No pictures: {self._figures.why_not}.")
+        figures = dict(self._figures.of(f"{self._id}-front"))
+        if FRONT not in figures:
             return el("p", self._untimed())
         return joined(
             [
-                figure(self._pictures.front, "Quality against time"),
-                figure(self._pictures.money, "Quality against money"),
+                *figures.values(),
                 el(
                     "p",
                     "Up is better, left is faster. Boxes may overlap though a difference is real: "
@@ -180,7 +180,7 @@ class GroupPage:
                 whole(replace(table, notes=legends)),
                 *map(whole, kinds_tables(self._group)),
                 *self._how(),
-                figure(self._pictures.quality, "Quality, metric by metric"),
+                *dict(self._figures.of(f"{self._id}-systems")).values(),
             ]
         )
 
@@ -198,8 +198,8 @@ class GroupPage:
             what.insert(0, f"All pairs in {metric_label(group.metrics[0])}")
             others.insert(0, whole(every))
         more = [el("details", el("summary", "; ".join(what)), *others)]
-        picture = figure(self._pictures.differences, "Differences query by query")
-        return joined([first, picture, *(more if others else [])])
+        pictures = dict(self._figures.of(f"{self._id}-differences")).values()
+        return joined([first, *pictures, *(more if others else [])])
 
     def _times(self) -> Markup:
         tables = [
@@ -207,8 +207,8 @@ class GroupPage:
             *(whole(table, sortable=False) for table in speed_tables(self._group)),
         ]
         shown = [
-            figure(svg, name) if at == 0 else el("details", el("summary", name), figure(svg, name))
-            for at, (name, svg) in enumerate(self._pictures.times)
+            figure if at == 0 else el("details", el("summary", name), figure)
+            for at, (name, figure) in enumerate(self._figures.of(f"{self._id}-times"))
         ]
         return joined([*tables, *shown])
 
@@ -228,14 +228,10 @@ class GroupPage:
     def _parts(self) -> Markup:
         """Show the gain and the cost of the parts of each system, as far as the lists that were
         kept say it."""
-        blocks = []
-        pictures = self._pictures.parts or [("", "")] * len(self._analysis.ledgers)
-        for ledger, picture in zip(self._analysis.ledgers, pictures, strict=True):
-            blocks += [
-                whole(ledger_table(ledger)),
-                figure(picture, f"The parts of {ledger.run.name}"),
-            ]
-        return joined(blocks)
+        tables = [whole(ledger_table(ledger)) for ledger in self._analysis.ledgers]
+        figures = [figure for _, figure in self._figures.of(f"{self._id}-parts")]
+        both = zip_longest(tables, figures, fillvalue=Markup())
+        return joined([block for blocks in both for block in blocks])
 
     def _slices(self) -> Markup:
         if self._analysis.without_dataset:
@@ -262,7 +258,7 @@ class GroupPage:
         return Markup(self.place)
 
 
-def load_parts(loads: Sequence[LoadResult], *, with_text: bool) -> Iterator[Part]:
+def load_parts(loads: Sequence[LoadResult], figures: Figures, *, with_text: bool) -> Iterator[Part]:
     """A section for each load: its picture, its levels, how well their times are known.
 
     Args:
@@ -274,13 +270,8 @@ def load_parts(loads: Sequence[LoadResult], *, with_text: bool) -> Iterator[Part
             warnings=without_folders(saved.warnings) if with_text else (),
             folder=saved.folder and Path(without_folders(relative_folder(saved))),
         )
-        content = [_load_picture(load), *map(whole, load_tables(load, full=True))]
+        picture = [figure for _, figure in figures.of(f"load{at}")]
+        if figures.why_not:
+            picture = [notes_html([f"No picture: {figures.why_not}."])]
+        content = [*picture, *map(whole, load_tables(load, full=True))]
         yield Part(f"load{at}", f"{load.retriever} under load", joined(content))
-
-
-def _load_picture(load: LoadResult) -> Markup:
-    try:
-        wide, narrow = (svg(load_curve(load, width=width)) for width in (WIDTH, NARROW))
-    except MissingDependencyError as problem:
-        return notes_html([f"No picture: {problem.given}."])
-    return figure((wide, narrow), "latency against load")

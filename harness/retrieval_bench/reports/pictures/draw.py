@@ -1,19 +1,29 @@
 """The way from a specification of Vega-Lite to an SVG that stands in any page and follows dark
 mode.
 
-``vl-convert-python`` runs Vega without a browser. What it writes has the ids and fonts of a page
-of its own; here ids become the picture's own, the fonts the reader's, and a style sheet that is
-limited to the picture turns ink and background together where the reader's system is dark. So a
-picture is readable on every page, also where the page is light and the system is not.
+``vl-convert-python`` runs Vega without a browser, in a process of its own: its V8 ends the process
+that it is in where it cannot start, as under a limit on address space. What it writes has the ids
+and fonts of a page of its own; here ids become the picture's own, the fonts the reader's, and a
+style sheet that is limited to the picture turns ink and background together where the reader's
+system is dark. So a picture is readable on every page, also where the page is light and the system
+is not.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from xml.sax.saxutils import escape
 
+from retrieval_bench.core.calls.foreign import how_ended
+from retrieval_bench.core.errors import BrokenDependencyError
 from retrieval_bench.core.installed.installation import require
 from retrieval_bench.reports.pictures.vega import DARK, VERSION, Spec
 
@@ -35,18 +45,82 @@ _NOTHING = re.compile(
 _EMPTY = re.compile(r"<g[^>]*(?:/>|(?<!/)></g>)")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 
+LONGEST_S = 60.0
+"""Seconds that drawing may take."""
+
+_START = (
+    "import json, sys; given = json.load(sys.stdin.buffer); sys.path += given['folders']; "
+    "from retrieval_bench.reports.pictures.worker import main; main(given)"
+)
+
 
 def svg(spec: Spec) -> str:
-    """The picture as text: with a title and a description for those who do not see it, texts as
-    texts, no script, and no reference to anything outside.
+    """One picture, see :func:`svgs`."""
+    return svgs([spec])[0]
+
+
+def svgs(specs: Sequence[Spec]) -> list[str]:
+    """The pictures as texts, all drawn in one process: with a title and a description for those who
+    do not see it, texts as texts, no script, and no reference to anything outside.
 
     Raises:
-        MissingDependencyError: vl-convert-python is not installed.
+        MissingDependencyError: vl-convert-python is not installed, or does not run here.
     """
+    if not specs:
+        return []
     require("vl-convert-python", "plots", "pictures of a run")
-    import vl_convert
+    texts = [json.dumps(spec, allow_nan=False) for spec in specs]
+    each = list(dict.fromkeys(texts))  # folders share some
+    drawn = dict(zip(each, in_a_process(each), strict=True))
+    return [_own(spec, drawn[text]) for spec, text in zip(specs, texts, strict=True)]
 
-    drawn = vl_convert.vegalite_to_svg(json.dumps(spec, allow_nan=False), vl_version=VERSION)
+
+def in_a_process(texts: Sequence[str]) -> list[str]:
+    """What Vega makes of ``texts``, in a process that ends with this one.
+
+    Raises:
+        BrokenDependencyError: it drew nothing.
+    """
+    library = find_spec("vl_convert")
+    assert library is not None, "it was asked for"
+    assert library.origin is not None, "it is a package with files"
+    given = {
+        "folders": [str(Path(library.origin).parents[1]), str(Path(__file__).parents[3])],
+        "parent": os.getpid(),
+        "version": VERSION,
+        "specs": texts,
+    }
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", _START],
+            input=json.dumps(given).encode(),
+            capture_output=True,
+            timeout=LONGEST_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise _broken(f"took more than {LONGEST_S:g} s") from None
+    except OSError as problem:
+        raise _broken(f"cannot be started: {problem.strerror}") from None
+    try:
+        drawn: list[str] = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        last = (done.stderr or done.stdout).decode(errors="replace").splitlines()[-1:]
+        words = ["ended", how_ended(done.returncode), *(last if done.returncode >= 0 else [])]
+        raise _broken(": ".join(words)) from None
+    return drawn
+
+
+def _broken(what: str) -> BrokenDependencyError:
+    return BrokenDependencyError(
+        f"the process that draws {what}",
+        accepted="some 70 GB of address space, and threads",
+        fix="raise `ulimit -v` (it reserves 70 GB) and `ulimit -u`, or do without pictures",
+    )
+
+
+def _own(spec: Spec, drawn: str) -> str:
+    """What Vega has ``drawn``, with ids, fonts and colours of its own."""
     root = _SIZE.match(drawn)
     assert root is not None, "Vega begins with the size of the picture"
     width, height = root.groups()

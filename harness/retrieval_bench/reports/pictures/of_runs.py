@@ -15,19 +15,16 @@ from retrieval_bench.reports.pictures.rounds import rounds
 from retrieval_bench.reports.pictures.stages import stages
 from retrieval_bench.reports.pictures.vega import WIDTH, Spec
 from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.runs.records import PICTURES, add_files
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.percentiles import Percentile
 
 MS = 1e6
 
 
-def run_pictures(run: Run) -> dict[str, str]:
-    """File name -> SVG text: the distribution of call times, queries from fast to slow, drift over
-    rounds, and the stages of a call. Nothing for a run without times.
-
-    Raises:
-        MissingDependencyError: vl-convert-python is not installed.
-    """
+def run_pictures(run: Run) -> dict[str, Spec]:
+    """File name -> picture: the distribution of call times, queries from fast to slow, drift over
+    rounds, and the stages of a call. Nothing for a run without times."""
     if not _has_times(run):
         return {}
     about = f"{run.summary.dataset.name}, k = {run.summary.k}"
@@ -37,7 +34,7 @@ def run_pictures(run: Run) -> dict[str, str]:
         "rounds.svg": drift([run.name], [run], about=about),
         "stages.svg": stage_bars([run.name], [run], about=about),
     }
-    return {name: svg(spec) for name, spec in drawn.items() if spec is not None}
+    return {name: spec for name, spec in drawn.items() if spec is not None}
 
 
 def side_by_side(names: Sequence[str], runs: Sequence[Run], *, width: int = WIDTH) -> Spec | None:
@@ -73,6 +70,18 @@ def part_bars(ledger: Ledger, *, about: str = "", width: int = WIDTH) -> Spec:
     """Draw the gain and the cost of the parts of a retriever."""
     name, metric = ledger.run.name, metric_label(ledger.metric)
     return parts(ledger.rows, name=name, metric=metric, about=about, width=width)
+
+
+def keep_parts(ledger: Ledger) -> None:
+    """Put the picture of its parts into the folder of a saved run.
+
+    Raises:
+        MissingDependencyError: vl-convert-python is not installed, or does not run here.
+        RecordError: it cannot be written; the run itself is complete.
+    """
+    if ledger.run.folder is not None:
+        about = f"{ledger.run.summary.dataset.name}, k = {ledger.run.summary.k}"
+        add_files(ledger.run.folder, {f"{PICTURES}/parts.svg": svg(part_bars(ledger, about=about))})
 
 
 def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) -> Spec | None:
