@@ -9,7 +9,7 @@ from retrieval_bench.core.installed.version import VERSION
 
 if TYPE_CHECKING:
     from retrieval_bench.api.measuring import baseline, bench, compare, duet, regress, tune
-    from retrieval_bench.api.reading import audit, diff, evaluate, history, reader, report
+    from retrieval_bench.api.reading import audit, diff, evaluate, history, report
     from retrieval_bench.core.calls.usage import report_usage
     from retrieval_bench.core.retriever import Capabilities, Retriever
     from retrieval_bench.core.types import Dataset, Document, Hit, Query, Ranking, Usage
@@ -45,7 +45,7 @@ __all__ = [
 
 _NAMES = {
     "api.measuring": ("baseline", "bench", "compare", "duet", "regress", "tune"),
-    "api.reading": ("audit", "diff", "evaluate", "history", "reader", "report"),
+    "api.reading": ("audit", "diff", "evaluate", "history", "report"),
     "core.retriever": ("Capabilities", "Retriever"),
     "core.types": ("Dataset", "Document", "Hit", "Query", "Ranking", "Usage"),
     "core.calls.usage": ("report_usage",),
@@ -55,11 +55,21 @@ _HOME = {name: f"retrieval_bench.{module}" for module, names in _NAMES.items() f
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'retrieval_bench' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOME[name]), name)
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in __all__:
+        from retrieval_bench.capabilities import capabilities, named
+
+        for added in capabilities():
+            if name in added.names:
+                return named(added.names[name])
+        raise ImportError(
+            f"retrieval_bench.{name} is in a package beside this one that is not here: "
+            "install retrieval-bench whole"
+        )
+    raise AttributeError(f"module 'retrieval_bench' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-OWN = ("retrieval_bench_labels",)
+OWN = ("retrieval_bench_labels", "retrieval_bench_answers")
 """Packages of this repository, in the order in which ``--help`` has their commands."""
 
 GROUP = b"retrieval_bench.capabilities"
@@ -74,11 +74,13 @@ class Capability(NamedTuple):
         groups: words that have subcommands -> the heading of ``--help`` they stand under, and help.
         commands: by what is typed, such as ``label pool``.
         documents: by name, what its commands print with ``--format json``.
+        names: what users import from ``retrieval_bench`` -> its place.
     """
 
     groups: Mapping[str, tuple[str, str]] = MappingProxyType({})
     commands: Mapping[str, Command] = MappingProxyType({})
     documents: Mapping[str, Document] = MappingProxyType({})
+    names: Mapping[str, str] = MappingProxyType({})
 
 
 def named(place: str) -> Any:

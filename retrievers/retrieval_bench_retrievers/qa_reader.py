@@ -23,8 +23,8 @@ from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import prepare_environment
-from retrieval_bench.scoring.answers.answers import Answer, Span
-from retrieval_bench.scoring.answers.contract import Reader
+from retrieval_bench_answers.answers import Answer, Span
+from retrieval_bench_answers.contract import Reader
 from retrieval_bench_retrievers.encoders.encoder import no_progress_bar, whole_number
 from retrieval_bench_retrievers.encoders.model_files import content_hash, in_short, opened
 
@@ -98,7 +98,7 @@ class HuggingFaceReader(Reader):
         self._fit()
 
     def read(self, question: Query, documents: Sequence[Document], n: int) -> Sequence[Answer]:
-        """See :meth:`retrieval_bench.scoring.answers.contract.Reader.read`."""
+        """See :meth:`retrieval_bench_answers.contract.Reader.read`."""
         texts = [_clean(document.text) for document in documents]
         chosen = [i for i, text in enumerate(texts) if text.strip()]
         if not chosen:
@@ -139,7 +139,7 @@ class HuggingFaceReader(Reader):
         return [answer for *_, answer in ranked[:n]]
 
     def describe(self) -> Mapping[str, Any]:
-        """See :meth:`retrieval_bench.scoring.answers.contract.Reader.describe`."""
+        """See :meth:`retrieval_bench_answers.contract.Reader.describe`."""
         return {
             "model": self._name,
             "model_sha256": None if self._folder is None else content_hash(self._folder),

@@ -207,9 +207,10 @@ class TestNamesByTheirPlace:
         ("label --help", set()),
         ("explain @last", {"understand.explain", "understand.ledger", "understand.losses"}),
         ("data list", {"share.list"}),
-        *((f"score {name} --help", {"judge.score"}) for name in ("run", "audit", "reader")),
-        ("score qa --help", {"judge.qa"}),
-        ("lab submit --help", {"judge.qa"}),
+        *((f"score {name} --help", {"judge.score"}) for name in ("run", "audit")),
+        ("score qa --help", {"answers.qa"}),
+        ("lab submit --help", {"answers.qa"}),
+        ("label start --help", {"labels.label", "labels.start"}),
     ],
 )
 def test_only_the_module_of_the_command_that_is_asked_for_is_loaded(
@@ -219,12 +220,14 @@ def test_only_the_module_of_the_command_that_is_asked_for_is_loaded(
         "import sys\nfrom retrieval_bench.cli import main\n"
         "from retrieval_bench.cli.commands import parsed\n"
         f"try: parsed({words.split()})\nexcept SystemExit: pass\n"
-        "print('modules', *(one for one in sys.modules if one.startswith('retrieval_bench.cli.')))"
+        "print('modules', *(name for name in sys.modules if name.startswith('retrieval_bench')))"
         "\nprint({'numpy', 'pydantic', 'scipy', 'rich', 'yaml', 'torch'} & set(sys.modules))"
     )
     *_, told, heavy = python(code).splitlines()
-    rooms = {one.removeprefix("retrieval_bench.cli.") for one in told.split()[1:]}
-    assert {one for one in rooms if "." in one} == loaded
+    commands = re.findall(r"retrieval_bench(?:\.cli|_)\.?(\w+)(?:\.commands)?\.(\w+)(?= |$)", told)
+    assert {
+        f"{room}.{name}" for room, name in commands if name not in ("capability", "commands")
+    } == loaded
     assert heavy == "set()"
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.scoring.answers.question_answering import QuestionAnswering, answer_questions
-from retrieval_bench.scoring.answers.submission import submit
+from retrieval_bench_answers.question_answering import QuestionAnswering, answer_questions
+from retrieval_bench_answers.submission import submit
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.reproduction import Published, load_published, reproduce
-from retrieval_bench.reproduction.answered import Answered
-from retrieval_bench.reproduction.check import Status
-from retrieval_bench.scoring.answers.outcomes import OutcomeGroup, outcome_report, read_outcomes
+from retrieval_bench_answers.outcomes import OutcomeGroup, outcome_report, read_outcomes
+from retrieval_bench_answers.reproduction import Published, load_published, reproduce
+from retrieval_bench_answers.reproduction.answered import Answered
+from retrieval_bench_answers.reproduction.check import Status
 from tests.builders import some
 
 pytestmark = pytest.mark.realdata

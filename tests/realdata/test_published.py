@@ -11,8 +11,8 @@ import pytest
 
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import load_dataset
-from retrieval_bench.reproduction import Published, Reproduction, load_published, reproduce
-from retrieval_bench.reproduction.check import Status
+from retrieval_bench_answers.reproduction import Published, Reproduction, load_published, reproduce
+from retrieval_bench_answers.reproduction.check import Status
 from retrieval_bench_retrievers.text.terms import Tokenizer
 from retrieval_bench_retrievers.text.tokenizers import make_tokenizer
 from tests.builders import some

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.scoring.answers.answers import read_answers
-from retrieval_bench.scoring.answers.reader import score_reader
+from retrieval_bench_answers.answers import read_answers
+from retrieval_bench_answers.reader import score_reader
 
 pytestmark = pytest.mark.realdata
 

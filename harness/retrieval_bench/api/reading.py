@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrieval_bench.api.results import BenchResult, Result, ScoreResult, run_of
 from retrieval_bench.core.types import EMPTY, Dataset, Qrels
@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # a function that is called loads what it needs
     from retrieval_bench.reports.render.table import Table
     from retrieval_bench.runs.run import Run
     from retrieval_bench.scoring.audit import Audit
-    from retrieval_bench.scoring.score import ReaderScores
 
 
 def evaluate(
@@ -101,36 +100,6 @@ def audit(
     truth = partial(Truth.needed, judged_by, self_hits=self_hits)
     value = scoring.audit_runs(runs, truth, conventions=conventions, k=k)
     return Result(value, value.as_dict, lambda: audit_tables(value))
-
-
-def reader(
-    gold: str | Path,
-    predictions: str | Path,
-    *,
-    denominator: str = "all",
-    run: str | Path | None = None,
-) -> Result[ReaderScores]:
-    """Score the answers that a reader extracted.
-
-    Args:
-        gold: file of questions, in the SQuAD layout.
-        predictions: SQuAD JSON ``{id: text}``, or JSON lines ``{id, answers: [...]}``.
-        denominator: "all" questions, or those whose document was "retrieved".
-        run: the retriever's, for "retrieved".
-
-    Raises:
-        HarnessError: everything that is wrong with the input.
-    """
-    from retrieval_bench.reports.tables.judge.reader import reader_tables
-    from retrieval_bench.scoring import score as scoring
-
-    value = scoring.score_answers(gold, predictions, denominator=denominator, run=run)
-    name = value.predictions.name
-
-    def document(*, per_question: bool = False) -> dict[str, Any]:
-        return (value.with_questions() if per_question else value).as_dict()
-
-    return Result(value, document, lambda: reader_tables(value.result, name, value.warnings))
 
 
 def diff(

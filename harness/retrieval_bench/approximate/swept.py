@@ -21,7 +21,7 @@ class Reach(StrEnum):
 
 
 class Wanted(NamedTuple):
-    """What a value has to find.
+    """Least that a value has to find.
 
     Attributes:
         share: the mean recall, or the share of queries with a recall of ``tail``.

@@ -38,16 +38,13 @@ SHOWN: Mapping[str, Entries] = {
 _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
     "score": (
         "judge",
-        "what other programs made: run, audit, reader, qa, outcomes",
+        "what other programs made: {names}",
         {
             "run": ("judge.score", "score a run that was made elsewhere"),
             "audit": (
                 "judge.score",
                 "the same runs under each convention, and what turns the order",
             ),
-            "reader": ("judge.score", "score the answers that a reader extracted"),
-            "qa": ("judge.qa", "a retriever and a reader, end to end"),
-            "outcomes": ("judge.outcomes", "rates of labelled answers, and which of them differ"),
         },
     ),
     "data": (
@@ -70,14 +67,9 @@ _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
     ),
     "lab": (
         "",
-        "what few people need: selftest, reproduce, submit",
+        "what few people need: {names}",
         {
             "selftest": ("guard.selftest", "check that the harness itself finds what it must find"),
-            "reproduce": (
-                "judge.reproduce",
-                "published figures, measured anew beside the published",
-            ),
-            "submit": ("judge.qa", "a file for the leaderboard of a shared task"),
         },
     ),
 }
@@ -93,8 +85,12 @@ def _added(group: str) -> Entries:
     }
 
 
+def _group(heading: str, text: str, commands: Entries) -> tuple[str, str, Entries]:
+    return heading, text.format(names=", ".join(commands)), commands
+
+
 GROUPS: Mapping[str, tuple[str, str, Entries]] = {
-    group: (heading, text, {**inner, **_added(group)})
+    group: _group(heading, text, {**inner, **_added(group)})
     for group, (heading, text, inner) in {
         **{
             group: (heading, text, {})
@@ -147,17 +143,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "--scorer mine.py:mrr",
         "--table paper.csv --sd nDCG@10=0.3",
     ),
-    "score reader": (
-        "--gold dev.json --predictions answers.json",
-        "--gold dev.json --predictions answers.jsonl --per-question",
-        "--gold dev.json --predictions answers.json --denominator retrieved --run my.run",
-    ),
-    "score qa": (
-        "bm25 --dataset my/folder",
-        "bm25 --dataset my/folder --reader my.py:read",
-        "hybrid --dataset my/folder --reader models/reader",
-    ),
-    "score outcomes": ("answers.jsonl", "answers.jsonl --by source", "answers.jsonl --format json"),
     "data list": ("", "pipeline", "--format json"),
     "data schema": ("", "bench", "--format json"),
     "data fetch": (
@@ -188,8 +173,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "data cache": ("", "--prune 30", "--format json"),
     "data history": ("", "hybrid --dataset my/folder", "bm25 --last all --out bm25.svg"),
     "lab selftest": ("", "--time 300", "bm25 --dataset my/folder"),
-    "lab reproduce": ("", "--paper scifact", "--format markdown"),
-    "lab submit": ("bm25", "bm25 --dev ids.txt", "hybrid --out submission.csv"),
 }
 """What may stand behind each command."""
 

@@ -57,9 +57,6 @@ DOCUMENTS: Mapping[str, Document] = {
     "audit": _kernel("score audit", "scoring.audit:Audit"),
     "scorer": _kernel("score audit --scorer", "scoring.cheats:ScorerAudit"),
     "table": _kernel("score audit --table", "scoring.published_table:TableAudit"),
-    "reader": _kernel("score reader", "scoring.score:ReaderDetails"),
-    "qa": _kernel("score qa", "scoring.answers.question_answering:QuestionAnswering"),
-    "outcomes": _kernel("score outcomes", "scoring.answers.outcomes:Outcomes"),
     "report": _kernel("report", "reports.page.report:Report comparison.comparison:Comparison"),
     "verify": _kernel("report --verify", "reports.page.verify:Verification"),
     "list": _kernel("data list", "reports.tables.share.catalog:Catalog"),
@@ -72,8 +69,6 @@ DOCUMENTS: Mapping[str, Document] = {
     "cache": _kernel("data cache", "data.saved.folders:Kept"),
     "schemas": _kernel("data schema", "cli.documents:Listing"),
     "history": _kernel("data history", "regression.history.history:History"),
-    "submit": _kernel("lab submit", "scoring.answers.submission:Submission"),
-    "reproduce": _kernel("lab reproduce", "reproduction.check:Papers"),
     "error": _kernel("COMMAND", "cli.problem:Error"),
     **{name: entry for added in capabilities() for name, entry in added.documents.items()},
 }

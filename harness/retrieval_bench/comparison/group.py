@@ -126,7 +126,7 @@ class DatasetComparison(ABC):
         return [delta for delta in self.deltas if delta.metric == str(metric)]
 
     def brackets(self, metric: Metric | str) -> str:
-        """What the intervals of the differences in ``metric`` are."""
+        """Kind of the intervals of the differences in ``metric``."""
         return how_bracketed(self.of(metric))
 
     def beaten(self, metric: Metric | str) -> dict[str, list[int]]:

@@ -1,4 +1,4 @@
-"""What is named as a retriever and is none of ours: the target that it goes through, as lines.
+"""Things named as a retriever that are none of ours: the target that it goes through, as lines.
 
 An object is known by the modules that its class and the classes above it come from, a function that
 nobody called yet by what it says that it returns, and by what it uses; no library is imported.
@@ -41,7 +41,7 @@ def target_of(given: Any) -> str | None:
 
 
 def is_another_kind(function: Any) -> bool:
-    """Whether a function takes what one of a library does, or one that searches, and not the
+    """Say whether a function takes what one of a library does, or one that searches, and not the
     parameters of a retriever that it makes."""
     if inspect.isclass(function):
         return False
@@ -50,7 +50,7 @@ def is_another_kind(function: Any) -> bool:
 
 
 def cure(named: str, given: Any, made: Any = None) -> tuple[str, str]:
-    """What ``named`` is, in words, and what to do with it.
+    """``named`` in words, and what to do with it.
 
     Args:
         given: the object that the name leads to.
@@ -101,8 +101,7 @@ def _used_by(function: Any) -> str | None:
 
 
 def _names(function: Any) -> Iterator[str]:
-    """What it says that it returns, the packages that it imports, and those that the names which it
-    uses come from."""
+    """Types that it says it returns, packages that it imports, and those of the names it uses."""
     returned = getattr(function, "__annotations__", {}).get("return")
     yield str(getattr(returned, "__module__", ""))
     code = getattr(function, "__code__", None)

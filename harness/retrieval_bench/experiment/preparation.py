@@ -207,7 +207,7 @@ class Problems:
 def _candidates(
     retrievers: Sequence[Any], overrides: Sequence[str], problems: Problems
 ) -> list[Candidate]:
-    """Those that can be built; what packages the others lack is told once, for all of them."""
+    """Candidates that can be built; what packages the others lack is told once, for all of them."""
     candidates: list[Candidate] = []
     missing: dict[str, MissingDependencyError] = {}
     for given in retrievers:
@@ -221,8 +221,8 @@ def _candidates(
         first, *others = missing.values()
         first.where = ", ".join(missing)
         if others:
-            first.given = "; ".join(dict.fromkeys(one.given for one in missing.values()))
-            first.fix = " && ".join(dict.fromkeys(one.fix for one in missing.values()))
+            first.given = "; ".join(dict.fromkeys(lacking.given for lacking in missing.values()))
+            first.fix = " && ".join(dict.fromkeys(lacking.fix for lacking in missing.values()))
         problems.add(completed(first, retrievers))
     return candidates
 

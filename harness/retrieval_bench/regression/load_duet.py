@@ -135,7 +135,7 @@ class Blocks:
         return BlockFacts(rate, seconds, tuple(self.medians), p99, unanswered, refused)
 
     def refusals(self) -> GateResult:
-        """Whether side b refuses more of its calls, or leaves more of them unanswered."""
+        """Say whether side b refuses more of its calls, or leaves more of them unanswered."""
         then, now = map(Share.joined, self.levels)
         worse = p_no_larger(now, then) < _SURE
         verdict = Verdict.WORSE if worse else Verdict.EQUIVALENT
@@ -143,7 +143,7 @@ class Blocks:
         return GateResult(REFUSALS, verdict, 0.0, 0.0, launches=pairs, reason=reason)
 
     def p95(self) -> GateResult | None:
-        """Whether p95 of side b is shown to be above that of side a, or to be within the limit;
+        """Say whether p95 of side b is shown to be above that of side a, or to be within the limit;
         None where neither is shown."""
         gate, most = GATES["p95"], max(GATES["p95"].limit, self.limit)
         both = zip(*self.latency, strict=True)

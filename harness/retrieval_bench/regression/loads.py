@@ -397,7 +397,7 @@ def _gates(
 
 
 def _refusals(pair: LevelPair, first: LevelResult | None) -> Iterator[LatencyGate]:
-    """Whether more calls were refused or failed than then: a sign, or, with the ``first`` level
+    """Say whether more calls were refused or failed than then: a sign, or, with the ``first`` level
     that this one repeats, a verdict."""
     then, now = pair.a.result, pair.b.result
     if State.NOT_MEASURED in (then.state, now.state):

@@ -32,7 +32,7 @@ class Share:
 
     @classmethod
     def joined(cls, levels: Sequence[LevelResult]) -> Share:
-        """Of all calls of ``levels``; one of an older version knows of failed calls alone."""
+        """Refusals of all calls of ``levels``; an older version knows of failed calls alone."""
         return cls(
             sum(level.troubled or level.failed for level in levels),
             sum(level.calls for level in levels),

@@ -1,4 +1,4 @@
-"""``evaluate``, ``audit`` and ``reader`` from words to figures.
+"""``evaluate`` and ``audit`` from words to figures.
 
 Judgements may take long to read: they are given as a function, called once all else was looked at.
 """
@@ -6,11 +6,10 @@ Judgements may take long to read: they are given as a function, called once all 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.data.faults import reporting
@@ -18,8 +17,6 @@ from retrieval_bench.data.files.lines import lines
 from retrieval_bench.metrics.conventions import CONVENTIONS, Duplicates, Missing, convention
 from retrieval_bench.metrics.names import Param
 from retrieval_bench.runs.imported import read_rankings
-from retrieval_bench.scoring.answers.answers import read_answers
-from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.audit import Audit, audit
 from retrieval_bench.scoring.joining import in_units
 from retrieval_bench.scoring.scorecard import (
@@ -118,77 +115,6 @@ def audit_runs(
         for warning in (*id_warnings(lists, known), *told, *data_warnings(known, lists))
     ]
     return replace(audited, warnings=(*known.origins, *apart, *audited.warnings))
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderScores(Documented):
-    """Figures of a file of answers.
-
-    Attributes:
-        result: counts and means.
-        predictions: the file.
-        warnings: of both files.
-    """
-
-    KEYS = "*result warnings"
-
-    result: ReaderResult
-    predictions: Path
-    warnings: tuple[str, ...]
-
-    def with_questions(self) -> ReaderDetails:
-        """The same with the values of every question."""
-        return ReaderDetails(self, self.result.by_question())
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderDetails(Documented):
-    """Document of ``score reader --format json``.
-
-    Attributes:
-        scores: of a file of answers.
-        per_question: for each question ``exact``, ``f1``, ``char_f1`` and, with offsets,
-            ``top1_accuracy``, ``topk_accuracy``, ``top1_em``, ``topk_em``, ``top1_f1``, ``topk_f1``
-            and ``topk_mean_f1``; None where they were not asked for.
-    """
-
-    KEYS = "*scores.result per_question? warnings=scores.warnings"
-
-    scores: ReaderScores
-    per_question: Mapping[str, Mapping[str, float]] | None = None
-
-
-def score_answers(
-    gold: str | Path,
-    predictions: str | Path,
-    *,
-    denominator: str = "all",
-    run: str | Path | None = None,
-) -> ReaderScores:
-    """Score the answers that a reader extracted.
-
-    Args:
-        gold: questions, in the SQuAD layout.
-        predictions: SQuAD JSON, or JSON lines.
-        denominator: "all" questions, or those whose document was "retrieved".
-        run: of the retriever, for "retrieved".
-
-    Raises:
-        HarnessError: everything that is wrong with the input.
-    """
-    if (denominator == "retrieved") != (run is not None):
-        raise ConfigError(
-            f"--denominator {denominator} " + ("without --run" if run is None else "with --run"),
-            accepted="--denominator retrieved --run FILE, or neither",
-            fix="give the run of the retriever, or leave both out",
-        )
-    retrieved = None
-    if run is not None:
-        rankings = read_rankings(run).rankings
-        retrieved = {question: ranking.doc_ids for question, ranking in rankings.items()}
-    data = read_answers(gold, predictions)
-    result = score_reader(data.gold, data.predictions, denominator, retrieved)
-    return ReaderScores(result, Path(predictions), data.warnings)
 
 
 def read_ids(path: Path) -> list[str]:

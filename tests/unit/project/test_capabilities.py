@@ -43,32 +43,41 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+_COMMAND = "from retrieval_bench.cli import main\nsys.exit(main(sys.argv[1:]))"
+
+
 @pytest.mark.slow
 class TestAway:
     """The kernel with every capability taken away."""
 
-    def run(self, kernel: Path, *words: str) -> str:
-        """What the command prints; without ``site``, which would add the folder of this project."""
+    def run(self, kernel: Path, *words: str, code: str = _COMMAND) -> str:
+        """What ``code`` prints; without ``site``, which would add the folder of this project."""
         libraries = sysconfig.get_path("purelib")
         path = [str(kernel / "harness"), str(kernel / "retrievers")]
-        code = (
-            f"import sys\nsys.path[:0] = {path!r}\nsys.path.append({libraries!r})\n"
-            "from retrieval_bench.cli import main\nsys.exit(main(sys.argv[1:]))"
-        )
-        done = completed(sys.executable, "-S", "-c", code, *words, check=False)
+        start = f"import sys\nsys.path[:0] = {path!r}\nsys.path.append({libraries!r})\n"
+        done = completed(sys.executable, "-S", "-c", start + code, *words, check=False)
         return done.stdout + done.stderr
 
     def test_help_and_schemas_do_not_name_it(self, kernel: Path) -> None:
-        names = {words.split()[0] for one in capabilities() for words in one.commands}
-        shown = self.run(kernel, "--help")
-        assert names
-        assert not [name for name in names if re.search(rf"^\S* +{name} ", shown, re.M)]
+        for group in ("", "score", "lab", "data"):
+            names = {
+                words for added in capabilities() for words in (*added.groups, *added.commands)
+            }
+            own = {words.removeprefix(f"{group} ") for words in names if words.startswith(group)}
+            shown = self.run(kernel, *group.split(), "--help")
+            assert "usage: " in shown
+            assert not [name for name in own if re.search(rf"\b{name}\b", shown)]
         listed = self.run(kernel, "data", "schema", "--format", "json")
         documents = {entry["name"] for entry in json.loads(listed)["documents"]}
-        assert not documents & {name for one in capabilities() for name in one.documents}
+        assert not documents & {name for added in capabilities() for name in added.documents}
 
     def test_its_command_is_not_known(self, kernel: Path) -> None:
         assert "no command 'label'" in self.run(kernel, "label", "status")
+
+    def test_what_python_has_of_it_says_what_is_missing(self, kernel: Path) -> None:
+        assert "a package beside this one that is not here" in self.run(
+            kernel, code="from retrieval_bench import reader"
+        )
 
 
 @pytest.mark.slow

@@ -19,7 +19,8 @@ ENV = os.environ | {"PYTHONPATH": str(TESTS.parent)}
 MODULES = sorted(TESTS.rglob("*.py"))
 ALWAYS = {
     # The project, what it always needs, and what runs the tests.
-    *("retrieval_bench", "retrieval_bench_labels", "retrieval_bench_retrievers"),
+    *("retrieval_bench", "retrieval_bench_answers", "retrieval_bench_labels"),
+    "retrieval_bench_retrievers",
     *("tests", "argcomplete", "hypothesis"),
     *("langchain_core", "numpy", "py3langid", "pydantic", "pytest", "rank_bm25", "rich", "scipy"),
     *("Stemmer", "threadpoolctl", "yaml"),

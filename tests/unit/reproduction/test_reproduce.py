@@ -17,24 +17,24 @@ from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.data import load_dataset
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.reports.render import latex, markdown, terminal
-from retrieval_bench.reports.tables.judge.reproduce import reproduce_tables
-from retrieval_bench.reproduction import (
+from retrieval_bench_answers.outcomes import read_outcomes
+from retrieval_bench_answers.reproduction import (
     Published,
     Reproduction,
     load_published,
     published_names,
     reproduce,
 )
-from retrieval_bench.reproduction.answered import data_folder
-from retrieval_bench.reproduction.check import Checked, Status, status_of, worst_of
-from retrieval_bench.reproduction.published import (
+from retrieval_bench_answers.reproduction.answered import data_folder
+from retrieval_bench_answers.reproduction.check import Checked, Status, status_of, worst_of
+from retrieval_bench_answers.reproduction.published import (
     PublishedDataset,
     PublishedFigure,
     PublishedLists,
     PublishedOutcomes,
     PublishedSystem,
 )
-from retrieval_bench.scoring.answers.outcomes import read_outcomes
+from retrieval_bench_answers.tables.reproduce import reproduce_tables
 from tests.builders import some
 from tests.builders.files import json_lines, save, save_all
 from tests.builders.guide import guide_page
@@ -259,7 +259,7 @@ def test_ctrl_c_ends_it_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     partial = [SimpleNamespace(summary=SimpleNamespace(status="partial"))]
     stopped = SimpleNamespace(run=lambda *args, **options: partial)
     monkeypatch.setattr(
-        "retrieval_bench.reproduction.answered.prepare", lambda *args, **options: stopped
+        "retrieval_bench_answers.reproduction.answered.prepare", lambda *args, **options: stopped
     )
     with pytest.raises(KeyboardInterrupt):
         reproduce(published(folder, system="bm25"), folder)

@@ -327,7 +327,16 @@ def test_a_rerankers_ties_are_ties_only_where_the_list_before_tied() -> None:
     assert levels(found).tolist() == [0, 1, 1, 2, 2, 3]
 
 
-@pytest.mark.parametrize("form", ["column", "lists", "row", "tensor", "learning", "bfloat16"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("column", "lists", "row"),
+        *(
+            pytest.param(form, marks=pytest.mark.needs("torch"))
+            for form in ("tensor", "learning", "bfloat16")
+        ),
+    ],
+)
 def test_numbers_of_a_reranker_come_in_any_form_that_holds_one_for_each(form: str) -> None:
     """K5: logits of shape (n, 1), as models with one label give them, and tensors as they are."""
 
@@ -336,7 +345,8 @@ def test_numbers_of_a_reranker_come_in_any_form_that_holds_one_for_each(form: st
         if form in ("column", "lists", "row"):
             column = values[:, None]
             return {"column": column, "lists": column.tolist(), "row": values}[form]
-        torch = pytest.importorskip("torch")
+        import torch
+
         tensor = torch.tensor(values[:, None], requires_grad=form == "learning")
         return tensor.to(torch.bfloat16) if form == "bfloat16" else tensor
 

@@ -14,8 +14,8 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, ModelError
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench.scoring.answers.answers import Answer
-from retrieval_bench.scoring.answers.contract import Reader, read_all, reader_from
+from retrieval_bench_answers.answers import Answer
+from retrieval_bench_answers.contract import Reader, read_all, reader_from
 from retrieval_bench_retrievers import qa_reader
 from retrieval_bench_retrievers.dense.dense import Dense
 from retrieval_bench_retrievers.encoders import model_files

@@ -12,14 +12,14 @@ import pytest
 
 from retrieval_bench.core.errors import DataError, HarnessError
 from retrieval_bench.data.formats.squad import paragraph_id
-from retrieval_bench.scoring.answers.answers import (
+from retrieval_bench_answers.answers import (
     Answer,
     GoldQuestion,
     Predictions,
     Span,
     read_answers,
 )
-from retrieval_bench.scoring.answers.reader import score_reader
+from retrieval_bench_answers.reader import score_reader
 from tests.builders.files import json_lines, save
 
 CONTEXT = "대한민국의 수도는 서울이다. 😀 Seoul."

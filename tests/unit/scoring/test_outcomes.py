@@ -14,8 +14,7 @@ from scipy import stats
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.tables.judge.outcome import outcome_tables
-from retrieval_bench.scoring.answers.outcomes import (
+from retrieval_bench_answers.outcomes import (
     OutcomeRecords,
     OutcomeReport,
     Rate,
@@ -23,6 +22,7 @@ from retrieval_bench.scoring.answers.outcomes import (
     outcome_report,
     read_outcomes,
 )
+from retrieval_bench_answers.tables.outcome import outcome_tables
 from tests.builders.files import json_lines, save
 from tests.lazily import Lazily
 

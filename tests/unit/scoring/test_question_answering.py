@@ -20,9 +20,9 @@ from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.calls import Timings
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.scoring.answers.answers import Answer, Span
-from retrieval_bench.scoring.answers.contract import FunctionReader, Reader
-from retrieval_bench.scoring.answers.question_answering import QuestionAnswering, answer_questions
+from retrieval_bench_answers.answers import Answer, Span
+from retrieval_bench_answers.contract import FunctionReader, Reader
+from retrieval_bench_answers.question_answering import QuestionAnswering, answer_questions
 from tests.builders import some
 from tests.builders.scripted import Scripted
 

@@ -15,12 +15,12 @@ from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.reports.render.cells import COUNT, QUALITY
 from retrieval_bench.reports.render.table import NoteKind, kind_of, text_of, warning
 from retrieval_bench.reports.render.terminal import plain
-from retrieval_bench.reports.tables.judge.reader import reader_tables
-from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
-from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
-from retrieval_bench.scoring.answers.reader_spans import METRICS as SPAN_METRICS
-from retrieval_bench.scoring.answers.reader_text import METRICS as TEXT_METRICS
 from retrieval_bench.stats.intervals import SHARE, mean_intervals
+from retrieval_bench_answers.answers import Answer, GoldQuestion, Predictions, Span
+from retrieval_bench_answers.reader import ReaderResult, score_reader
+from retrieval_bench_answers.reader_spans import METRICS as SPAN_METRICS
+from retrieval_bench_answers.reader_text import METRICS as TEXT_METRICS
+from retrieval_bench_answers.tables.reader import reader_tables
 
 
 def answered(question_id: str, text: str, document: str, start: int) -> GoldQuestion:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval_bench.scoring.answers.reader_spans import (
+from retrieval_bench_answers.reader_spans import (
     ALIASES,
     METRICS,
     Span,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval_bench.scoring.answers.reader_text import (
+from retrieval_bench_answers.reader_text import (
     COLUMNS,
     METRICS,
     character_f1,

@@ -10,16 +10,16 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError, PluginError
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench.scoring.answers.answers import Answer, Span
-from retrieval_bench.scoring.answers.contract import FunctionReader, Reader, read_all, reader_from
+from retrieval_bench_answers.answers import Answer, Span
+from retrieval_bench_answers.contract import FunctionReader, Reader, read_all, reader_from
 
 SEOUL = Document("서울", "서울은 수도이다. 🌊 Seoul")
 PARIS = Document("paris", "Paris is a capital.")
 QUESTION = Query("q", "which capital?")
 
 OWN = """
-from retrieval_bench.scoring.answers.answers import Answer
-from retrieval_bench.scoring.answers.contract import Reader
+from retrieval_bench_answers.answers import Answer
+from retrieval_bench_answers.contract import Reader
 
 
 class Own(Reader):

@@ -8,7 +8,7 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
 from retrieval_bench.core.types import Message, Query
-from retrieval_bench.scoring.answers.standalone import load_rule, standalone_queries
+from retrieval_bench_answers.standalone import load_rule, standalone_queries
 
 TURNS = (
     Message("user", "일식이 뭐야?"),

@@ -1,1 +1,1 @@
-"""Commands that judge: ``label``, ``score``, ``reproduce``."""
+"""Commands that judge: ``score``."""

@@ -1,4 +1,4 @@
-"""The commands that score what was made elsewhere: ``evaluate``, ``audit`` and ``reader``."""
+"""The commands that score what was made elsewhere: ``score run`` and ``score audit``."""
 
 from __future__ import annotations
 
@@ -51,14 +51,6 @@ runs RUN *  files or folders of runs
 --conventions NAME + []  the first is what the others are compared with (default: all, trec first)
 --k K [10]  cut-off where a convention has none of its own (default: 10)
 """
-_READER = """
---gold FILE [required]  questions, in the SQuAD layout
---predictions FILE [required]  SQuAD JSON {id: text}, or JSON lines {id, answers: [...]}
---denominator {all,retrieved} [all]  all questions, or those whose document was retrieved (default:
-    all)
---run FILE  the retriever's run, for --denominator retrieved
---per-question  the worst questions, too; in JSON every question
-"""
 
 
 @command(_RUN, "trec", run_file={"type": Path})
@@ -91,13 +83,13 @@ def run_run(options: argparse.Namespace) -> int:
     )
     if as_trec_eval:
         put(trec_lines(card, rows, tag_of(card.run), per_query=options.per_query))
-        return _judged(card.why_nothing)
+        return judged(card.why_nothing)
     show(
         options,
         card.with_queries() if options.per_query else ScoreDetails(card),
         lambda: score_tables(card, per_query=options.per_query),
     )
-    return _judged(card.why_nothing)
+    return judged(card.why_nothing)
 
 
 def _also(options: argparse.Namespace) -> dict[str, Any]:
@@ -174,25 +166,8 @@ def _audit_other(options: argparse.Namespace) -> int:
     return OK
 
 
-@command(_READER, run={"dest": "run_file"})
-def run_reader(options: argparse.Namespace) -> int:
-    """Score the answers of a reader."""
-    from retrieval_bench.reports.tables.judge.reader import reader_tables
-    from retrieval_bench.scoring.score import ReaderDetails, score_answers
-
-    scores = score_answers(
-        options.gold, options.predictions, denominator=options.denominator, run=options.run_file
-    )
-    name, full = scores.predictions.name, options.per_question
-    show(
-        options,
-        scores.with_questions() if full else ReaderDetails(scores),
-        lambda: reader_tables(scores.result, name, scores.warnings, per_question=full),
-    )
-    return _judged("" if scores.result.counts.counted else "no question counts")
-
-
-def _judged(why_nothing: str) -> int:
+def judged(why_nothing: str) -> int:
+    """The exit code, after a word on why nothing could be judged, if that is so."""
     if why_nothing:
         say(f"retrieval-bench: nothing could be judged: {why_nothing}")
         return NOT_MEASURED

@@ -15,8 +15,8 @@ def run_list(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.share.parameters import details, details_tables
 
     if options.target is not None:
-        found = details(options.target)
-        show(options, found, lambda: details_tables(found))
+        target = details(options.target)
+        show(options, target, lambda: details_tables(target))
         return OK
 
     entries = catalog.entries()

@@ -94,7 +94,7 @@ class Gap(NamedTuple):
 
     @property
     def shown(self) -> SliceDifference:
-        """As JSON has it."""
+        """The record as JSON has it."""
         mean = None if math.isnan(self.mean) else self.mean
         return {"difference": mean, "ci": self.ci, "level": self.level}
 

@@ -95,7 +95,7 @@ class UntilDecided(DatasetComparison):
         return f"anytime-valid intervals by betting, of {self.asked.mean}"
 
     def brackets(self, metric: Metric | str) -> str:
-        """What the intervals of the differences are."""
+        """Kind of the intervals of the differences."""
         del metric
         return ANYTIME
 

@@ -144,7 +144,7 @@ class Delta(Documented):
 
 
 def how_bracketed(deltas: Sequence[Delta]) -> str:
-    """What the intervals of a table are, those of a metric all of one level."""
+    """Kind of the intervals of a table, those of a metric all of one level."""
     levels = [delta.level for delta in deltas if delta.level is not None]
     share = f"{levels_text(levels)} " if levels else ""
     alone = "; each holds by itself, all together do not" if len(levels) > 1 else ""

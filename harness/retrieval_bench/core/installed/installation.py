@@ -59,7 +59,7 @@ def config_folders(kind: str) -> list[Path]:
 
 
 def is_there(extra: str) -> bool:
-    """Whether all packages of a layer are installed, by their metadata."""
+    """Say whether all packages of a layer are installed, by their metadata."""
     try:
         needed = (WITHOUT_DEPENDENCIES.get(extra) or "").split() or _requirements(
             distribution(NAME), extra

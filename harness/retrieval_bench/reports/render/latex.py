@@ -31,7 +31,9 @@ def render(tables: Iterable[Table]) -> str:
     titles = (table.title.partition(":")[0].lower() for table in kept)
     slugs = [_NO_LABEL.sub("-", title).strip("-") or "table" for title in titles]
     labels = [name.replace("#", "-") for name in distinct_names(slugs)]
-    return _HEAD + "".join("\n" + _table(*one) for one in zip(kept, labels, strict=True))
+    return _HEAD + "".join(
+        "\n" + _table(table, label) for table, label in zip(kept, labels, strict=True)
+    )
 
 
 def _filled(table: Table) -> Table | None:

@@ -117,7 +117,7 @@ def word_beside(word: Label, bound: tuple[float, float] | None) -> Content:
 
 
 def quoting(rows: Iterable[Iterable[Content]]) -> list[str]:
-    """What to do about the bounds that stand in ``rows``; nothing where none does."""
+    """Advice on the bounds that stand in ``rows``; nothing where none does."""
     shown = (cell.remark for row in rows for cell in row if isinstance(cell, Cell))
     return [BOUND] if any(_CAREFUL in remark for remark in shown) else []
 

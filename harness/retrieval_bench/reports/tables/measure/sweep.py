@@ -66,7 +66,7 @@ def _answer(sweep: Sweep, level: SweptLevel) -> str:
     if chosen is not None:
         name, found = f"{sweep.parameter} {chosen.value:g}", _found(chosen, by_tail=by_tail)
         return f"{name} is the cheapest that finds {top}: {found}, {_price(chosen)}"
-    best = max(level.values, key=lambda one: (one.tail if by_tail else one.recall) or 0.0)
+    best = max(level.values, key=lambda value: (value.tail if by_tail else value.recall) or 0.0)
     words = {
         Reach.BELOW: f"no value finds {top}",
         Reach.OPEN: f"no value is shown to find {top}",
@@ -147,7 +147,7 @@ def _value_row(value: SweptValue, level: SweptLevel, *, bare: bool) -> list[Cont
 
 def _level_row(level: SweptLevel) -> Sequence[Content]:
     chosen = level.chosen
-    best = chosen or max(level.values, key=lambda one: one.recall or 0.0)
+    best = chosen or max(level.values, key=lambda value: value.recall or 0.0)
     leaked = max((one.leaked for one in level.values if one.leaked is not None), default=None)
     value = f"{best.value:g}" if chosen else f"none; {best.value:g}"
     return [

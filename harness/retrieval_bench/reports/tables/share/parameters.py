@@ -1,4 +1,4 @@
-"""What stands under ``params:`` of a target, read from its class: the signature says names, types
+"""Parameters under ``params:`` of a target, read from its class: the signature says names, types
 and defaults, the docstring what they mean."""
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def details(named: str) -> TargetDetails:
 
 
 def _meanings(factory: Any) -> dict[str, str]:
-    """What the docstrings of a class and of those above it say of parameters."""
+    """Descriptions of parameters in the docstrings of a class and of those above it."""
     meanings: dict[str, str] = {}
     for kind in inspect.getmro(factory) if inspect.isclass(factory) else (factory,):
         _, _, arguments = inspect.cleandoc(kind.__doc__ or "").partition("Args:\n")
@@ -110,9 +110,11 @@ def _meanings(factory: Any) -> dict[str, str]:
 
 
 def _referred(kind: type, name: str, text: str) -> str:
-    """What the class that ``text`` names says of ``name``; ``text`` where it says nothing."""
-    found = _REFERENCE.match(text)
-    named = vars(sys.modules[kind.__module__]).get(found[1].rpartition(".")[2] if found else "")
+    """Words of the class that ``text`` names on ``name``; ``text`` where it says nothing."""
+    reference = _REFERENCE.match(text)
+    named = vars(sys.modules[kind.__module__]).get(
+        reference[1].rpartition(".")[2] if reference else ""
+    )
     doc = inspect.cleandoc(named.__doc__ or "") if inspect.isclass(named) else ""
     entry = re.search(rf"^ +(?:\w+, )*{name}(?:, \w+)*: ((?:.|\n {{8,}})*)", doc, re.MULTILINE)
     return text if entry is None else entry[1]

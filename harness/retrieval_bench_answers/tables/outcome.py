@@ -15,7 +15,7 @@ from retrieval_bench.reports.render.cells import (
     P,
 )
 from retrieval_bench.reports.render.table import Table, warning
-from retrieval_bench.scoring.answers.outcomes import (
+from retrieval_bench_answers.outcomes import (
     ALPHA,
     INTERVAL,
     RATES,

@@ -32,7 +32,9 @@ from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.jsonl import write_lines
-from retrieval_bench.scoring.answers.answers import (
+from retrieval_bench.scoring.scoring import Answers, score
+from retrieval_bench.stats.percentiles import percentile
+from retrieval_bench_answers.answers import (
     Answer,
     Given,
     GoldQuestion,
@@ -43,10 +45,8 @@ from retrieval_bench.scoring.answers.answers import (
     gold_question,
     read_predictions,
 )
-from retrieval_bench.scoring.answers.contract import Reader, Readings, read_all
-from retrieval_bench.scoring.answers.reader import DENOMINATORS, ReaderResult, score_reader
-from retrieval_bench.scoring.scoring import Answers, score
-from retrieval_bench.stats.percentiles import percentile
+from retrieval_bench_answers.contract import Reader, Readings, read_all
+from retrieval_bench_answers.reader import DENOMINATORS, ReaderResult, score_reader
 
 _ACCEPTED = 'a list of texts, or of {"text": ..., "answer_start": ...}'
 

@@ -17,8 +17,8 @@ records, --records FILE [needed]  JSON lines: {"id", "source", "outcomes": {"NAM
 @command(_OUTCOMES, by={"default": None})
 def run_outcomes(options: argparse.Namespace) -> int:
     """Show rates of labelled answers."""
-    from retrieval_bench.reports.tables.judge.outcome import outcome_tables
-    from retrieval_bench.scoring.answers.outcomes import Outcomes, outcome_report, read_outcomes
+    from retrieval_bench_answers.outcomes import Outcomes, outcome_report, read_outcomes
+    from retrieval_bench_answers.tables.outcome import outcome_tables
 
     report = outcome_report(read_outcomes(options.records), options.by)
     document = Outcomes(str(options.records), report)

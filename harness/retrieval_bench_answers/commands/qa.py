@@ -12,7 +12,7 @@ from retrieval_bench.cli.options import RETRIEVER, command, dataset
 
 if TYPE_CHECKING:
     from retrieval_bench.experiment.experiment import Experiment
-    from retrieval_bench.scoring.answers.contract import ReadingInterrupted
+    from retrieval_bench_answers.contract import ReadingInterrupted
 
 
 _SUBMIT = f"""
@@ -58,11 +58,11 @@ def run_submit(options: argparse.Namespace) -> int:
     """Write a submission to the Korean competition."""
     from dataclasses import replace
 
-    from retrieval_bench.reports.tables.judge.submission import submission_tables
     from retrieval_bench.runs.jsonl import check_new_file
-    from retrieval_bench.scoring.answers.standalone import load_rule
-    from retrieval_bench.scoring.answers.submission import read_threshold, submit
     from retrieval_bench.scoring.score import read_ids
+    from retrieval_bench_answers.standalone import load_rule
+    from retrieval_bench_answers.submission import read_threshold, submit
+    from retrieval_bench_answers.tables.submission import submission_tables
 
     threshold = read_threshold(options.threshold)
     dev_ids = None if options.dev is None else read_ids(options.dev)
@@ -91,10 +91,10 @@ def run_qa(options: argparse.Namespace) -> int:
 
     from retrieval_bench.core.config import inline_config
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.reports.tables.judge.qa import qa_tables
     from retrieval_bench.runs.jsonl import check_new_file
-    from retrieval_bench.scoring.answers.contract import ReadingInterrupted, reader_from
-    from retrieval_bench.scoring.answers.question_answering import answer_questions
+    from retrieval_bench_answers.contract import ReadingInterrupted, reader_from
+    from retrieval_bench_answers.question_answering import answer_questions
+    from retrieval_bench_answers.tables.qa import qa_tables
 
     if options.reader is None and (options.reader_set or options.out is not None):
         given = "--reader-set" if options.reader_set else "--out"
@@ -125,7 +125,7 @@ def run_qa(options: argparse.Namespace) -> int:
 
 def _kept(stopped: ReadingInterrupted, out: Path | None) -> int:
     """Save the answers of an interrupted reader where a file was asked for, and say so."""
-    from retrieval_bench.scoring.answers.question_answering import write_answers
+    from retrieval_bench_answers.question_answering import write_answers
 
     sentence = f"interrupted: {len(stopped.answers):,} of {stopped.n:,} questions were answered"
     if out is None or not stopped.answers:

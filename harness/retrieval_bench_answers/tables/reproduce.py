@@ -8,9 +8,9 @@ from retrieval_bench.metrics.conventions import Convention, convention
 from retrieval_bench.reports.render.cells import BARE_PERCENT, COUNT, QUALITY, Content, Label
 from retrieval_bench.reports.render.table import AnyNote, Table, result
 from retrieval_bench.reports.render.words import metric_label
-from retrieval_bench.reproduction import Published, Reproduction
-from retrieval_bench.reproduction.answered import ALL, GroupTable
-from retrieval_bench.reproduction.check import (
+from retrieval_bench_answers.reproduction import Published, Reproduction
+from retrieval_bench_answers.reproduction.answered import ALL, GroupTable
+from retrieval_bench_answers.reproduction.check import (
     CLOSE_WITHIN,
     OK_WITHIN,
     SAME_LISTS,

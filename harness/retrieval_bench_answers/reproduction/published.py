@@ -17,7 +17,7 @@ from retrieval_bench.core.errors import ConfigError, HarnessError, near_names
 from retrieval_bench.core.installed.installation import config_folders
 from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.metrics.conventions import DEFAULT, convention
-from retrieval_bench.scoring.answers.outcomes import RATES
+from retrieval_bench_answers.outcomes import RATES
 
 
 class _Strict(BaseModel):
@@ -115,7 +115,7 @@ class PublishedLists(_Strict):
 
 
 class PublishedOutcomes(_Strict):
-    """Rates of labelled answers of one system, see :mod:`retrieval_bench.scoring.answers.outcomes`.
+    """Rates of labelled answers of one system, see :mod:`retrieval_bench_answers.outcomes`.
 
     Attributes:
         records: file of records.

@@ -8,9 +8,9 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import COUNT, MILLISECONDS, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
-from retrieval_bench.reports.tables.judge.reader import starts_of
-from retrieval_bench.scoring.answers import reader_spans, reader_text
-from retrieval_bench.scoring.answers.question_answering import Milliseconds, QuestionAnswering
+from retrieval_bench_answers import reader_spans, reader_text
+from retrieval_bench_answers.question_answering import Milliseconds, QuestionAnswering
+from retrieval_bench_answers.tables.reader import starts_of
 
 _OF = ("mean", "p50", "p95")
 

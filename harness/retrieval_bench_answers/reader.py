@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, check_known, counted, near_names
 from retrieval_bench.metrics import METRICS_VERSION
-from retrieval_bench.scoring.answers import reader_spans, reader_text
-from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions
 from retrieval_bench.stats.intervals import HIT, SHARE, Scale, mean_intervals, methods
+from retrieval_bench_answers import reader_spans, reader_text
+from retrieval_bench_answers.answers import Answer, GoldQuestion, Predictions
 
 DENOMINATORS = ("all", "retrieved")
 """Questions that count: every one (end to end), or those whose gold document was retrieved and

@@ -9,7 +9,7 @@ from retrieval_bench.metrics.thresholds import ThresholdReport
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, SCORE, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
-from retrieval_bench.scoring.answers.submission import ALL, AUTO, HELD_OUT, Choice, Submission
+from retrieval_bench_answers.submission import ALL, AUTO, HELD_OUT, Choice, Submission
 
 _EMPTY = (
     ("no_search", "not searched, as the function of --messages has it"),

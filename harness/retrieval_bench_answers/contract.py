@@ -39,7 +39,7 @@ from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import EMPTY, Document, Query
 from retrieval_bench.data.faults import shown
 from retrieval_bench.data.files.packed import ENDINGS
-from retrieval_bench.scoring.answers.answers import Answer, Span
+from retrieval_bench_answers.answers import Answer, Span
 
 OK = "ok"
 
@@ -210,7 +210,7 @@ def _made(target: str, params: Mapping[str, Any]) -> Reader:
     if not isinstance(made, Reader):
         raise PluginError(
             f"{target} gave {type(made).__name__}",
-            accepted="a subclass of retrieval_bench.scoring.answers.contract.Reader, or a function",
+            accepted="a subclass of retrieval_bench_answers.contract.Reader, or a function",
         )
     return made
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import COUNT, QUALITY, SHORT_QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, warning
-from retrieval_bench.scoring.answers import reader_spans, reader_text
-from retrieval_bench.scoring.answers.reader import INTERVAL, ReaderCounts, ReaderMean, ReaderResult
+from retrieval_bench_answers import reader_spans, reader_text
+from retrieval_bench_answers.reader import INTERVAL, ReaderCounts, ReaderMean, ReaderResult
 
 _DENOMINATORS = {
     "all": "Denominator all: every question of the gold file (end to end).",

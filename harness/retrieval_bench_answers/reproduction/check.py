@@ -14,20 +14,20 @@ from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.reproduction.answered import (
+from retrieval_bench_answers.outcomes import RATES, outcome_report, read_outcomes
+from retrieval_bench_answers.reproduction.answered import (
     Answered,
     GroupTable,
     NotAtHandError,
     group_table,
     sentence,
 )
-from retrieval_bench.reproduction.published import (
+from retrieval_bench_answers.reproduction.published import (
     Published,
     PublishedFigure,
     PublishedLists,
     PublishedOutcomes,
 )
-from retrieval_bench.scoring.answers.outcomes import RATES, outcome_report, read_outcomes
 
 OK_WITHIN = 0.002
 CLOSE_WITHIN = 0.01

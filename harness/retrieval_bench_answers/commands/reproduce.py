@@ -20,14 +20,14 @@ _REPRODUCE = """
 @command(_REPRODUCE, paper={"default": None})
 def run_reproduce(options: argparse.Namespace) -> int:
     """Hold published numbers against ours."""
-    from retrieval_bench.reports.tables.judge.reproduce import (
+    from retrieval_bench_answers.reproduction import load_published, published_names, reproduce
+    from retrieval_bench_answers.reproduction.answered import DATA_FOLDER, data_folder
+    from retrieval_bench_answers.reproduction.check import Papers, Status, worst_of
+    from retrieval_bench_answers.tables.reproduce import (
         files_table,
         reproduce_tables,
         summary_table,
     )
-    from retrieval_bench.reproduction import load_published, published_names, reproduce
-    from retrieval_bench.reproduction.answered import DATA_FOLDER, data_folder
-    from retrieval_bench.reproduction.check import Papers, Status, worst_of
 
     papers = {name: load_published(name) for name in options.paper or published_names()}
     folder = data_folder()

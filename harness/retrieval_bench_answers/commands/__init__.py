@@ -1,0 +1,1 @@
+"""The commands of readers, answers and published figures."""

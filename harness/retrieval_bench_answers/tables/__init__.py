@@ -1,0 +1,1 @@
+"""Tables of answers and of published figures."""
