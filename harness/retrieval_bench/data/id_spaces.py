@@ -86,7 +86,7 @@ _SPELLINGS = (
     ),
     _Spelling("what stands before the number", _number, loose=True),
 )
-_STRICT = [one for one in _SPELLINGS if not one.one_side and not one.loose]
+_STRICT = [s for s in _SPELLINGS if not s.one_side and not s.loose]
 
 
 def plain(text: str) -> str:
@@ -161,8 +161,8 @@ def misspelt(ids: Iterable[str], known: Collection[str]) -> list[tuple[str, str]
 def cause_of(pair: tuple[str, str]) -> str:
     """What sets two ids apart that are one once they are written alike."""
     first, second = pair
-    one = (s.cause for s in _STRICT if s.plain(first) == s.plain(second))
-    return next(one, "more than one of case, blanks, quotes, zeros and Unicode form")
+    causes = (s.cause for s in _STRICT if s.plain(first) == s.plain(second))
+    return next(causes, "more than one of case, blanks, quotes, zeros and Unicode form")
 
 
 def misspelt_notice(

@@ -68,7 +68,7 @@ def report_page(
     analysis = _with_runs(analysis, _placeless if with_text else _silent)
     comparison, answers = analysis.comparison, analysis.recommendations
     numbered = [(f"d{at}", group) for at, group in enumerate(analysis.groups, start=1)]
-    planned = [one for id_, group in numbered for one in planned_of(id_, group)]
+    planned = [plan for id_, group in numbered for plan in planned_of(id_, group)]
     for at, load in enumerate(loads, start=1):
         wide, narrow = (load_curve(load, width=width) for width in (WIDTH, NARROW))
         planned.append(Planned(f"load{at}", "latency against load", wide, narrow))

@@ -57,7 +57,7 @@ class Figures:
     def __init__(self, planned: Sequence[Planned]) -> None:
         self._planned, self._texts, self.why_not = planned, list[str](), ""
         try:
-            self._texts = svgs([spec for one in planned for spec in (one.wide, one.narrow)])
+            self._texts = svgs([spec for plan in planned for spec in (plan.wide, plan.narrow)])
         except MissingDependencyError as problem:
             self.why_not = problem.given
 
