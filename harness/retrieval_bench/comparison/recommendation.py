@@ -1,34 +1,31 @@
 """What a comparison comes to: which system to take, and why; in words that its verdicts carry.
 
 The highest mean is no proof. A system is only called better where a test says so; where a faster
-one is shown to be equivalent, it is preferred; where nothing is shown, that is said.
+one is shown to be equivalent, it is preferred; where nothing is shown, that is said. What a warning
+makes void (:data:`.notices.VOIDS`) is not decided: the rest is, if there is any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
-from retrieval_bench.comparison.group import DatasetComparison, Recommendation, SpeedUp
+from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.pairs.delta import Delta
+from retrieval_bench.comparison.pairs.judged_gap import judged_gap
+from retrieval_bench.comparison.pairs.speed import TYPICAL
+from retrieval_bench.comparison.pairs.voided import void
+from retrieval_bench.comparison.phrases import NAMED, faster_text, is_are, named, what_helps
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import (
-    about,
-    end_text,
-    p_text,
-    signed,
-    times_text,
-)
+from retrieval_bench.core.figures import end_text, p_text, signed
+from retrieval_bench.core.notices import Claim
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.metrics.names import label_of
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.randomization import ROUNDING
-
-_NAMED = 4
-"""Systems that a sentence names before it counts the rest."""
 
 LEAST_MS = 1.0
 """By less than this nobody waits less: a p50 that is lower by less decides between no systems."""
@@ -50,8 +47,6 @@ def recommended(
             "Nothing here can be compared, so nothing is recommended.",
             tuple(f"Not comparable: {reason}." for reason in refusals),
         )
-    best = view.best()
-    taken = view.fastest_of_the_best(best)
     if failures := view.resting_on_failures():
         return Recommendation(
             group.dataset,
@@ -59,22 +54,43 @@ def recommended(
             "Nothing is recommended: only queries that failed tell these systems apart.",
             (*failures, "Find out why they failed, and measure again."),
         )
+    if why := view.void():
+        return _without_void(view, why)
     reasons = [
-        *view.decided_by_ties(taken),
-        *view.doubts(taken),
-        *view.cost(taken, best),
-        *view.rivals(taken, baseline),
+        *(f"But {view.between_orders(name)}." for name in view.decided_by_ties()),
+        *view.void_times(),
+        *view.doubts(),
+        *view.cost(),
+        *view.rivals(baseline),
         *view.hybrids(),
     ]
-    tied = [name for name in view.tied(best) if name != best] if taken == best else []
-    told_apart = all(view.worth_it(best, name) for name in tied)
+    leaders = view.leaders
+    open_ = len(leaders) == len(view.names)
     return Recommendation(
         group.dataset,
-        taken if told_apart else None,
-        view.sentence(taken, best, tied),
+        None if open_ or view.undivided else view.taken,
+        view.sentence(),
         tuple(reasons),
-        (taken, *(view.unbeaten(taken, best) if told_apart else tied)),
+        () if open_ else tuple(leaders),
     )
+
+
+def _without_void(view: _View, why: Mapping[str, str]) -> Recommendation:
+    """No system, since warnings make void what would be said; and what is left of it to say.
+
+    Args:
+        why: system -> the reason why nothing is decided by it.
+    """
+    told = dict(why)
+    while view.pairs and why:
+        view = _View(view.group, view.metric, view.margin, without=told)
+        why = view.void() if view.pairs else {}
+        told |= why
+    first, *others = (text if text.endswith("?") else f"{text}." for text in told.values())
+    of_others = [f"Of the others: {view.sentence()}"] if view.pairs else []
+    reasons = (*of_others, *(f"This is open, too: {text}" for text in others))
+    sentence = f"Nothing is recommended while this is open: {first}"
+    return Recommendation(view.group.dataset, None, sentence, reasons)
 
 
 def maybe_chance(which: str = "") -> str:
@@ -83,106 +99,178 @@ def maybe_chance(which: str = "") -> str:
 
 
 class _View:
-    """One metric of a group, looked at from any of its systems."""
+    """One metric of a group, looked at from the system to take.
 
-    def __init__(self, group: DatasetComparison, metric: Metric, margin: float) -> None:
+    Args:
+        without: systems that are not looked at.
+
+    Attributes:
+        names: the others.
+        pairs: those of these that can be compared.
+        best: the highest mean of those that are compared with something.
+        taken: ``best``, or the fastest of those that are shown to be equivalent to it and faster.
+        tied: other systems with its mean, if it is ``best``.
+        undivided: not all of these are shown to be slower.
+    """
+
+    def __init__(
+        self,
+        group: DatasetComparison,
+        metric: Metric,
+        margin: float,
+        without: Collection[str] = (),
+    ) -> None:
         self.group, self.metric, self.margin = group, metric, margin
+        names = [name for name in group.names if name not in without]
         self.pairs: dict[tuple[str, str], Delta] = {}
         for delta in group.of(metric):
-            if delta.difference is not None:
+            if delta.difference is not None and {delta.a, delta.b} <= {*names}:
                 self.pairs[delta.a, delta.b] = delta
-
-    def best(self) -> str:
-        """The highest mean of those that are compared with something."""
         compared = {name for pair in self.pairs for name in pair}
-        names = [name for name in self.group.names if name in compared]
-        return max(names, key=lambda name: self.group.mean(name, self.metric))
+        known = [name for name in names if name in compared]
+        self.best = max(known, key=lambda name: group.mean(name, metric), default="")
+        self.taken = self._fastest_of_the_best() if known else ""
+        self.tied = self._ties() if known and self.taken == self.best else []
+        self.undivided = not all(self.worth_it(self.best, name) for name in self.tied)
+        self.names = known
+        self.leaders: list[str] = self._leaders() if known else []
 
-    def fastest_of_the_best(self, best: str) -> str:
-        """``best``, or the fastest of those that are shown to be equivalent to it and faster."""
+    def _fastest_of_the_best(self) -> str:
+        best, ties = self.best, self._ties()
         equals = [
             name
             for name in self.group.names
             if name != best
-            and (self._equivalent(best, name) or name in self.tied(best))
+            and (self._equivalent(best, name) or name in ties)
             and self.worth_it(name, best)
         ]
         return max(equals, key=lambda name: self._times(name, best), default=best)
 
-    def tied(self, best: str) -> list[str]:
-        """All systems with the mean of ``best``, if there are several."""
-        mean = self.group.mean(best, self.metric)
-        same = [
+    def _ties(self) -> list[str]:
+        """The other systems with the mean of the best."""
+        mean = self.group.mean(self.best, self.metric)
+        return [
             name
             for name in self.group.names
-            if (name == best or self._delta(best, name) is not None)
+            if self._delta(self.best, name) is not None
             and abs(self.group.mean(name, self.metric) - mean) <= ROUNDING
         ]
-        return same if len(same) > 1 else []
+
+    def _leaders(self) -> list[str]:
+        """All that may be the best, the one to take first and the others by their means."""
+        _, unbeaten = self._beaten(self.taken)
+        if self.taken != self.best:
+            return [self.taken]
+        if all(self._equivalent(self.taken, name) for name in unbeaten):
+            unbeaten = []
+        tied = self.tied if self.undivided else []
+        return [self.taken, *tied, *(name for name in unbeaten if name not in self.tied)]
 
     def worth_it(self, name: str, than: str) -> bool:
         """Return whether ``name`` was shown to be faster, and not by a p50 that nobody notices."""
         saved = self.group.saved_ms(name, than)
         return self.group.is_faster(name, than) and (saved is None or saved >= LEAST_MS)
 
-    def sentence(self, taken: str, best: str, tied: Sequence[str]) -> str:
+    def sentence(self) -> str:
         """Say which system to take, and why."""
+        taken, tied = self.taken, self.tied
         metric, value = label_of(self.metric), self._value(taken)
-        if tied and all(self.worth_it(best, name) for name in tied):
-            return (
-                f"Use {taken}: it ties with {named(tied)} at the highest {metric} ({value}), and "
-                "is the fastest of them."
-            )
-        if tied:
-            return f"{named([best, *tied])} have the same, highest {metric}: {value}."
-        if taken != best:
-            return f"Use {taken}: {self._instead(taken, best)}."
+        if tied and not self.undivided:
+            ties = f"it ties with {named(tied)} at the highest {metric} ({value})"
+            if all(self._identical(taken, name) for name in tied):
+                ties = f"it returns the same rankings as {named(tied)} ({metric} {value})"
+            return f"Use {taken}: {ties}, and is the fastest of them."
+        if len(self.leaders) == len(self.names) or tied:
+            return self._open()
+        if taken != self.best:
+            return f"Use {taken}: {self._instead(taken, self.best)}."
         beaten, unbeaten = self._beaten(taken)
-        if not unbeaten:
-            others = named(beaten)
-            if len(beaten) > 1 and len(beaten) == len(self.group.names) - 1:
-                others = "both others" if len(beaten) == 2 else f"all {len(beaten)} others"
-            if len(beaten) == 1:
-                others = f"{others}'s {self._value(beaten[0])}"
-            deltas = {name: delta for name in beaten if (delta := self._delta(taken, name))}
-            known = [d.p_adjusted for d in deltas.values() if d.p_adjusted is not None]
-            p = p_text(max(known, default=1.0))
-            p += " or less" if len(known) > 1 and not p.startswith("<") else ""
-            better, why = "significantly better", f"p {p}"
-            if not known:
-                better, why = "better", "anytime-valid interval"
-            but = ""
-            if doubted := [name for name, delta in deltas.items() if delta.doubted]:
-                against = f" against {named(doubted)}" if len(beaten) > 1 else ""
-                but = maybe_chance(against)
-            return f"Use {taken}: its {metric} of {value} is {better} than {others} ({why}){but}."
-        if not self.unbeaten(taken, best):
+        if unbeaten and len(self.leaders) == 1:
             return (
                 f"Use {taken}: it has the highest {metric} ({value}); {named(unbeaten)} "
-                f"{_is_are(unbeaten)} equivalent within {self.margin:g}."
+                f"{is_are(unbeaten)} equivalent within {self.margin:g}."
             )
-        return self._open([taken, *unbeaten])
+        if unbeaten:
+            return self._open()
+        others = named(beaten)
+        if len(beaten) > 1 and len(beaten) == len(self.names) - 1:
+            others = "both others" if len(beaten) == 2 else f"all {len(beaten)} others"
+        if len(beaten) == 1:
+            others = f"{others}'s {self._value(beaten[0])}"
+        deltas = {name: delta for name in beaten if (delta := self._delta(taken, name))}
+        known = [d.p_adjusted for d in deltas.values() if d.p_adjusted is not None]
+        p = p_text(max(known, default=1.0))
+        p += " or less" if len(known) > 1 and not p.startswith("<") else ""
+        better, why = "significantly better", f"p {p}"
+        if not known:
+            better, why = "better", "anytime-valid interval"
+        but = ""
+        if doubted := [name for name, delta in deltas.items() if delta.doubted]:
+            against = f" against {named(doubted)}" if len(beaten) > 1 else ""
+            but = maybe_chance(against)
+        if seen := [name for name in beaten if self._seen_more(taken, name)]:
+            but += f"{' and' if but else ', but'} the judges saw more of its hits than of "
+            but += f"{named(seen)}'s"
+        return f"Use {taken}: its {metric} of {value} is {better} than {others} ({why}){but}."
 
-    def unbeaten(self, taken: str, best: str) -> list[str]:
-        """Return the systems that may be as good as ``taken``, the highest mean first; none where
-        it is one of several equivalent ones."""
-        _, unbeaten = self._beaten(taken)
-        if taken != best or all(self._equivalent(taken, name) for name in unbeaten):
-            return []
-        return unbeaten
+    def _open(self) -> str:
+        """Name the systems that may each be the best; where that is all of them, say so."""
+        leaders, metric, value = self.leaders, label_of(self.metric), self._value(self.taken)
+        every = [self.taken, *self.tied]
+        if self.tied and all(self._identical(self.taken, name) for name in self.tied):
+            same = f"{named(every)} return identical rankings ({metric} {value})"
+            return f"{same}." if len(every) == len(self.names) else f"{same}, the highest."
+        if self.tied and (len(every) < len(self.names) or len(every) == 2):
+            return f"{named(every)} have the same, highest {metric}: {value}."
+        if len(leaders) < len(self.names):
+            return f"{named(leaders)} lead in {metric}; these queries can't separate them."
+        if len(leaders) == 2:
+            return f"{named(leaders)}: these queries can't tell which is better in {metric}."
+        of = named(leaders) if len(leaders) <= NAMED else f"the {len(leaders)} systems"
+        if len(every) == len(leaders):
+            return f"Nothing is recommended: {of} have the same {metric}, {value}."
+        return f"Nothing is recommended: these queries can't tell {of} apart in {metric}."
 
-    def _open(self, names: Sequence[str]) -> str:
-        """Name the systems that may each be the best."""
-        leaders, metric = named(names), label_of(self.metric)
-        if len(self.group.names) == 2:
-            return f"{leaders}: these queries can't tell which is better in {metric}."
-        return f"{leaders} lead in {metric}; these queries can't separate them."
+    def void(self) -> dict[str, str]:
+        """Return why nothing is decided: system -> what makes void of what it is held against
+        others by; empty where the decision stands, or there is none."""
+        told: dict[str, str] = {}
+        others = [name for name in self.names if name not in self.leaders]
+        claims = [(leader, name) for leader in self.leaders for name in others]
+        if self.taken != self.best:
+            claims.append((self.best, self.taken))
+        run_of = dict(zip(self.group.names, self.group.runs, strict=True))
+        for pair in claims:
+            if why := void(Claim.QUALITY, run_of[pair[0]], run_of[pair[1]], pair):
+                told.setdefault(why.partition(": ")[0], why)
+        if told or not others:
+            return told
+        return {name: self.between_orders(name) for name in self.decided_by_ties()}
+
+    def _seen_more(self, name: str, other: str) -> bool:
+        """Return whether ``name`` may look better because more of its hits are judged."""
+        pair = (self.group.names.index(name), self.group.names.index(other))
+        return bool(judged_gap(self.group.names, self.group.runs, [pair], self.metric))
+
+    def void_times(self) -> list[str]:
+        """Say where times would decide between equally good systems, and a warning makes them
+        void."""
+        equals = {*self.leaders, *self.tied, self.best}
+        equals |= {name for name in self.names if self._equivalent(self.taken, name)}
+        whys = [
+            delta.reason
+            for delta in self.group.latency
+            if delta.void and delta.what == TYPICAL and {delta.a, delta.b} <= equals
+        ]
+        return [f"No decision by these times: {why}." for why in whys[:1]]
 
     def _instead(self, taken: str, best: str) -> str:
         """Return why not the highest mean."""
         metric, value = label_of(self.metric), self._value(taken)
         faster = faster_text(self.group.speed_up(taken, best))
         there = f"{best}, {self._value(best)}"
+        if self._identical(best, taken):
+            return f"it returns the same rankings as {best} ({metric} {value}), and is {faster}"
         if abs(self._difference(best, taken) or 0.0) <= ROUNDING:
             return f"it ties with {best} at the highest {metric} ({value}), and is {faster}"
         if self._wins(best, taken):
@@ -196,14 +284,14 @@ class _View:
     def resting_on_failures(self) -> list[str]:
         """Pairs that only their failed queries tell apart, a sentence each."""
         pairs = [delta for delta in self.pairs.values() if delta.rests_on_failures]
-        lines = [f"{delta.b} against {delta.a}: {delta.reason}." for delta in pairs[:_NAMED]]
-        if len(pairs) > _NAMED:
-            lines.append(f"The same holds for {counted(len(pairs) - _NAMED, 'more pair')}.")
+        lines = [f"{delta.b} against {delta.a}: {delta.reason}." for delta in pairs[:NAMED]]
+        if len(pairs) > NAMED:
+            lines.append(f"The same holds for {counted(len(pairs) - NAMED, 'more pair')}.")
         return lines
 
-    def doubts(self, taken: str) -> list[str]:
+    def doubts(self) -> list[str]:
         """Say why the choice is in doubt, whatever its mean is."""
-        lines = []
+        taken, lines = self.taken, []
         untested = [
             name for name in self.group.names if name != taken and self._delta(taken, name) is None
         ]
@@ -215,28 +303,29 @@ class _View:
             lines.append(f"{taken} FAILED on {failed}: each evaluated one counts 0.")
         return lines
 
-    def decided_by_ties(self, taken: str) -> list[str]:
-        """Systems that another order of equal scores would put on the other side of ``taken``, or
-        ``taken`` itself, a sentence each; empty where no such order would turn the answer."""
+    def decided_by_ties(self) -> list[str]:
+        """Systems that another order of equal scores would put on the other side of the one to
+        take, or that itself; empty where no such order would turn the answer."""
+        taken = self.taken
         value = self.group.mean(taken, self.metric)
-        others = [name for name in self.group.names if name != taken]
-        lines = []
+        others = [name for name in self.names if name != taken]
+        found = []
         for name in others:
             best = self._in_other_orders(name, "best")
             if best is not None and self.group.mean(name, self.metric) < value <= best + ROUNDING:
-                lines.append(self._between_orders(name))
+                found.append(name)
         worst = self._in_other_orders(taken, "worst")
         rival = max((self.group.mean(name, self.metric) for name in others), default=np.nan)
         if worst is not None and worst - ROUNDING <= rival < value:
-            lines.append(self._between_orders(taken))
-        return lines
+            found.append(taken)
+        return found
 
-    def _between_orders(self, name: str) -> str:
+    def between_orders(self, name: str) -> str:
         """Say between which means the order of the tied hits of a system decides."""
         worst, best = (self._in_other_orders(name, end) for end in ("worst", "best"))
         return (
-            f"But {name} has tied hits, and their order alone decides which mean is higher: its "
-            f"{label_of(self.metric)} is {worst:.3f} to {best:.3f}."
+            f"{name} has tied hits, and their order alone decides which mean is higher: its "
+            f"{label_of(self.metric)} is {worst:.3f} to {best:.3f}"
         )
 
     def _in_other_orders(self, name: str, end: str) -> float | None:
@@ -246,8 +335,9 @@ class _View:
             return None
         return summary.ties.best if end == "best" else summary.ties.worst
 
-    def cost(self, taken: str, best: str) -> list[str]:
+    def cost(self) -> list[str]:
         """Say how much time the choice costs beside the fastest other one."""
+        taken, best = self.taken, self.best
         rivals = [
             n for n in self.group.names if n not in (taken, best) and self.group.is_faster(n, taken)
         ]
@@ -266,14 +356,15 @@ class _View:
         gap = "the same" if abs(difference) <= ROUNDING else change
         return [f"{fastest} is {faster} and {gap} in {label_of(self.metric)}."]
 
-    def rivals(self, taken: str, baseline: str | None) -> list[str]:
+    def rivals(self, baseline: str | None) -> list[str]:
         """Name the systems that nothing is shown about, the highest mean first, with the queries it
         takes."""
+        taken = self.taken
         deltas = [(name, self._delta(taken, name)) for name in self.group.names if name != taken]
-        open_ = [(n, d) for n, d in deltas if d is not None and d.verdict.open]
+        open_ = [(n, d) for n, d in deltas if d and d.verdict.open and not d.identical]
         open_.sort(key=lambda pair: -self.group.mean(pair[0], self.metric))
         lines = []
-        for name, delta in open_[:_NAMED]:
+        for name, delta in open_[:NAMED]:
             one, other = (taken, name) if name == baseline else (name, taken)
             difference = self._difference(other, one) or 0.0
             gap, text = abs(difference), f"{one} against {other}: {signed(difference, 3)}"
@@ -283,9 +374,9 @@ class _View:
             if delta.p_adjusted is not None:
                 text += f", p {p_text(delta.p_adjusted)}"
             text += ", can't tell."
-            lines.append(text + _what_helps(delta, gap))
-        if len(open_) > _NAMED:
-            lines.append(f"{len(open_) - _NAMED:,} more systems can't be told from {taken}.")
+            lines.append(text + what_helps(delta, gap))
+        if len(open_) > NAMED:
+            lines.append(f"{len(open_) - NAMED:,} more systems can't be told from {taken}.")
         return lines
 
     def hybrids(self) -> list[str]:
@@ -348,6 +439,10 @@ class _View:
         delta = self._delta(name, other)
         return delta is not None and (delta.verdict is Verdict.EQUIVALENT or delta.within_margin)
 
+    def _identical(self, name: str, other: str) -> bool:
+        delta = self._delta(name, other)
+        return delta is not None and delta.identical
+
     def _times(self, name: str, than: str) -> float:
         speed_up = self.group.speed_up(name, than)
         return 1.0 if speed_up is None else speed_up.times
@@ -355,47 +450,3 @@ class _View:
     def _value(self, name: str) -> str:
         mean = self.group.mean(name, self.metric)
         return "-" if np.isnan(mean) else f"{mean:.3f}"
-
-
-def named(names: Sequence[str]) -> str:
-    """Some systems in a sentence, which counts the rest."""
-    if len(names) > _NAMED:
-        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
-
-
-def faster_text(speed_up: SpeedUp | None) -> str:
-    """Return how much faster, with the two digits that hold from one session to the next, and the
-    interval where these show one."""
-    if speed_up is None:
-        return "faster"
-    value = _few_digits(speed_up.times)
-    ends = [] if speed_up.ci98 is None else list(map(_few_digits, speed_up.ci98))
-    return f"{value} faster" + (f" ({' to '.join(ends)})" if ends and value not in ends else "")
-
-
-def _few_digits(times: float) -> str:
-    return f"{about(round(times))}x" if times >= 10 else times_text(times)
-
-
-def _is_are(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
-
-
-def _what_helps(delta: Delta, gap: float) -> str:
-    """Return how many queries would tell two systems apart whose true difference is ``gap``."""
-    if delta.resolvable_from is not None:
-        return (
-            f" {counted(delta.n, 'query')} can't show any difference, whatever they say; "
-            f"{delta.resolvable_from:,} could."
-        )
-    if delta.queries_needed is None:
-        return ""
-    total = about(delta.n + delta.queries_needed)
-    if not delta.wins and not delta.losses:
-        return f" No query differs; about {total} such queries would show that they are equivalent."
-    shown = f"If the true gap is {gap:.3f}, about {total} queries in all would show it"
-    if delta.needed_for == "equivalence":
-        shown = f"About {total} queries in all would show that they are equivalent"
-    differ = (delta.wins or 0) + (delta.losses or 0)
-    return f" {shown} (80 % power); you have {delta.n:,}, of which {differ:,} tell the two apart."

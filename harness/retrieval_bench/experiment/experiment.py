@@ -35,6 +35,7 @@ from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.planned_run import PlannedRun
 from retrieval_bench.experiment.server_time import outside_server
+from retrieval_bench.experiment.suspicious import suspicious
 from retrieval_bench.experiment.tie_warnings import effect_of_ties, tie_keys, tie_warnings
 from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
@@ -249,6 +250,7 @@ class Experiment:
             warnings = [
                 *self.dataset.warnings,
                 *nothing_found(self.dataset, asked, measurements.rankings, can, health),
+                *suspicious(self.dataset, asked, measurements.rankings, self.k, health),
                 *tie_warnings(ties, packed, self.dataset, can),
                 *(foreign_ids(measurements.rankings, self.dataset, known) if can.external else ()),
                 *drawn(self.dataset),
@@ -428,6 +430,7 @@ class Experiment:
         warnings = [
             *of_data(self.dataset, self.k),
             *nothing_found(self.dataset, self.queries, measurement.rankings, can, health),
+            *suspicious(self.dataset, self.queries, measurement.rankings, self.k, health),
             *tie_warnings(ties, rankings, self.dataset, can),
             *self_hits(
                 self.dataset,
@@ -467,7 +470,9 @@ class Experiment:
             warnings=warnings,
             health=facts_told,
         )
-        summary = summary.replace(warnings=[*summary.warnings, *remembered(summary.latency_ms)])
+        summary = summary.replace(
+            warnings=[*summary.warnings, *remembered(summary.latency_ms, summary.warnings)]
+        )
         manifest = {
             "retriever": candidate.described(facts),
             "dataset": summary.dataset.as_dict() | {"source": self.source},

@@ -31,14 +31,20 @@ _EXAMPLES = 3
 """Messages of one kind of failure that are shown."""
 
 
-def remembered(latency: LatencyFacts) -> list[str]:
+def remembered(latency: LatencyFacts, told: Sequence[str] = ()) -> list[str]:
     """Warn of a retriever whose later answers come far sooner than the first, or
-    sooner than a clock can tell: the figures are those of repeated queries."""
+    sooner than a clock can tell: the figures are those of repeated queries.
+
+    Args:
+        told: the other warnings of the run: where nothing was found, there is nothing to remember.
+    """
     warnings = []
+    if says(told, Code.NOTHING_FOUND):
+        return []
     ratio, p50 = latency.first_visit.ratio, latency.at("p50").value
     if ratio is not None and ratio >= REMEMBERED:
         message = f"The first call of a query took {ratio:,.0f} times as long as later ones"
-        text = f"{message}: answers may be remembered, and the times are those of repeated queries."
+        text = f"{message}: answers may be remembered. The times are those of repeated queries."
         warnings.append(Notice(text, Code.REMEMBERED))
     if p50 is not None and p50 < LEAST_SHOWN_MS:
         warnings.append(Notice(f"The p50 is {BELOW_CLOCK}.", Code.REMEMBERED))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.calls.foreign import end_if_forked, message_of
 from retrieval_bench.core.calls.usage import FIELDS, collected, total
 from retrieval_bench.core.errors import ContractError, HarnessError
+from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Query, Ranking, Usage
 from retrieval_bench.measure.attempts import AttemptLog
@@ -269,14 +270,16 @@ class Recorder:
         return problem
 
     def result(self, warm_up: int, interrupted: bool, overhead_ns: int) -> Measurement:
-        warnings = []
+        warnings: list[str] = []
         if self.unstable:
-            warnings.append(
+            text = (
                 f"{len(self.unstable)} queries got another ranking in a later call: the retriever "
                 "is not deterministic, quality is that of the first call"
             )
+            warnings.append(Notice(text, Code.NOT_DETERMINISTIC))
         if self.late_failures:
-            warnings.append(f"{self.late_failures} repeated calls failed after a first success")
+            text = f"{self.late_failures} repeated calls failed after a first success"
+            warnings.append(Notice(text, Code.FAILED_CALLS))
         n = self.n
         timings = Timings(
             self.wall[:n],

@@ -68,7 +68,8 @@ class SearchCounts:
             return [Notice(text, Code.NOTHING_FOUND)]
         if self.searches and self._short == self.searches:
             most = f"at most {self._most_hits} of {self._most_asked}"
-            return [f"every search got fewer hits than asked for ({most}): {self._told_short}"]
+            text = f"every search got fewer hits than asked for ({most}): {self._told_short}"
+            return [Notice(text, Code.FEWER)]
         return []
 
     def facts(self) -> list[str]:

@@ -11,6 +11,7 @@ from retrieval_bench.comparison.comparison import Comparison, compare_runs
 from retrieval_bench.comparison.group import Recommendation
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.core.types import Verdict
+from retrieval_bench.reports.page.answer import headline
 from retrieval_bench.runs.run import Run
 from tests.builders.runs import run
 
@@ -85,7 +86,7 @@ def test_few_queries_that_carry_a_verdict_are_told_of_those_systems_where_it_is_
 def test_the_highest_mean_alone_is_no_proof_and_the_rivals_are_named() -> None:
     found = answer(run("a", BASE), run("b", NOISY))
     best, rival = ("b", "a") if NOISY.mean() > BASE.mean() else ("a", "b")
-    assert found.system == best
+    assert (found.system, found.leaders) == (None, ())
     assert found.sentence == (
         f"{best} and {rival}: these queries can't tell which is better in nDCG@10."
     )
@@ -122,7 +123,7 @@ def test_less_than_a_millisecond_decides_between_no_equal_systems(
         found = answer(*runs, times=(times,))
         assert found.system == taken
         assert ("faster" in found.sentence) is (taken is not None)
-    assert set(answer(*runs).leaders) == {"a", "b"}
+    assert answer(*runs).leaders == ()
 
 
 def test_nor_does_it_take_the_equivalent_system_with_the_lower_mean() -> None:
@@ -237,3 +238,53 @@ def test_every_dataset_has_its_own_answer() -> None:
     assert (first.system, second.system) == ("a", "b")
     assert second.dataset == "other"
     assert set(first.as_dict()) == {"dataset", "system", "sentence", "reasons", "leaders"}
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_where_all_may_be_the_best_none_is_recommended(n: int) -> None:
+    """F4: three systems, and forty, that these queries can't tell apart."""
+    noise = np.random.default_rng(5)
+    systems = [run(f"s{at:02}", BASE[:30] + noise.normal(0, 0.2, 30)) for at in range(n)]
+    found = answer(*systems)
+    assert (found.system, found.leaders) == (None, ())
+    of = "the 40 systems" if n == 40 else " and s0"
+    assert found.sentence.startswith("Nothing is recommended: these queries can't tell ")
+    assert of in found.sentence
+    assert found.sentence.endswith(" apart in nDCG@10.")
+    assert "quer" in found.reasons[0]  # what would decide it
+    assert headline(found) == "No recommendation"
+
+
+def test_a_third_that_is_beaten_leaves_two_to_choose_from() -> None:
+    """F4: not all of them lead."""
+    found = answer(run("a", BASE), run("b", NOISY), run("c", LOWER - 0.1))
+    assert set(found.leaders) == {"a", "b"}
+    assert "lead in nDCG@10; these queries can't separate them" in found.sentence
+
+
+def returning(name: str, documents: str, values: Any) -> Run:
+    one = run(name, values)
+    rows = np.array([[documents.index(c) for c in sorted(documents)]] * len(values), np.int32)
+    rankings = replace(
+        one.rankings, doc_ids=list(documents), ranking=rows, scores=np.ones(rows.shape)
+    )
+    return replace(one, rankings=rankings)
+
+
+def test_identical_rankings_are_called_so_and_no_query_would_tell_them_apart() -> None:
+    """F6: two systems, a third beside them, and equal values of other lists."""
+    values, worse = BASE[:40], LOWER[:40] - 0.1
+    same = [returning(name, "abc", values) for name in ("one", "two")]
+    found = answer(*same)
+    assert found.sentence == f"one and two return identical rankings (nDCG@10 {values.mean():.3f})."
+    assert (found.system, found.reasons) == (None, ())
+    delta = compared(*same).groups[0].of("nDCG@10")[0]
+    assert (delta.identical, delta.queries_needed, delta.bound) == (True, None, None)
+    third = answer(*same, returning("low", "abc", worse))
+    assert set(third.leaders) == {"one", "two"}
+    assert "return identical rankings" in third.sentence
+    quick = answer(*same, times=(faster("one", "two", 0.5),))
+    assert quick.sentence.startswith("Use two: it returns the same rankings as one")
+    other = answer(same[0], returning("other", "acb", values))
+    assert "identical" not in other.sentence
+    assert "have the same, highest nDCG@10" in other.sentence

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
 
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
+from retrieval_bench.comparison.pairs.comparability import identical_rankings
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, Pair
 from retrieval_bench.comparison.pairs.speed import latencies
 from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
@@ -36,14 +40,29 @@ def compare_fixed(
             "them; name a baseline, to compare fewer"
         )
         warnings = [*warnings, too_many]
-    judge = PairJudge.of_runs(*systems)
+    deltas = PairJudge.of_runs(*systems).judged(pairs, replace(rules, resamples=resamples))
+    run_of = dict(zip(systems.names, systems.runs, strict=True))
+    same = cache(lambda a, b: identical_rankings(run_of[a], run_of[b]))
     return Fixed(
         *systems,
-        tuple(judge.judged(pairs, replace(rules, resamples=resamples))),
+        tuple(
+            _identical(delta) if _even(delta) and same(delta.a, delta.b) else delta
+            for delta in deltas
+        ),
         latencies(systems.runs, systems.names, pairs),
         resamples,
         tuple(warnings),
     )
+
+
+def _even(delta: Delta) -> bool:
+    return delta.difference is not None and not delta.wins and not delta.losses
+
+
+def _identical(delta: Delta) -> Delta:
+    """``delta`` without what more queries would show of rankings that nothing tells apart."""
+    nothing: dict[str, Any] = dict.fromkeys(("bound", "resolvable_from", "queries_needed"))
+    return replace(delta, **nothing, needed_for="", identical=True)
 
 
 def resamples_for(rows: int) -> int:

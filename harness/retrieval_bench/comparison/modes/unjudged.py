@@ -10,7 +10,7 @@ from retrieval_bench.comparison.group import DatasetComparison, Recommendation, 
 from retrieval_bench.comparison.likeness import Differing, Likeness, PairLikeness, likeness
 from retrieval_bench.comparison.pairs.holm import Pair
 from retrieval_bench.comparison.pairs.speed import latencies
-from retrieval_bench.comparison.recommendation import faster_text, named
+from retrieval_bench.comparison.phrases import faster_text, named
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.runs.dataset import titles_of

@@ -137,6 +137,17 @@ def nothing_can_differ(a: Run, b: Run, metric: Metric) -> str:
     return f"nothing could be compared: {metric} looks at the whole corpus"
 
 
+def identical_rankings(a: Run, b: Run) -> bool:
+    """Return whether two runs returned the same lists of documents, and not only empty ones."""
+    if a.rankings.query_ids != b.rankings.query_ids:
+        return False
+    lists = [
+        [run.rankings.row(at).doc_ids for at in range(len(run.rankings.query_ids))]
+        for run in (a, b)
+    ]
+    return lists[0] == lists[1] and any(lists[0])
+
+
 def nothing_is_relevant(run: Run) -> bool:
     """Return whether no query that ``run`` was evaluated on has a relevant document."""
     n = len(run.evaluation.query_ids)

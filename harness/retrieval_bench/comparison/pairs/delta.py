@@ -65,6 +65,7 @@ class Delta(Documented):
             answered, and so is undecided.
         anytime: the interval and the verdict are those of a betting confidence sequence, since the
             values decided how many queries were asked; nothing has a p then.
+        identical: the two returned the same lists; missing where they did not.
         reason: why there is no difference: not comparable, or nothing to compare; or why the
             verdict rests on failures.
     """
@@ -72,7 +73,8 @@ class Delta(Documented):
     KEYS = (
         "dataset metric a b n difference ci level bound decides? p p_adjusted effect_size wins "
         "ties losses p_equivalence within_margin verdict queries_needed *p_of_tests ratio? "
-        "interval? resolvable_from? needed_for? answered? rests_on_failures?=resting reason?"
+        "interval? resolvable_from? needed_for? answered? rests_on_failures?=resting "
+        "identical? reason?"
     )
 
     metric: str
@@ -102,6 +104,7 @@ class Delta(Documented):
     answered: Answered | None = None
     rests_on_failures: bool = False
     anytime: bool = False
+    identical: bool | None = None
     reason: str = ""
 
     @property

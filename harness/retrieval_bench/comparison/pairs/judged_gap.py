@@ -14,6 +14,7 @@ import numpy as np
 
 from retrieval_bench.comparison.pairs.comparability import not_comparable
 from retrieval_bench.comparison.pairs.holm import Pair
+from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.metrics import Metric, parse_metric
 from retrieval_bench.metrics.bounds import bounds
 from retrieval_bench.runs.run import Run
@@ -45,11 +46,12 @@ def judged_gap(
             unseen = _queries_unseen(more, less, metric, parse_metric(judged))
             if _can_turn(runs[ahead], runs[behind], metric, unseen):
                 of = " of the queries with hits" if more.empty or less.empty else ""
-                warnings.append(
+                text = (
                     f"{judged}{of} is {less.judged:.2f} for {names[behind]} and {more.judged:.2f} "
                     f"for {names[ahead]}: hits without a judgement count as not relevant, so "
                     f"{names[ahead]} may look better because more of its hits were judged."
                 )
+                warnings.append(Notice(text, Code.JUDGED_GAP))
                 break
     return tuple(warnings)
 

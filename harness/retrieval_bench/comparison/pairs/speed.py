@@ -27,8 +27,10 @@ from retrieval_bench.comparison.pairs.call_pairs import (
     whole_clusters,
 )
 from retrieval_bench.comparison.pairs.holm import Pair
+from retrieval_bench.comparison.pairs.voided import first_calls, small_only, void
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.notices import Claim
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.percentiles import FEWEST_LAUNCHES, NEEDS
@@ -82,6 +84,7 @@ class LatencyDelta(Documented):
             what :func:`corrected` returns.
         p_equivalence: the larger of two one-sided tests against :data:`LIMIT`; None where there
             are too few launches to show it.
+        void: there would be a ratio, but a warning of one of the two makes it void.
     """
 
     KEYS = (
@@ -103,6 +106,7 @@ class LatencyDelta(Documented):
     beyond: float | None = None
     p: float | None = None
     p_equivalence: float | None = None
+    void: bool = False
 
 
 def latency_deltas(a: Run, b: Run, name_a: str, name_b: str) -> list[LatencyDelta]:
@@ -134,16 +138,31 @@ def latency_deltas(a: Run, b: Run, name_a: str, name_b: str) -> list[LatencyDelt
             latency_deltas.append(replace(start, reason=why_not))
         else:
             thetas = typical_thetas(pairs, groups) if what == TYPICAL else tail_thetas(pairs)
-            latency_deltas.append(_judged(_tested(start, thetas)))
+            beyond = ALLOWANCE if small_only(a, b) else 0.0
+            latency_deltas.append(_judged(_tested(start, thetas, beyond)))
     return latency_deltas
 
 
 def latencies(
     runs: Sequence[Run], names: Sequence[str], pairs: Sequence[Pair]
 ) -> tuple[LatencyDelta, ...]:
-    """Compare the latencies of all ``pairs``, corrected together."""
+    """Compare the latencies of all ``pairs``, corrected together; a ratio that a warning of the
+    runs makes void is not told."""
     times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]
-    return tuple(corrected(times))
+    return tuple(_without_void(delta, runs, names) for delta in corrected(times))
+
+
+def _without_void(delta: LatencyDelta, runs: Sequence[Run], names: Sequence[str]) -> LatencyDelta:
+    if delta.ratio is None:
+        return delta
+    pair = (delta.b, delta.a) if delta.ratio < 1 else (delta.a, delta.b)
+    ahead, behind = (runs[names.index(name)] for name in pair)
+    why = void(Claim.SPEED, ahead, behind, pair)
+    if not why:
+        return delta
+    empty = LatencyDelta(delta.a, delta.b, delta.what, Verdict.NOT_COMPARABLE)
+    reason = "; ".join(filter(None, (why, first_calls(ahead, behind, pair))))
+    return replace(empty, launches=delta.launches, reason=reason, void=True)
 
 
 def corrected(deltas: Sequence[LatencyDelta]) -> list[LatencyDelta]:
@@ -243,13 +262,14 @@ def _no_tail(pairs: Pairs) -> str:
     return "" if n >= needed else f"judged from {needed} queries on, here {n}"
 
 
-def _tested(delta: LatencyDelta, thetas: NDArray[np.float64]) -> LatencyDelta:
-    """Return ``delta`` with the ratio and the result of Student's t over ``thetas``."""
+def _tested(delta: LatencyDelta, thetas: NDArray[np.float64], least: float) -> LatencyDelta:
+    """Return ``delta`` with the ratio and the result of Student's t over ``thetas``; no difference
+    below ``least`` is shown."""
     from scipy.special import stdtrit
 
     n, centre = len(thetas), float(thetas.mean())
     enough = delta.launches >= FEWEST_LAUNCHES
-    beyond = DELTA[delta.what] if enough else ALLOWANCE
+    beyond = max(DELTA[delta.what] if enough else ALLOWANCE, least)
     delta = replace(delta, ratio=math.exp(centre), beyond=beyond)
     if n < 2:
         return delta

@@ -53,8 +53,10 @@ def metric_label(metric: Metric | str) -> Label:
     return Label(label_of(metric), str(metric))
 
 
-def verdict_label(verdict: Verdict) -> Label:
-    """A verdict on quality in words."""
+def verdict_label(verdict: Verdict, *, identical: bool | None = None) -> Label:
+    """A verdict on quality in words; of ``identical`` rankings, that they are."""
+    if identical and verdict.open:
+        return Label("identical rankings", verdict.value)
     return Label(_VERDICTS.get(verdict, verdict.value), verdict.value)
 
 

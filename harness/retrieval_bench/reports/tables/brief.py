@@ -17,7 +17,7 @@ from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
-from retrieval_bench.core.notices import loudest_first
+from retrieval_bench.core.notices import Claim, Void, is_loud, loudest_first, voiding
 from retrieval_bench.core.types import KEEP, Verdict
 from retrieval_bench.experiment.layers import ready
 from retrieval_bench.metrics import Metric
@@ -155,16 +155,23 @@ def _shown(notices: Iterable[AnyNote]) -> tuple[list[AnyNote], list[AnyNote]]:
 def _title(run: Run) -> str:
     metric, mean = run.evaluation.metrics[0], run.evaluation.means[0]
     cell = SHORT_QUALITY(mean.mean, mean.ci95)
-    figures = [f"{metric_label(metric)} {cell.text} {cell.more}".strip()] if run.judged else []
+    of_quality, of_time = (_in_doubt(run, claim) for claim in (Claim.QUALITY, Claim.SPEED))
+    figures = [f"{metric_label(metric)} {cell.text} {cell.more}".strip() + of_quality] * run.judged
     p50 = run.summary.latency_ms.at("p50")
     if below_clock(run):
         figures.append(f"p50 {BELOW_CLOCK}")
     elif p50.value is not None:
         time = SHORT_MS(p50.value, p50.ci95)
-        figures.append(f"{f'p50 {time.text} {time.more}'.strip()} ms")
+        figures.append(f"{f'p50 {time.text} {time.more}'.strip()} ms{of_time}")
     partial = " (PARTIAL RUN)" if run.summary.status == "partial" else ""
     title = f"{run.name} {on_dataset(run.summary.dataset.name)}{partial}"
     return f"{title}: {', '.join(figures)}" if figures else title
+
+
+def _in_doubt(run: Run, claim: Claim) -> str:
+    """Say of a figure that a warning makes void that it is in doubt."""
+    void = voiding(run.summary.warnings, claim, Void.PRAISE, Void.BLAME)
+    return " (in doubt)" if void else ""
 
 
 def _warnings(run: Run) -> list[str]:
@@ -350,7 +357,8 @@ def against(
     bound = delta.bound if sign == 1 or delta.bound is None else (-delta.bound[1], -delta.bound[0])
     turned = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
     verdict = delta.verdict if sign == 1 else turned.get(delta.verdict, delta.verdict)
-    return gap_of(delta, sign, short=True), word_beside(verdict_label(verdict), bound)
+    word = verdict_label(verdict, identical=delta.identical)
+    return gap_of(delta, sign, short=True), word_beside(word, bound)
 
 
 def warnings_of(group: DatasetComparison) -> list[AnyNote]:
@@ -358,8 +366,20 @@ def warnings_of(group: DatasetComparison) -> list[AnyNote]:
     together."""
     pairs = list(zip(group.names, group.runs, strict=True))
     timed = how_timed(group.runs)
+
+    def of_runs(*, loud: bool) -> list[AnyNote]:
+        return said(
+            lambda run: [
+                warning(text)
+                for text in loudest_first(run.summary.warnings)
+                if is_loud(text) is loud
+            ],
+            pairs,
+        )
+
     return [
+        *of_runs(loud=True),
         *map(warning, group.warnings),
         *([timed] if kind_of(timed) is NoteKind.WARNING else []),
-        *said(lambda run: list(map(warning, loudest_first(run.summary.warnings))), pairs),
+        *of_runs(loud=False),
     ]

@@ -364,7 +364,7 @@ def difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[Content]]:
         *map(COUNT, (delta.wins, delta.ties, delta.losses)),
         P(delta.p_adjusted),
         *(P(delta.tests[name][1] if name in delta.tests else None) for name in tests),
-        Cell(verdict_label(delta.verdict), remark=remarks),
+        Cell(verdict_label(delta.verdict, identical=delta.identical), remark=remarks),
     ]
     return [row, *([_answered_row(delta.answered, len(tests))] if delta.answered else [])]
 
