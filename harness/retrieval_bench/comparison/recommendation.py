@@ -441,7 +441,7 @@ class _View:
 
     def _identical(self, name: str, other: str) -> bool:
         delta = self._delta(name, other)
-        return delta is not None and delta.identical
+        return delta is not None and bool(delta.identical)
 
     def _times(self, name: str, than: str) -> float:
         speed_up = self.group.speed_up(name, than)

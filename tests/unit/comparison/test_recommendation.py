@@ -10,9 +10,9 @@ import pytest
 from retrieval_bench.comparison.comparison import Comparison, compare_runs
 from retrieval_bench.comparison.group import Recommendation
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
-from retrieval_bench.core.types import Verdict
+from retrieval_bench.core.types import Ranking, Verdict
 from retrieval_bench.reports.page.answer import headline
-from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.run import Run, pack_rankings
 from tests.builders.runs import run
 
 RNG = np.random.default_rng(11)
@@ -264,11 +264,9 @@ def test_a_third_that_is_beaten_leaves_two_to_choose_from() -> None:
 
 def returning(name: str, documents: str, values: Any) -> Run:
     one = run(name, values)
-    rows = np.array([[documents.index(c) for c in sorted(documents)]] * len(values), np.int32)
-    rankings = replace(
-        one.rankings, doc_ids=list(documents), ranking=rows, scores=np.ones(rows.shape)
-    )
-    return replace(one, rankings=rankings)
+    lists = [Ranking(list(documents), None)] * len(values)
+    rankings = pack_rankings(one.evaluation.query_ids, lists, len(documents))
+    return replace(one, rankings=rankings, status=("ok",) * len(lists))
 
 
 def test_identical_rankings_are_called_so_and_no_query_would_tell_them_apart() -> None:
