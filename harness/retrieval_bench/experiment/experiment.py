@@ -35,7 +35,6 @@ from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.planned_run import PlannedRun
 from retrieval_bench.experiment.server_time import outside_server
-from retrieval_bench.experiment.suspicious import suspicious
 from retrieval_bench.experiment.tie_warnings import effect_of_ties, tie_keys, tie_warnings
 from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
@@ -66,6 +65,7 @@ from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.runs.evaluation import JUDGED_AT, Evaluation, evaluate
 from retrieval_bench.runs.records import DEFAULT_ROOT, interrupts_deferred, write_run
 from retrieval_bench.runs.run import Rankings, Run, pack_rankings
+from retrieval_bench.runs.suspicious import suspicious
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
 
 
