@@ -49,6 +49,7 @@ from retrieval_bench.experiment.warnings import (
     remembered,
     self_hits,
     silent,
+    suspicious,
     unsteady,
 )
 from retrieval_bench.measure import runner
@@ -65,7 +66,6 @@ from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.runs.evaluation import JUDGED_AT, Evaluation, evaluate
 from retrieval_bench.runs.records import DEFAULT_ROOT, interrupts_deferred, write_run
 from retrieval_bench.runs.run import Rankings, Run, pack_rankings
-from retrieval_bench.runs.suspicious import suspicious
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
 
 
