@@ -309,16 +309,16 @@ class _View:
         taken = self.taken
         value = self.group.mean(taken, self.metric)
         others = [name for name in self.names if name != taken]
-        found = []
+        decided = []
         for name in others:
             best = self._in_other_orders(name, "best")
             if best is not None and self.group.mean(name, self.metric) < value <= best + ROUNDING:
-                found.append(name)
+                decided.append(name)
         worst = self._in_other_orders(taken, "worst")
         rival = max((self.group.mean(name, self.metric) for name in others), default=np.nan)
         if worst is not None and worst - ROUNDING <= rival < value:
-            found.append(taken)
-        return found
+            decided.append(taken)
+        return decided
 
     def between_orders(self, name: str) -> str:
         """Say between which means the order of the tied hits of a system decides."""

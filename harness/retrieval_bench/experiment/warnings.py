@@ -32,15 +32,15 @@ _EXAMPLES = 3
 """Messages of one kind of failure that are shown."""
 
 
-def remembered(latency: LatencyFacts, told: Sequence[str] = ()) -> list[str]:
+def remembered(latency: LatencyFacts, others: Sequence[str] = ()) -> list[str]:
     """Warn of a retriever whose later answers come far sooner than the first, or
     sooner than a clock can tell: the figures are those of repeated queries.
 
     Args:
-        told: the other warnings of the run: where nothing was found, there is nothing to remember.
+        others: warnings of the run: where nothing was found, there is nothing to remember.
     """
     warnings = []
-    if says(told, Code.NOTHING_FOUND):
+    if says(others, Code.NOTHING_FOUND):
         return []
     ratio, p50 = latency.first_visit.ratio, latency.at("p50").value
     if ratio is not None and ratio >= REMEMBERED:
