@@ -58,14 +58,14 @@ SMALL = frozenset({Code.DEEP, Code.DATA, Code.NO_KNOWN_TERM})
 
 
 class Claim(StrEnum):
-    """What a first line says of a system."""
+    """Subject of what a first line says of a system."""
 
     QUALITY = "quality"
     SPEED = "speed"
 
 
 class Void(StrEnum):
-    """What a warning of a system makes void of a claim on it."""
+    """Part of a claim on a system that a warning of it makes void."""
 
     NOTHING = "nothing"
     SMALL = "small"
