@@ -2,7 +2,7 @@
 
 The highest mean is no proof. A system is only called better where a test says so; where a faster
 one is shown to be equivalent, it is preferred; where nothing is shown, that is said. What a warning
-makes void (:data:`.notices.VOIDS`) is not decided: the rest is, if there is any.
+makes void (:data:`.claims.VOIDS`) is not decided: the rest is, if there is any.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from retrieval_bench.comparison.claims import Claim
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.judged_gap import judged_gap
@@ -20,7 +21,6 @@ from retrieval_bench.comparison.pairs.voided import void
 from retrieval_bench.comparison.phrases import NAMED, faster_text, is_are, named, what_helps
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text, p_text, signed
-from retrieval_bench.core.notices import Claim
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.metrics.names import label_of

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from retrieval_bench.comparison.claims import VOIDS, Void
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.comparison.group import Recommendation
 from retrieval_bench.comparison.pairs.speed import ALLOWANCE, latencies, latency_deltas
 from retrieval_bench.comparison.pairs.voided import SHARED
-from retrieval_bench.core.notices import VOIDS, Code, Notice, Void
+from retrieval_bench.core.notices import LOUD, Code, Notice
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
 from tests.builders.runs import run, timed_run
@@ -102,3 +103,9 @@ def test_first_calls_are_held_against_each_other_where_answers_are_remembered() 
     assert typical.reason.endswith(
         "; by the first call of each query, cached takes 1.00x as long as slow"
     )
+
+
+def test_no_cell_is_open_and_what_makes_void_is_shown_first() -> None:
+    assert set(VOIDS) == set(Code)
+    void = {code for code, cells in VOIDS.items() if {*cells} & {Void.PRAISE, Void.BLAME, Void.ALL}}
+    assert void | {Code.UNFIT} == LOUD

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.comparison.claims import Claim
 from retrieval_bench.comparison.pairs.call_pairs import (
     Pairs,
     log_ratios,
@@ -30,7 +31,6 @@ from retrieval_bench.comparison.pairs.holm import Pair
 from retrieval_bench.comparison.pairs.voided import first_calls, small_only, void
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.notices import Claim
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.percentiles import FEWEST_LAUNCHES, NEEDS

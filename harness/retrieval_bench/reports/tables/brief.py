@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import PurePath
 
+from retrieval_bench.comparison.claims import Claim, Void, voiding
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
@@ -17,7 +18,7 @@ from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
-from retrieval_bench.core.notices import Claim, Void, is_loud, loudest_first, voiding
+from retrieval_bench.core.notices import is_loud, loudest_first
 from retrieval_bench.core.types import KEEP, Verdict
 from retrieval_bench.experiment.layers import ready
 from retrieval_bench.metrics import Metric
