@@ -57,10 +57,8 @@ SMALL = frozenset({Code.DEEP, Code.DATA, Code.NO_KNOWN_TERM})
 
 
 OF_TIMES = frozenset(
-    {
-        *(Code.LOST_LAUNCH, Code.UNSTEADY, Code.BUSY, Code.THREADS),
-        *(Code.CLOCK, Code.OBSERVERS, Code.OUTSIDE_SERVER),
-    }
+    (Code.LOST_LAUNCH, Code.UNSTEADY, Code.BUSY, Code.THREADS)
+    + (Code.CLOCK, Code.OBSERVERS, Code.OUTSIDE_SERVER)
 )
 """They say something of times alone."""
 
@@ -106,18 +104,11 @@ def says(texts: Iterable[str], *codes: Code) -> bool:
 
 
 LOUD = frozenset(
-    {
-        *(Code.PROMPTS, Code.UNFIT, Code.PARTIAL, Code.NOTHING_FOUND, Code.OUTSIDE_SERVER),
-        *(Code.FEWER, Code.SAME_ANSWERS, Code.TOO_GOOD, Code.NO_GRAPH, Code.REMEMBERED),
-        *(Code.OBSERVERS, Code.FOREIGN_IDS, Code.UNKNOWN_IDS, Code.SELF_HITS, Code.LEAKED),
-    }
+    (Code.PROMPTS, Code.UNFIT, Code.PARTIAL, Code.NOTHING_FOUND, Code.OUTSIDE_SERVER)
+    + (Code.FEWER, Code.SAME_ANSWERS, Code.TOO_GOOD, Code.NO_GRAPH, Code.REMEMBERED)
+    + (Code.OBSERVERS, Code.FOREIGN_IDS, Code.UNKNOWN_IDS, Code.SELF_HITS, Code.LEAKED)
 )
 """They say that a figure is not that of what was meant to be measured, and are shown first."""
-
-
-def is_loud(text: str) -> bool:
-    """Return whether a warning is one of :data:`LOUD`."""
-    return isinstance(text, Notice) and text.code in LOUD
 
 
 def is_note(text: str) -> bool:
@@ -132,7 +123,7 @@ def loudest_first(texts: Iterable[str]) -> list[str]:
     def place(text: str) -> int:
         code = text.code if isinstance(text, Notice) else Code.OTHER
         quiet = 2 * (code in SMALL) + 3 * (code is Code.NOTE)
-        return -1 if is_loud(text) else quiet
+        return -1 if code in LOUD else quiet
 
     return sorted(texts, key=place)
 

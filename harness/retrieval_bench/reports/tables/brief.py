@@ -18,7 +18,7 @@ from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
-from retrieval_bench.core.notices import is_loud, loudest_first
+from retrieval_bench.core.notices import LOUD, loudest_first, says
 from retrieval_bench.core.types import KEEP, Verdict
 from retrieval_bench.experiment.layers import ready
 from retrieval_bench.metrics import Metric
@@ -373,7 +373,7 @@ def warnings_of(group: DatasetComparison) -> list[AnyNote]:
             lambda run: [
                 warning(text)
                 for text in loudest_first(run.summary.warnings)
-                if is_loud(text) is loud
+                if says([text], *LOUD) is loud
             ],
             pairs,
         )
