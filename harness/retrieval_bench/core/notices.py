@@ -57,8 +57,8 @@ SMALL = frozenset({Code.DEEP, Code.DATA, Code.NO_KNOWN_TERM})
 
 
 OF_TIMES = frozenset(
-    (Code.LOST_LAUNCH, Code.UNSTEADY, Code.BUSY, Code.THREADS)
-    + (Code.CLOCK, Code.OBSERVERS, Code.OUTSIDE_SERVER)
+    {Code.LOST_LAUNCH, Code.UNSTEADY, Code.BUSY, Code.THREADS}
+    | {Code.CLOCK, Code.OBSERVERS, Code.OUTSIDE_SERVER}
 )
 """They say something of times alone."""
 
@@ -104,9 +104,9 @@ def says(texts: Iterable[str], *codes: Code) -> bool:
 
 
 LOUD = frozenset(
-    (Code.PROMPTS, Code.UNFIT, Code.PARTIAL, Code.NOTHING_FOUND, Code.OUTSIDE_SERVER)
-    + (Code.FEWER, Code.SAME_ANSWERS, Code.TOO_GOOD, Code.NO_GRAPH, Code.REMEMBERED)
-    + (Code.OBSERVERS, Code.FOREIGN_IDS, Code.UNKNOWN_IDS, Code.SELF_HITS, Code.LEAKED)
+    {Code.PROMPTS, Code.UNFIT, Code.PARTIAL, Code.NOTHING_FOUND, Code.OUTSIDE_SERVER}
+    | {Code.FEWER, Code.SAME_ANSWERS, Code.TOO_GOOD, Code.NO_GRAPH, Code.REMEMBERED}
+    | {Code.OBSERVERS, Code.FOREIGN_IDS, Code.UNKNOWN_IDS, Code.SELF_HITS, Code.LEAKED}
 )
 """They say that a figure is not that of what was meant to be measured, and are shown first."""
 
