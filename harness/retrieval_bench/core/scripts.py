@@ -62,6 +62,11 @@ class ScriptSample:
                 self._stride *= 2
         self._seen += 1
 
+    @property
+    def texts(self) -> list[str]:
+        """The beginnings of the texts that are read."""
+        return self._kept
+
     def profile(self) -> dict[str, float]:
         """Share of the letters in each script, largest first, adding up to 1; empty without
         letters."""

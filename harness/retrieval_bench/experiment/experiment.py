@@ -21,6 +21,7 @@ from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data.saved.indexes import index_documents
+from retrieval_bench.data.texts.languages import languages_told
 from retrieval_bench.experiment.ablation import (
     Ablation,
     Caller,
@@ -157,7 +158,7 @@ class Experiment:
         try:
             for candidate in self.candidates:
                 self._index(candidate, reporter)
-            known, scripts = self._survey()
+            known, *_ = survey = self._survey()
             for c in self.candidates:
                 c.server = c.server or ask(c, "server_pid", [], None)
             systems = [candidate.system(known) for candidate in self.candidates]
@@ -195,8 +196,7 @@ class Experiment:
                         measurement,
                         surroundings,
                         told,
-                        scripts,
-                        known=known,
+                        survey,
                         asking=asking,
                         server_calls=calls[candidate.server],
                         ablation=ablation,
@@ -229,7 +229,7 @@ class Experiment:
         candidate = self.candidates[0]
         try:
             self._index(candidate, reporter)
-            known, _ = self._survey()
+            known = self._survey()[0]
             system = candidate.system(known)
             with (
                 self._searching(),
@@ -343,18 +343,18 @@ class Experiment:
             "disk_bytes": ask(candidate, "disk_bytes", [], None),
         } | ({"opened": True} if candidate.indexed.opened else {})
 
-    def _survey(self) -> tuple[Collection[str] | None, str]:
-        """Ids that may be returned (None where the corpus is not known), and which scripts the
-        texts are written in; in one walk, a corpus may be large."""
+    def _survey(self) -> tuple[Collection[str] | None, str, list[str]]:
+        """Ids that may be returned (None where the corpus is not known), which scripts the texts
+        are written in, and a sample of documents; in one walk, a corpus may be large."""
         scripts = "queries " + main_scripts(script_profile(q.text for q in self.queries))
         if self.dataset.documents is None:
-            return None, scripts
+            return None, scripts, []
         ids, sample = set(), ScriptSample()
         for document in self.dataset.documents:
             ids.add(document.id)
             sample.add(document.contents)
         known = set(self.dataset.unit_of.values()) if self.dataset.unit_of else ids
-        return known, f"corpus {main_scripts(sample.profile())}; {scripts}"
+        return known, f"corpus {main_scripts(sample.profile())}; {scripts}", sample.texts
 
     def _without_parts(
         self, candidate: Candidate, measurement: Measurement, purse: Purse, reporter: Reporter
@@ -405,9 +405,8 @@ class Experiment:
         measurement: Measurement,
         surroundings: Mapping[str, Any],
         complaints: Sequence[str],
-        scripts: str,
+        survey: tuple[Collection[str] | None, str, list[str]],
         *,
-        known: Collection[str] | None,
         asking: Asking | None,
         server_calls: int,
         ablation: Ablation,
@@ -422,6 +421,7 @@ class Experiment:
         of_filters = filtered(self.dataset, self.queries, measurement.rankings, can)
         messages: list[str] = []  # what the retriever itself could not say
         facts = ask(candidate, "describe", messages, {})
+        known, scripts, texts = survey
         facts_told = [scripts, *ask(candidate, "health_facts", messages, (), self.queries)]
         health = [
             *candidate.indexed.warnings,
@@ -429,6 +429,7 @@ class Experiment:
         ]
         warnings = [
             *of_data(self.dataset, self.k),
+            *languages_told(self.dataset, texts),
             *nothing_found(self.dataset, self.queries, measurement.rankings, can, health),
             *suspicious(self.dataset, self.queries, measurement.rankings, self.k, health),
             *tie_warnings(ties, rankings, self.dataset, can),

@@ -22,6 +22,7 @@ from retrieval_bench.core.notices import Code, coded, is_note
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.data.build import UNJUDGED
+from retrieval_bench.data.texts.languages import languages_told
 from retrieval_bench.experiment.candidate import Candidate, Searched
 from retrieval_bench.experiment.doctor.copies import look_into
 from retrieval_bench.experiment.doctor.judgements import (
@@ -301,7 +302,8 @@ def _data(data: Dataset) -> Check:
         f"With {counted(n, 'query')} only large differences can be shown: judge more if you can."
     ]
     faults = (text for text in data.warnings if text != UNJUDGED)  # the judgements say it
-    return Check("data", facts, (*faults, *drawn(data), *(few if 0 < n < _FEW else ())))
+    mixed = languages_told(data)
+    return Check("data", facts, (*faults, *drawn(data), *mixed, *(few if 0 < n < _FEW else ())))
 
 
 def _machine() -> Check:

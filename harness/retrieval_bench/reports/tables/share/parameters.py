@@ -144,14 +144,14 @@ def _example(target: str, parameters: list[Parameter]) -> str:
     return min(texts, key=len)
 
 
-def details_tables(found: TargetDetails) -> list[Table]:
+def details_tables(target: TargetDetails) -> list[Table]:
     """The same as a table."""
     rows = [
         (entry["name"], entry["type"], entry["default"] or "required", entry["meaning"])
-        for entry in found.parameters
+        for entry in target.parameters
     ]
     columns = ("name", "type", "default", "meaning")
-    lead = [result(found.description)]
-    table = Table(f"Parameters of {found.target}", columns, rows, words=(0, 1, 2, 3), lead=lead)
-    lines = [(line,) for line in found.yaml.split("\n")]
+    lead = [result(target.description)]
+    table = Table(f"Parameters of {target.target}", columns, rows, words=(0, 1, 2, 3), lead=lead)
+    lines = [(line,) for line in target.yaml.split("\n")]
     return [table, Table("Example of a YAML file", ("",), lines)]
