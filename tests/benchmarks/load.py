@@ -6,19 +6,26 @@ two loads of the same are called different."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
 from itertools import product
 from statistics import median
 
+import numpy as np
+
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.load.capacity import Capacity, Evidence, Limit, Search
+from retrieval_bench.load.bracket import Capacity, Search
+from retrieval_bench.load.capacity import Evidence, Limit
 from retrieval_bench.load.generator import Made
 from retrieval_bench.load.levels import State, judged
+from retrieval_bench.load.schedule import Pace, due_ns
 from retrieval_bench.regression.load_duet import Blocks
 from retrieval_bench.regression.loads import PercentilePair
-from tests.builders.queued import SERVICE_S, queue, sojourn_ms
+from tests.builders.queued import Service, level_of, queue, sojourn_ms
 
 
 def main(seeds: int = 200, seconds: float = 120.0) -> None:
@@ -48,39 +55,84 @@ def main(seeds: int = 200, seconds: float = 120.0) -> None:
         print(f"growing at {load}: overloaded in {found} of {seeds}")
 
 
+KINDS: Mapping[str, tuple[Service, Limit]] = {
+    "one worker": (Service(), Limit(95.0, 20.0)),
+    "four workers": (Service(4, 0.02, constant=False), Limit(95.0, 100.0)),
+    "saturation at 300/s": (Service(1, 1 / 300, delay_s=0.02), Limit(99.0, 60.0)),
+    "stall": (Service(stall_s=0.1, each_s=2.0), Limit(95.0, 60.0)),
+    "endless": (Service(0, 0.4), Limit(95.0, 1_000.0)),
+}
+"""What is searched: a service, and the limit."""
+
+_SLOTS, _LEVEL_S, _BEFORE_S, _AROUND_S = 256, 20.0, 2.0, 0.5
+_SEARCH_S = 360.0 - 2 * (3.0 + 2.0)
+"""Six minutes, less one call at a time and the clients in turn before the search."""
+
+
+@cache
+def capacity(name: str) -> float:
+    """The true rate: that of theory would need one for each kind, so it is that of long queues."""
+    service, limit = KINDS[name]
+    if not service.workers:
+        return math.inf
+    low, high = 20.0, service.workers / service.takes_s
+    for _ in range(12):
+        rate = math.sqrt(low * high)
+        due = due_ns(Pace(rate), 300_000 / rate, 5)
+        calls = service.calls(due, 1 << 16, 5)
+        above = np.mean((calls.done - calls.due)[1_000:] > limit.ms * 1e6)
+        low, high = (rate, high) if above < 1 - limit.level / 100 else (low, rate)
+    return math.sqrt(low * high)
+
+
 def searched(
-    *, load: float, level: float, seed: int, first: float, seconds: float = 20.0
-) -> tuple[Capacity, float]:
-    """The bracket of an M/M/1 queue for the limit that it just keeps at ``load``, and the rate of
-    that; no call is made."""
-    limit = Limit(level, sojourn_ms(load, level, constant=False))
+    service: Service,
+    limit: Limit,
+    seed: int,
+    *,
+    first: float | None = None,
+    lost: float = 0.0,
+    seconds: float = _SEARCH_S,
+) -> Capacity:
+    """The bracket of a search in simulated time.
 
-    def measure(rate: float, number: int) -> Evidence:
-        made = queue(rate * SERVICE_S, seconds, 1_000 * seed + number, warm_up_s=2.0)
-        return Evidence.of(made, judged(made, in_process=True), limit)
+    Args:
+        lost: share of the levels that are not measured, at random.
+    """
+    rng, left = np.random.default_rng([seed, 11]), seconds
+    turns = min(32 / (service.takes_s + service.delay_s), (service.workers or 32) / service.takes_s)
+    turns *= 1 - service.stall_s / max(service.each_s, 1.0)
+    search = Search(limit, first or turns / 2, _LEVEL_S + _BEFORE_S)
+    while (rate := search.next(left)) is not None:
+        number = 1_000 * seed + search.levels
+        calls = service.calls(due_ns(Pace(rate), _LEVEL_S + _BEFORE_S, number), _SLOTS, number)
+        made = level_of(calls, _LEVEL_S, _BEFORE_S, rate=rate, slots=_SLOTS)
+        one = Evidence.of(made, judged(made), limit)
+        if rng.uniform() < lost:
+            one = replace(one, state=State.NOT_MEASURED)
+        search.add(rate, one)
+        after = max(0.0, float(calls.done.max()) / 1e9 - _LEVEL_S - _BEFORE_S)
+        left -= _LEVEL_S + _BEFORE_S + _AROUND_S + min(10.0, after)
+    return search.found()
 
-    return Search(limit, measure).run(first), load / SERVICE_S
 
-
-def brackets(seeds: int = 200, seconds: float = 20.0) -> None:
-    """Limits of p95 and p99 that are reached at a load of .54 to .82."""
-    held = 0
-    widths, levels, rough = [], [], 0
-    for seed in range(seeds):
-        load = 0.54 + 0.28 * seed / max(1, seeds - 1)
-        found, capacity = searched(
-            load=load, level=(95.0, 99.0)[seed % 2], seed=seed, first=250.0, seconds=seconds
+def brackets(seeds: int = 40, lost: float = 0.0) -> None:
+    """Searches of each kind, with seeds 0, 1, 2 and so on."""
+    for name, (service, limit) in KINDS.items():
+        truth = capacity(name)
+        found = [searched(service, limit, seed, lost=lost) for seed in range(seeds)]
+        ends = [(one.keeps, one.breaks or one.generator_ends, one.breaks) for one in found]
+        both = [(low, high) for low, high, _ in ends if low and high]
+        held = sum((low or math.inf) <= truth <= (high or math.inf) for low, _, high in ends)
+        widths = [high / low for low, high in both]
+        print(
+            f"{name}, {limit}: {truth:.1f} a second; held in {held} of {seeds}, no lower end "
+            f"{sum(not low for low, _, _ in ends)}, both ends {len(both)}, within 1.35 "
+            f"{sum(width <= 1.35 for width in widths)}, within 2 "
+            f"{sum(width <= 2 for width in widths)}, median {median(widths or [math.nan]):.2f}; "
+            f"{median(one.levels for one in found):g} levels",
+            flush=True,
         )
-        if found.keeps is None or found.breaks is None:
-            rough += 1
-            continue
-        held += found.keeps <= capacity <= found.breaks
-        widths.append(found.breaks / found.keeps - 1)
-        levels.append(found.levels)
-    print(
-        f"bracket holds the capacity in {held} of {seeds}; without both ends {rough}; width "
-        f"{median(widths):.1%} in the median; {median(levels):g} levels, at most {max(levels)}"
-    )
 
 
 def duelled(slower: float, seed: int, *, load: float = 0.5, most_s: float = 300.0) -> Verdict:

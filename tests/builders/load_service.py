@@ -18,7 +18,7 @@ LENIENT = {"LAG_MS": 1e9, "MOST_OF_A_CORE": 1e9, "MOST_WAITED": 1e9, "LITTLE": 1
 """Attributes of :mod:`retrieval_bench.load.levels` where the generator is not what a test is
 about: it shares its core with the service."""
 
-GOOD = hits(("phy-01", 1.0))
+GOOD = hits(("ast-001", 1.0))
 
 
 @contextmanager

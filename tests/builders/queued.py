@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
+from heapq import heapreplace
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,12 +32,57 @@ def served(due: NDArray[np.int64], service_ns: NDArray[np.int64]) -> Calls:
     return Calls(due, sent, done, zeros, zeros, np.full(n, ANSWERED), *[zeros] * 4)
 
 
+@dataclass(frozen=True)
+class Service:
+    """A service that answers in the order asked.
+
+    Attributes:
+        workers: that answer one call each at a time; 0 = any number.
+        takes_s: of a worker, for a call.
+        constant: always so long; else with an exponential distribution.
+        delay_s: on the way, besides.
+        stall_s, each_s: none begins a call for so long, so often.
+    """
+
+    workers: int = 1
+    takes_s: float = 0.005
+    constant: bool = True
+    delay_s: float = 0.0
+    stall_s: float = 0.0
+    each_s: float = 0.0
+
+    def calls(self, due: NDArray[np.int64], slots: int, seed: int) -> Calls:
+        """What it makes of calls of a generator of so many slots."""
+        rng = np.random.default_rng([seed, 7])
+        takes = np.full(len(due), self.takes_s)
+        takes = takes if self.constant else rng.exponential(self.takes_s, len(due))
+        phase, each = float(rng.uniform()) * self.each_s * 1e9, self.each_s * 1e9
+        free, workers = [0.0] * slots, [0.0] * (self.workers or slots)
+        sent, done = np.empty_like(due), np.empty_like(due)
+        for i, (at, span) in enumerate(zip(due.tolist(), (takes * 1e9).tolist(), strict=True)):
+            begin = sent[i] = max(at, free[0])
+            start = max(begin, workers[0])
+            if each and (start + phase) % each < self.stall_s * 1e9:
+                start += self.stall_s * 1e9 - (start + phase) % each
+            heapreplace(workers, start + span)
+            done[i] = start + span + self.delay_s * 1e9
+            heapreplace(free, float(done[i]))
+        zeros = np.zeros(len(due), dtype=np.int64)
+        return Calls(due, sent, done, zeros, zeros, np.full(len(due), ANSWERED), *[zeros] * 4)
+
+
 def level_of(
-    calls: Calls, seconds: float, warm_up_s: float, *, rate: float, process: Process | None = None
+    calls: Calls,
+    seconds: float,
+    warm_up_s: float,
+    *,
+    rate: float,
+    process: Process | None = None,
+    slots: int = 1,
 ) -> Made:
     """What a generator would hand over of them."""
     begin, end = int(warm_up_s * 1e9), int((warm_up_s + seconds) * 1e9)
-    level = Level(Pace(rate), 1, seconds, warm_up_s)
+    level = Level(Pace(rate), slots, seconds, warm_up_s)
     spans = np.minimum(calls.done, end) - np.maximum(calls.sent, begin)
     integral = int(np.maximum(spans, 0).sum())
     one = process or Process(0, integral, 1, seconds / 10, seconds, 0)

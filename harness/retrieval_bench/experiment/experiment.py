@@ -32,7 +32,7 @@ from retrieval_bench.experiment.ablation import (
 from retrieval_bench.experiment.accounting import Scored, Subject, Task, resummarize, summarize
 from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close_all
 from retrieval_bench.experiment.failing import recovered
-from retrieval_bench.experiment.filtered import filtered, leaks
+from retrieval_bench.experiment.filtered import filtered
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.planned_run import PlannedRun
 from retrieval_bench.experiment.server_time import outside_server
@@ -45,10 +45,10 @@ from retrieval_bench.experiment.warnings import (
     failures,
     foreign_ids,
     nothing_found,
+    of_answers,
     of_data,
     refuse_elsewhere,
     remembered,
-    self_hits,
     silent,
     suspicious,
     unsteady,
@@ -158,7 +158,7 @@ class Experiment:
         try:
             for candidate in self.candidates:
                 self._index(candidate, reporter)
-            known, *_ = survey = self._survey()
+            known, *_ = survey = self.survey()
             for c in self.candidates:
                 c.server = c.server or ask(c, "server_pid", [], None)
             systems = [candidate.system(known) for candidate in self.candidates]
@@ -229,7 +229,7 @@ class Experiment:
         candidate = self.candidates[0]
         try:
             self._index(candidate, reporter)
-            known = self._survey()[0]
+            known = self.survey()[0]
             system = candidate.system(known)
             with (
                 self._searching(),
@@ -277,7 +277,7 @@ class Experiment:
         with closing(self), self._searching(), search_threads(self.protocol.threads):
             for candidate in self.candidates:
                 self._index(candidate, reporter or Silent())
-            yield self._survey()[0]
+            yield self.survey()[0]
 
     def tutorial(self, reporter: Reporter | None = None) -> TutorialLatency:
         """The first retriever, timed as the usual notebook does; nothing is evaluated or saved."""
@@ -343,7 +343,7 @@ class Experiment:
             "disk_bytes": ask(candidate, "disk_bytes", [], None),
         } | ({"opened": True} if candidate.indexed.opened else {})
 
-    def _survey(self) -> tuple[Collection[str] | None, str, list[str]]:
+    def survey(self) -> tuple[Collection[str] | None, str, list[str]]:
         """Ids that may be returned (None where the corpus is not known), which scripts the texts
         are written in, and a sample of documents; in one walk, a corpus may be large."""
         scripts = "queries " + main_scripts(script_profile(q.text for q in self.queries))
@@ -430,19 +430,20 @@ class Experiment:
         warnings = [
             *of_data(self.dataset, self.k),
             *languages_told(self.dataset, texts),
-            *nothing_found(self.dataset, self.queries, measurement.rankings, can, health),
-            *suspicious(self.dataset, self.queries, measurement.rankings, self.k, health),
             *tie_warnings(ties, rankings, self.dataset, can),
-            *self_hits(
+            *of_answers(
                 self.dataset,
-                [self.queries[at] for at in rows],
-                [measurement.rankings[at] for at in rows],
+                self.queries,
+                measurement.rankings,
+                can,
+                health,
+                rows=rows,
+                corpus=known,
+                k=self.k,
             ),
-            *leaks(of_filters),
             *complaints,
             *coded(measurement.warnings, Code.CLOCK),
             *unsteady(candidate, measurement),
-            *coded(health, Code.RETRIEVER),
             *failures(measurement.status),
             *recovered(measurement.attempts),
             *silent(measurement.timings),
@@ -450,8 +451,6 @@ class Experiment:
             *coded(ablation.warnings, Code.OTHER),
             *coded(messages, Code.RETRIEVER),
         ]
-        if can.external:
-            warnings += foreign_ids(measurement.rankings, self.dataset, known)
         if asking is not None or can.replays:  # such times are shown nowhere
             warnings = [warning for warning in warnings if not about_times(warning)]
         subject = Subject(

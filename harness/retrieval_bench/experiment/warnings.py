@@ -18,6 +18,7 @@ from retrieval_bench.data.build import UNJUDGED
 from retrieval_bench.data.id_spaces import apart, known_ids, unmet
 from retrieval_bench.data.self_queries import dropped, self_hit_warnings
 from retrieval_bench.experiment.candidate import Candidate
+from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
 from retrieval_bench.runs.run import Run, relative_folder
@@ -39,17 +40,54 @@ def remembered(latency: LatencyFacts, others: Sequence[str] = ()) -> list[str]:
     Args:
         others: warnings of the run: where nothing was found, there is nothing to remember.
     """
-    warnings = []
     if says(others, Code.NOTHING_FOUND):
         return []
-    ratio, p50 = latency.first_visit.ratio, latency.at("p50").value
-    if ratio is not None and ratio >= REMEMBERED:
-        message = f"The first call of a query took {ratio:,.0f} times as long as later ones"
-        text = f"{message}: answers may be remembered. The times are those of repeated queries."
-        warnings.append(Notice(text, Code.REMEMBERED))
+    warnings = remembers(latency.first_visit.ratio)
+    p50 = latency.at("p50").value
     if p50 is not None and p50 < LEAST_SHOWN_MS:
         warnings.append(Notice(f"The p50 is {BELOW_CLOCK}.", Code.REMEMBERED))
-    return list(warnings)
+    return warnings
+
+
+def remembers(ratio: float | None) -> list[str]:
+    """Warn where the first call of a query took so many times as long as later ones."""
+    if ratio is None or ratio < REMEMBERED:
+        return []
+    message = f"The first call of a query took {ratio:,.0f} times as long as later ones"
+    text = f"{message}: answers may be remembered. The times are those of repeated queries."
+    return [Notice(text, Code.REMEMBERED)]
+
+
+def of_answers(
+    data: Dataset,
+    queries: Sequence[Query],
+    rankings: Sequence[Ranking | None],
+    can: Capabilities,
+    health: Sequence[str],
+    *,
+    rows: Sequence[int],
+    corpus: Collection[str] | None,
+    k: int,
+) -> list[str]:
+    """Warn of what the answers say, and what the retriever says of itself: for every command that
+    measures calls.
+
+    Args:
+        rankings: one for each query, None where there is none.
+        health: see :meth:`.Retriever.health`, and what was switched on beside it.
+        rows: queries that count.
+        corpus: see :func:`foreign_ids`.
+    """
+    warnings = [
+        *nothing_found(data, queries, rankings, can, health),
+        *suspicious(data, queries, rankings, k, health),
+        *self_hits(data, [queries[at] for at in rows], [rankings[at] for at in rows]),
+        *leaks(filtered(data, queries, rankings, can)),
+        *coded(health, Code.RETRIEVER),
+    ]
+    if can.external:
+        warnings += foreign_ids(rankings, data, corpus)
+    return warnings
 
 
 def unsteady(candidate: Candidate, measurement: Measurement) -> list[str]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import HarnessError
-from retrieval_bench.experiment.candidate import Candidate
+from retrieval_bench.core.notices import Code, coded, to_document
+from retrieval_bench.experiment.candidate import Candidate, ask
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare_told
 from retrieval_bench.load.clients import (
@@ -33,6 +34,7 @@ from retrieval_bench.load.stamps import CallFile
 from retrieval_bench.measure.channel import Say
 from retrieval_bench.measure.child import run_in_child
 from retrieval_bench.measure.environment import peak_rss_bytes
+from retrieval_bench.measure.machine import observers
 
 _SWITCH_S = 0.0005
 """Python's lock goes to another thread after so long at the latest: for the usual 5 ms a call that
@@ -68,6 +70,9 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, say: Say) -> None:
 
     for line in iter(sys.stdin.readline, ""):
         level = json.loads(line)
+        if "health" in level:
+            say({"health": to_document({"warnings": _health(experiment)})})
+            continue
         retrievers = shared
         if experiment.candidates[0].capabilities.external:
             # A connection of its own for each slot: none waits for another one's.
@@ -84,6 +89,15 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, say: Say) -> None:
                 accepted="about 80 bytes a call on the disk",
                 fix="make room there, or name another folder with --out",
             ) from None
+
+
+def _health(experiment: Experiment) -> list[str]:
+    """What the first retriever says of itself, and what is switched on beside it."""
+    (candidate,) = experiment.candidates
+    messages: list[str] = []
+    health = ask(candidate, "health", messages, (), experiment.queries)
+    beside = [observer.warning for observer in observers.seen()]
+    return [*candidate.indexed.warnings, *coded(health, Code.RETRIEVER), *messages, *beside]
 
 
 def _more(spec: Mapping[str, Any], n: int) -> Sequence[Candidate]:
@@ -142,7 +156,7 @@ def _level(
         threads = call_in_turn(start, end, lambda i: int(order[i % len(order)]), slots, n)
         join(threads, end, clock)
     else:
-        threads = call_when_due(due, slots, n)
+        threads = call_when_due(due, slots, level["begins_with"], n)
     still = join(threads, end + int(level["timeout"] * NANOSECONDS), clock)
     slots.stopped.set()
     over.set()

@@ -235,8 +235,8 @@ class Slots:
                 if over:
                     return None, kind
 
-    def run(self, work: Callable[[int], None], n: int) -> list[threading.Thread]:
-        """Start ``n`` threads on ``work``, each told its slot."""
+    def run(self, work: Callable[[int], None], n: int, first: int = 0) -> list[threading.Thread]:
+        """Start ``n`` threads on ``work``, each told its slot, from ``first`` on."""
 
         def guarded(slot: int) -> None:
             try:
@@ -248,7 +248,8 @@ class Slots:
                 if self.waits is not None:
                     self.waits.leave()
 
-        threads = [threading.Thread(target=guarded, args=(at,), daemon=True) for at in range(n)]
+        numbers = range(first, first + n)
+        threads = [threading.Thread(target=guarded, args=(at,), daemon=True) for at in numbers]
         for thread in threads:
             thread.start()
         return threads
@@ -264,27 +265,43 @@ def wait_until(at: int, slots: Slots) -> bool:
     return not slots.stopped.is_set()
 
 
-def call_when_due(due: NDArray[np.int64], slots: Slots, n: int) -> list[threading.Thread]:
+def call_when_due(
+    due: NDArray[np.int64], slots: Slots, n: int, most: int
+) -> list[threading.Thread]:
     """Open loop: each call is made when it is due, whether the ones before it are answered or not;
     where no slot is free, calls wait for one in their order. Gives the threads, which end when
     every call is made.
 
     A free slot takes the next call and itself sleeps until that is due: nobody has to be woken by
-    somebody who was woken.
+    somebody who was woken. Where the last free one makes its call, another one is added.
 
     Args:
         due: for each row of the file, by ``slots.clock``.
-        n: slots.
+        n: slots at first.
+        most: slots at last.
     """
     calls = Numbers()
     times = due.tolist()
     ready = min(_READY_NS, int(_READY_SHARE * np.ptp(due) / len(due))) if times else 0
 
-    def work(slot: int) -> None:
-        while (i := calls.take()) < len(times) and wait_until(times[i] - ready, slots):
-            slots.call(i, slot, due=times[i])
+    threads: list[threading.Thread] = []
+    lock, free = threading.Lock(), n
 
-    return slots.run(work, n)
+    def work(slot: int) -> None:
+        nonlocal free
+        while (i := calls.take()) < len(times) and wait_until(times[i] - ready, slots):
+            with lock:
+                free -= 1
+                if not free and len(threads) < most:
+                    free += 1
+                    threads.extend(slots.run(work, 1, len(threads)))
+            slots.call(i, slot, due=times[i])
+            with lock:
+                free += 1
+
+    with lock:
+        threads += slots.run(work, n)
+    return threads
 
 
 class Numbers:

@@ -6,7 +6,7 @@ import json
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ContractError
+from retrieval_bench.core.notices import from_document
 from retrieval_bench.load.clients import NANOSECONDS
 from retrieval_bench.load.schedule import Pace
-from retrieval_bench.load.stamps import Calls, read_calls
+from retrieval_bench.load.stamps import ANSWERED, Calls, read_calls
 from retrieval_bench.measure import child
 
 WORKER = "retrieval_bench.load.calling"
@@ -31,6 +32,9 @@ _LEAD_S = 0.2
 """From telling all processes until the first call is due."""
 
 CLOSING_S = 5.0
+
+_HEALTH_S = 60.0
+"""Until what a process says of its retriever is given up."""
 
 TIMEOUT_S = 10.0
 
@@ -49,6 +53,7 @@ class Level:
         timeout_s: how long after the window its calls may still be answered.
         processes: that share the load.
         watched: memory is read each second.
+        begins_with: slots of a rate, of which there are more as calls need them; 0 = all.
     """
 
     pace: Pace | None
@@ -59,6 +64,7 @@ class Level:
     seed: int = 0
     processes: int = 1
     watched: bool = False
+    begins_with: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,11 @@ class Made:
     def inside(self) -> NDArray[np.bool_]:
         """Which calls are due in the window: those that count."""
         return (self.calls.due >= self.begin) & (self.calls.due < self.end)
+
+    def answered(self) -> tuple[Any, Any, Iterable[tuple[int, Sequence[str]]]]:
+        """Of the answered calls the query, and what each took besides waits; and the answers."""
+        calls = self.calls[self.calls.status == ANSWERED]
+        return calls.query, calls.done - calls.sent - calls.waited, self.answers.values()
 
     @property
     def seconds(self) -> float:
@@ -163,6 +174,16 @@ class Generator:
             self.external, self.threads = facts["external"], facts["threads"]
             self.fingerprints.add(facts["fingerprint"])
 
+    def health(self) -> list[str]:
+        """What the retriever of the first process says of itself and its calls so far, and what is
+        switched on beside it; nothing where no process is left."""
+        for member in self._members:
+            if member.alive():
+                member.say({"health": True})
+                facts = member.wait("health", time.monotonic() + _HEALTH_S)
+                return [] if isinstance(facts, str) else from_document(facts["warnings"])
+        return []
+
     def run(self, level: Level) -> Made:
         """Make the calls of ``level``.
 
@@ -181,6 +202,7 @@ class Generator:
                         "process": number,
                         "processes": level.processes,
                         "slots": level.slots,
+                        "begins_with": level.begins_with or level.slots,
                         "seconds": [before_s, level.seconds],
                         "pace": None if pace is None else asdict(pace),
                         "timeout": level.timeout_s,

@@ -50,6 +50,14 @@ LITTLE = 0.03
 _WAITED = 0.01
 """Share of calls that found every slot taken, above which their number is what was measured."""
 
+_SPARE, _FULL, _FEW, _SLOWER = 1.25, 0.9, 5, 1.5
+"""Of the slots that are needed as many are advised. A system is the reason that all are taken where
+calls that found so large a share of them taken, and are no fewer, took so much longer than those
+that found less than half."""
+
+_THREADS = 256
+"""That a process has at most."""
+
 _GROWTH = 0.01
 """Calls by which those under way grow over the window, of all calls, to be called growing."""
 
@@ -90,6 +98,7 @@ class LevelResult(Documented):
         requests_rate: requests a second that the system got.
         waiting: mean number of calls that waited before a request was repeated, with nothing under
             way.
+        slots_needed: of each process, about, where all that the generator has were taken.
         troubled: calls that were refused at least once, or had no answer.
         troubled_of: independent calls of which their share is known as well as of these.
     """
@@ -113,6 +122,7 @@ class LevelResult(Documented):
     refused: Mapping[str, int] = field(default_factory=dict)
     requests_rate: float = 0.0
     waiting: float = 0.0
+    slots_needed: int = 0
     troubled: int = 0
     troubled_of: float = 0.0
 
@@ -224,7 +234,10 @@ def judged(
     due = calls[made.inside]
     timeout_ms = level.timeout_s * 1e3
     ours = _our_fault(made, times, due, service=not in_process)
-    theirs = _overload(made, times, due, bounded=not in_process)
+    theirs = _overload(made, due)
+    needed = 0 if in_process else _slots_needed(made, times, due, grows=bool(theirs))
+    if needed:
+        ours.append(_more_slots(made, times, due, needed))
     latency, service, lag = (
         tails(ms, times.block, timeout_ms, percentiles)
         for ms in (times.latency, times.service, times.lag)
@@ -263,6 +276,7 @@ def judged(
         },
         requests_rate=_requests(due) / made.seconds,
         waiting=_waiting(calls, made.begin, made.end),
+        slots_needed=needed,
         troubled=int(np.count_nonzero(troubled)),
         troubled_of=effective_calls(troubled, times.block) if len(due) else 0.0,
     )
@@ -361,21 +375,52 @@ def _waiting(calls: Calls, begin: int, end: int) -> float:
     return float(shares @ some.waited) / (end - begin)
 
 
-def _overload(made: Made, times: Times, due: Calls, *, bounded: bool) -> list[str]:
+def _overload(made: Made, due: Calls) -> list[str]:
     """Why the system did not keep up, in words; none where it did."""
     if not len(due):
         return ["no client had an answer all the while"] if _all_wait(made) else []
     if made.level.pace is None:
         return []
-    found = []
-    waited = float(np.mean(times.waited | (due.sent == NEVER)))
-    if bounded and waited > _WAITED:
-        slots = counted(made.level.slots * made.level.processes, "slot")
-        found.append(f"{waited:.0%} of the calls found all {slots} taken (--slots)")
     growth, surely = growth_of(made.calls, made.begin, made.end)
-    if surely > 0 and growth > max(5.0, _GROWTH * len(due)):
-        found.append(f"calls under way grew by {growth:,.0f} over the window, and would grow on")
-    return found
+    # As many calls as independent callers have under way vary by the root of that.
+    usual = 3 * math.sqrt(_under_way(made.calls, made.begin, made.end) / (made.end - made.begin))
+    if surely > 0 and growth > max(5.0, _GROWTH * len(due), usual):
+        return [f"calls under way grew by {growth:,.0f} over the window, and would grow on"]
+    return []
+
+
+def _slots_needed(made: Made, times: Times, due: Calls, *, grows: bool) -> int:
+    """About how many slots each process needs, where all it has were taken and the system is not
+    the reason; 0 where they were enough, or where calls take longer the more are under way."""
+    if made.level.pace is None or not len(due):
+        return 0
+    if np.mean(times.waited | (due.sent == NEVER)) <= _WAITED:
+        return 0
+    calls, processes = made.calls, made.level.processes
+    ended = (calls.sent != NEVER) & (calls.done != NEVER)
+    if not grows:
+        before = np.arange(len(calls)) - np.searchsorted(np.sort(calls.done[ended]), calls.due)
+        return math.ceil(_SPARE * int(before.max()) / processes)
+    calls = calls[ended]
+    takes, sent = calls.done - calls.sent, np.sort(calls.sent)
+    beside = np.searchsorted(sent, calls.sent) - np.searchsorted(np.sort(calls.done), calls.sent)
+    most = made.level.slots * processes
+    few, many = (takes[which] for which in (beside < most / 2, beside > _FULL * most))
+    if len(few) < _FEW or len(many) < _FEW or np.median(many) > _SLOWER * np.median(few):
+        return 0
+    under_way = len(due) / made.seconds * float(np.median(takes)) / 1e9
+    return math.ceil(_SPARE * under_way / processes)
+
+
+def _more_slots(made: Made, times: Times, due: Calls, needed: int) -> str:
+    waited, slots = float(np.mean(times.waited | (due.sent == NEVER))), made.level.slots
+    advice = f"--slots {needed}"
+    if needed > _THREADS:
+        advice = f"--processes {math.ceil(needed * made.level.processes / _THREADS)}"
+    return (
+        f"{waited:.0%} of the calls found all {counted(slots * made.level.processes, 'slot')} of "
+        f"the generator taken; about {needed * made.level.processes:,} are needed ({advice})"
+    )
 
 
 def growth_of(calls: Calls, begin: int, end: int) -> tuple[float, float]:

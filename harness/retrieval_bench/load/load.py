@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,18 +15,19 @@ import numpy as np
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.errors import ConfigError, HarnessError, counted
+from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.notices import Code, coded
-from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
+from retrieval_bench.core.progress import Reporter
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.experiment.preparation import prepare_told
-from retrieval_bench.experiment.warnings import drawn
-from retrieval_bench.load.capacity import Capacity, Evidence, Limit, Search
+from retrieval_bench.load.bracket import Capacity, Search
+from retrieval_bench.load.capacity import Evidence, Limit
 from retrieval_bench.load.generator import TIMEOUT_S, Generator, Level, LocalMember, Made
-from retrieval_bench.load.levels import LevelResult, judged
+from retrieval_bench.load.levels import LevelResult
+from retrieval_bench.load.making import Subject
 from retrieval_bench.load.quality import LevelQuality, Scorer
-from retrieval_bench.load.schedule import Pace, expected
+from retrieval_bench.load.schedule import Pace, expected, length_s
 from retrieval_bench.load.soak import Course, course_of
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
@@ -41,12 +41,6 @@ from retrieval_bench.runs.records import (
 )
 
 ROOT = LOADS.root
-
-SLOTS = 32
-"""Calls that a process has under way at most, of a service. What runs in the process itself has as
-many as there are cores, or one where several threads may not ask it."""
-
-_MOST_SLOTS = 256
 
 _FIRST = 0.5
 """Of what clients in turn get: where the search for a rate begins."""
@@ -62,7 +56,8 @@ class Plan(Documented):
     Attributes:
         rates: calls a second, a level each.
         clients: that call in turn, a level each.
-        recorded: seconds at which calls were made elsewhere; a level.
+        recorded: seconds at which calls were made elsewhere; a level of their own length.
+        cut_s: of recorded times only so many seconds are made; None = all.
         slots: None = as many as fit the retriever.
         processes: None = one, or one for each worker of a cluster.
         limit: look for the highest rate that keeps it, after the other levels.
@@ -71,8 +66,8 @@ class Plan(Documented):
     """
 
     KEYS = (
-        "rates clients replayed arrivals ramp_s seconds warm_up_s timeout_s slots processes seed "
-        "limit max_minutes soak"
+        "rates clients replayed cut_s arrivals ramp_s seconds warm_up_s timeout_s slots processes "
+        "seed limit max_minutes soak"
     )
 
     rates: Sequence[float] = ()
@@ -89,6 +84,7 @@ class Plan(Documented):
     limit: Limit | None = None
     max_minutes: float = 10.0
     soak: bool = False
+    cut_s: float | None = None
 
     @property
     def replayed(self) -> int:
@@ -102,11 +98,22 @@ class Plan(Documented):
         for number, clients in enumerate(self.clients):
             yield replace(usual, slots=clients, seed=self.seed + 100 * number)
         paces = [Pace(rate, self.arrivals, self.ramp_s) for rate in self.rates]
-        if self.recorded:
-            paces.append(Pace(recorded=self.recorded))
+        usual = replace(usual, slots=0, processes=self.processes or 1)
         for number, pace in enumerate(paces):
-            seed = self.seed + 100 * (number + 50)
-            yield replace(usual, pace=pace, slots=0, seed=seed, processes=self.processes or 1)
+            yield replace(usual, pace=pace, seed=self.seed + 100 * (number + 50))
+        if self.recorded:
+            seconds = min(length_s(self.recorded), self.cut_s or math.inf)
+            seed = self.seed + 100 * (len(paces) + 50)
+            pace = Pace(recorded=self.recorded)
+            yield replace(usual, pace=pace, seed=seed, seconds=seconds, warm_up_s=0.0)
+
+    def cut(self) -> Sequence[str]:
+        """Warn of recorded times that are not made."""
+        made = sum(at < self.cut_s for at in self.recorded) if self.cut_s else self.replayed
+        if made == self.replayed:
+            return []
+        text = f"--duration {self.cut_s:g} cuts the recorded times: {made:,} of {self.replayed:,} "
+        return coded([f"{text}calls are made."], Code.OTHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +150,8 @@ class LoadResult(Documented):
         unloaded: one call at a time.
         levels: in the order made.
         capacity: the highest rate that keeps a limit; None where there is no limit.
-        warnings: about the machine, and what ended it early.
+        warnings: those that ``bench`` has of calls and answers, and what ended it early.
+        repeated: share of the calls whose query had been asked before.
         environment: as in a run's manifest.
         folder: of the record; None where it was not saved.
         language: that was given for the dataset; None = its own.
@@ -153,7 +161,7 @@ class LoadResult(Documented):
     schema_version: ClassVar[int] = 1
     KEYS = (
         "retriever dataset fingerprint split k plan status external shared slots "
-        "processes language on unloaded levels capacity warnings environment "
+        "processes language on repeated unloaded levels capacity warnings environment "
         "folder?"
     )
 
@@ -175,6 +183,7 @@ class LoadResult(Documented):
     folder: Path | None = None
     language: str | None = None
     on: str | None = None
+    repeated: float = 0.0
 
     @property
     def processes(self) -> int:
@@ -190,71 +199,6 @@ class LoadResult(Documented):
     def metric(self) -> str | None:
         """That of the answers; None where nothing is judged."""
         return self.unloaded.quality.metric if self.unloaded.quality else None
-
-
-@dataclass(slots=True)
-class Subject:
-    """A retriever that levels are made of, one after the other, by a generator of its own.
-
-    Attributes:
-        experiment: the retriever, closed, and what it is asked.
-        slots: calls under way at most, of each process.
-    """
-
-    experiment: Experiment
-    generator: Generator
-    slots: int
-    reporter: Reporter
-
-    @classmethod
-    def ready(
-        cls,
-        experiment: Experiment,
-        generator: Generator,
-        plan: Plan,
-        reporter: Reporter | None,
-    ) -> Subject:
-        """Prepared in as many processes as the plan has.
-
-        Raises:
-            HarnessError: it cannot be prepared, or has fewer slots than the plan.
-        """
-        (candidate,) = experiment.candidates
-        reporter = reporter or Silent()
-        with reporter.phase(Phase(Step.INDEXING, candidate.name)):
-            generator.prepare(plan.processes or 1)
-        if others := generator.fingerprints - {experiment.dataset.fingerprint}:
-            raise ConfigError(
-                f"{experiment.dataset.name} has other content where the generator runs",
-                where=f"fingerprint {others.pop()}, here {experiment.dataset.fingerprint}",
-                accepted="the same dataset under the same path on every machine",
-                fix="put it into the folder that all of them see",
-            )
-        own = SLOTS if generator.external else os.cpu_count() or 1
-        slots = plan.slots or (own if generator.threads else 1)
-        if slots > 1 and not generator.threads:
-            raise ConfigError(
-                f"--slots {slots} of {candidate.name}, which several threads may not ask",
-                accepted="1, or a retriever whose Capabilities(threads=True) says that they may",
-                fix="leave --slots out; --processes gives each its own",
-            )
-        return cls(experiment, generator, slots, reporter)
-
-    @property
-    def name(self) -> str:
-        """Of the retriever."""
-        return self.experiment.candidates[0].name
-
-    def make(self, level: Level) -> tuple[Made, LevelResult]:
-        """The calls of a level, and what they show. Where several threads may not ask the
-        retriever, each client has a process of its own."""
-        if level.pace is not None:
-            level = replace(level, slots=level.slots or self.slots)
-        elif not self.generator.threads:
-            level = replace(level, slots=1, processes=level.slots)
-        with self.reporter.phase(Phase(Step.SEARCHING, f"{self.name}, {words(level)}")):
-            made = self.generator.run(level)
-        return made, judged(made, in_process=not self.generator.external)
 
 
 def load(
@@ -302,7 +246,14 @@ def load(
         for level in plan.levels():  # now, and not behind those that can be made
             if level.pace is not None:
                 expected(level.pace, level.warm_up_s + level.seconds, level.processes)
-        subject = Subject.ready(experiment, generator, plan, reporter)
+        subject = Subject.ready(
+            experiment,
+            generator,
+            reporter,
+            processes=plan.processes or 1,
+            slots=plan.slots,
+            longest_s=plan.limit.ms / 1e3 if plan.limit else 0.0,
+        )
         result = replace(_levels(subject, plan, new), language=language, on=on)
         head = {"schema_version": result.schema_version, "load_id": record}
         text = to_json(secrets.redact({**head, **result.as_dict()}))
@@ -383,14 +334,16 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
     experiment, slots, external = subject.experiment, subject.slots, subject.generator.external
     metric = experiment.metrics[0] if experiment.counted else None
     scorer = Scorer(experiment.queries, experiment.dataset, metric, experiment.k)
-    warnings = list(drawn(experiment.dataset))
+    warnings = list(plan.cut())
     done: list[Loaded] = []
+    answers = subject.answers()
 
     def make(level: Level) -> tuple[Made, LevelResult]:
         made, result = subject.make(level)
         quality, means = scorer.scored(made)
         np.save(folder / f"calls-{len(done)}.npy", made.calls.stacked())
         np.save(folder / f"quality-{len(done)}.npy", means)
+        answers.add(*made.answered())
         done.append(Loaded(result, quality, course_of(made) if level.watched else None))
         return made, result
 
@@ -403,13 +356,14 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
             accepted="a retriever that answers one call at a time",
             fix=f"look at it first: retrieval-bench doctor {subject.name}",
         )
+    subject.alone_s = sum(tail.ms or 0.0 for tail in alone.service[:1]) / 1e3
     status, search = "complete", None
     try:
         for planned in plan.levels():
             make(planned)
         if plan.limit is not None:
-            first_rate, search = _search(plan, plan.limit, slots, make, external=external)
-            search.run(first_rate)
+            for search in _searched(subject, plan, plan.limit, make):  # noqa: B007
+                pass
     except KeyboardInterrupt:
         status = "partial"
     except HarnessError as problem:
@@ -418,7 +372,7 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
         status = "partial"
         warnings += coded([f"it ended early: {problem.given}"], Code.OTHER)
     whole = status == "complete"
-    return LoadResult(
+    result = LoadResult(
         subject.name,
         experiment.dataset.name,
         experiment.dataset.fingerprint,
@@ -432,43 +386,27 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
         done[0],
         tuple(done[1:]),
         None if search is None else search.found(whole=whole),
-        tuple(warnings),
+        (*warnings, *answers.warnings(subject.generator.health(), subject.experiment.survey()[0])),
         environment(experiment.protocol.threads),
     )
+    return replace(result, repeated=answers.repeated)
 
 
-def _search(
-    plan: Plan,
-    limit: Limit,
-    slots: int,
-    make: Callable[[Level], tuple[Made, LevelResult]],
-    *,
-    external: bool,
-) -> tuple[float, Search]:
-    """The search for the highest rate that keeps a limit, not yet begun, and its first rate, which
-    clients that call in turn give."""
-    processes = plan.processes or 1
-    usual = Level(None, slots, plan.seconds, plan.warm_up_s, plan.timeout_s)
+def _searched(
+    subject: Subject, plan: Plan, limit: Limit, make: Callable[[Level], tuple[Made, LevelResult]]
+) -> Iterator[Search]:
+    """Run the search for the highest rate that keeps a limit, and give each state of it; its first
+    rate is what clients that call in turn show."""
+    processes, external = plan.processes or 1, subject.generator.external
+    ends = time.monotonic() + 60 * plan.max_minutes
+    usual = Level(None, subject.slots, plan.seconds, plan.warm_up_s, plan.timeout_s)
     _, turns = make(replace(usual, seed=plan.seed + 1, seconds=min(plan.seconds, _UNLOADED_S)))
     copies = 1 if external else processes
     first = _FIRST * copies * max(turns.rate_without_waits, 1 / plan.seconds)
-    ends = time.monotonic() + 60 * plan.max_minutes
-    took = plan.ramp_s + plan.warm_up_s + plan.seconds
-
-    def measure(rate: float, number: int) -> Evidence:
+    search = Search(limit, first, plan.ramp_s + plan.warm_up_s + plan.seconds)
+    yield search
+    while (rate := search.next(ends - time.monotonic())) is not None:
         pace = Pace(rate, plan.arrivals, plan.ramp_s)
-        seed = plan.seed + 10_000 + 100 * number
-        level = replace(usual, pace=pace, seed=seed, processes=processes)
-        if external:  # as many as a system that keeps the limit has under way, and as many again
-            most = math.ceil(2 * rate * limit.ms / 1e3 / processes)
-            level = replace(level, slots=min(max(slots, most), _MOST_SLOTS))
-        return Evidence.of(*make(level), limit)
-
-    return first, Search(limit, measure, lambda: time.monotonic() + took < ends)
-
-
-def words(level: Level) -> str:
-    """A level, for people."""
-    if level.pace is None:
-        return counted(level.slots * level.processes, "client")
-    return f"{level.pace.rate:,g} a second" if level.pace.rate else "recorded times"
+        seed = plan.seed + 10_000 + 100 * (search.levels + 1)
+        level = replace(usual, pace=pace, slots=0, seed=seed, processes=processes)
+        search.add(rate, Evidence.of(*make(level), limit))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +36,14 @@ class Pace:
     arrivals: str = POISSON
     ramp_s: float = 0.0
     recorded: tuple[float, ...] = ()
+
+    @property
+    def busiest(self) -> float:
+        """Calls a second, of recorded times those of the second with the most."""
+        if not self.recorded:
+            return self.rate or 0.0
+        times = np.asarray(self.recorded)
+        return float(np.max(np.searchsorted(times, times + 1.0) - np.arange(len(times))))
 
 
 def due_ns(
@@ -96,20 +106,28 @@ def visits(n_calls: int, n_queries: int, seed: int) -> NDArray[np.int64]:
     return np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:n_calls].astype(np.int64)
 
 
+_UNITS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
+"""Times since 1970 by their size: from which on they are in nanoseconds, micro-, milliseconds."""
+
+
 def read_recorded(path: Path) -> tuple[float, ...]:
-    """Recorded times, as seconds after the first: a number of seconds a line, in any order.
+    """Recorded times, as seconds after the first: one a line, in any order, behind a header or not;
+    seconds, times since 1970 in seconds or parts of them, or ISO 8601.
 
     Raises:
-        DataError: no file, or a line that is no number.
+        DataError: no file, or a line that is no time.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split()
-        times = np.sort(np.array([float(line) for line in lines]))
+        lines = [
+            line for text in path.read_text("utf-8-sig").splitlines() if (line := text.strip())
+        ]
+        times = np.sort(_times(lines[1:] if lines[1:] and _is_header(lines[0]) else lines))
     except (OSError, ValueError) as problem:
         raise DataError(
             f"recorded times: {problem}",
             where=str(path),
-            accepted="a text file with a number of seconds on each line, such as a log's times",
+            accepted="a text file with a time on each line: seconds, milliseconds since 1970, or "
+            "2024-02-29T12:00:00.5",
             fix="correct the file given with --replay",
         ) from None
     if not len(times) or len(times) > MOST_CALLS or not np.isfinite(times).all():
@@ -119,4 +137,31 @@ def read_recorded(path: Path) -> tuple[float, ...]:
             accepted=f"1 to {MOST_CALLS:,} finite numbers",
             fix="correct the file given with --replay",
         )
-    return tuple((times - times[0]).tolist())
+    scale = next((scale for least, scale in _UNITS if times[-1] >= least), 1.0)
+    return tuple(((times - times[0]) * scale).tolist())
+
+
+def _is_header(line: str) -> bool:
+    try:
+        _times([line])
+    except ValueError:
+        return True
+    return False
+
+
+def _times(lines: Sequence[str]) -> NDArray[np.float64]:
+    """Numbers as they are, else the seconds of dates.
+
+    Raises:
+        ValueError: a line is neither.
+    """
+    try:
+        return np.array([float(line) for line in lines])
+    except ValueError:
+        return np.array([datetime.fromisoformat(line).timestamp() for line in lines])
+
+
+def length_s(recorded: Sequence[float]) -> float:
+    """Seconds that recorded times are a sample of: to the last one, and one mean gap more."""
+    n = len(recorded)
+    return recorded[-1] * n / (n - 1) if n > 1 and recorded[-1] > 0 else 1.0

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, RecordError
+from retrieval_bench.core.notices import with_text
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.controller import MOST_LOST, DuetProtocol
@@ -37,7 +38,8 @@ from retrieval_bench.duets.sides import Side
 from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.load.generator import Level, Made
 from retrieval_bench.load.levels import LevelResult, State, Times, judged
-from retrieval_bench.load.load import Plan, Subject, checked, generator_of
+from retrieval_bench.load.load import checked, generator_of
+from retrieval_bench.load.making import Subject
 from retrieval_bench.load.schedule import Pace
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
@@ -209,18 +211,30 @@ def duet_under_load(
             spec = _spec(side, dataset, split, k, protocol.threads)
             experiment = checked(spec)
             generator, _ = stack.enter_context(generator_of(spec, folder, None))
-            subjects.append(Subject.ready(experiment, generator, Plan(), reporter))
+            subjects.append(Subject.ready(experiment, generator, reporter))
         level = Level(Pace(rate), 0, protocol.seconds, _WARM_UP_S, min(protocol.timeout_s, 10.0))
         ends = begin + protocol.most_s if protocol.most_s is not None else math.inf
         took = 2 * (protocol.seconds + _WARM_UP_S)
+        said = [subject.answers() for subject in subjects]
+
+        def block(side: int, seed: int) -> Made:
+            made, _ = subjects[side].make(replace(level, seed=seed))
+            said[side].add(*made.answered())
+            return made
+
         blocks = Blocks(
-            lambda side, seed: subjects[side].make(replace(level, seed=seed))[0],
+            block,
             (not subjects[0].generator.external, not subjects[1].generator.external),
             protocol.limits[_MEDIAN],
             protocol.seed,
             lambda: time.monotonic() + took < ends,
         )
         trial = blocks.play()
+        warnings = [
+            with_text(text, f"side {'ab'[side]}: {text}")
+            for side, (subject, answers) in enumerate(zip(subjects, said, strict=True))
+            for text in answers.warnings(subject.generator.health(), subject.experiment.survey()[0])
+        ]
     facts = [_facts(*of) for of in zip(sides, subjects, strict=True)]
     data = subjects[0].experiment.dataset
     result = replace(
@@ -230,6 +244,7 @@ def duet_under_load(
         queries=len(subjects[0].experiment.queries),
         environment=environment(protocol.threads),
     )
+    result = replace(result, warnings=(*warnings, *result.warnings))
     try:
         return replace(result, folder=write_duet(result, out)) if blocks.medians else result
     except RecordError as problem:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from functools import cache
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
@@ -245,7 +246,7 @@ def certificates(ca: str | None, verify: bool, find: Callable[[str], Path]) -> A
         ConfigError: both are given, or ``ca`` is no file of certificates.
     """
     if ca is None:
-        return httpx.create_ssl_context() if verify else httpx.create_ssl_context(verify=False)
+        return _usual_context(verify)
     if not verify:
         raise ConfigError(
             "ca and verify: false", where="target http", accepted="one of them", fix="remove one"
@@ -259,6 +260,12 @@ def certificates(ca: str | None, verify: bool, find: Callable[[str], Path]) -> A
             where=str(path),
             accepted="a file of certificates, PEM",
         ) from None
+
+
+@cache
+def _usual_context(verify: bool) -> ssl.SSLContext:
+    """One for all retrievers of a process: load has one for each of hundreds of connections."""
+    return httpx.create_ssl_context() if verify else httpx.create_ssl_context(verify=False)
 
 
 def is_loopback(host: str) -> bool:

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from retrieval_bench.load.clients import CoreWaits
-from retrieval_bench.load.levels import State, Times, judged
+from retrieval_bench.load.levels import LevelResult, State, Times, judged
+from retrieval_bench.load.schedule import Pace, due_ns
 from retrieval_bench.load.stamps import FAILED, NEVER, OPEN
 from retrieval_bench.load.tails import effective_calls, tail
-from tests.builders.queued import by_hand, level_of, queue, served, sojourn_ms
+from tests.builders.queued import Service, by_hand, level_of, queue, served, sojourn_ms
 
 
 def test_a_steady_queue_is_measured_and_a_growing_one_is_overloaded() -> None:
@@ -97,10 +98,8 @@ def test_stops_count_also_where_they_leave_too_few_calls_for_a_percentile(seed: 
 
 def test_a_lost_process_says_nothing_of_the_system() -> None:
     level = judged(replace(queue(0.3, 30.0, 6), processes=[None], lost=["ended with code -9"]))
-    assert (level.state, level.reasons) == (
-        State.NOT_MEASURED,
-        ("a process of the generator ended with code -9",),
-    )
+    assert level.state is State.NOT_MEASURED
+    assert level.reasons[0] == "a process of the generator ended with code -9"
 
 
 def test_a_wait_for_a_taken_slot_is_no_lag() -> None:
@@ -112,11 +111,36 @@ def test_a_wait_for_a_taken_slot_is_no_lag() -> None:
     assert times.waited.tolist() == [False, True, True]
 
 
-def test_slots_that_are_all_taken_are_what_was_measured() -> None:
-    made = queue(0.9, 30.0, 7)
-    level = judged(made)
+def _asked(service: Service, rate: float, slots: int) -> LevelResult:
+    calls = service.calls(due_ns(Pace(rate), 12.0, 3), slots, 3)
+    return judged(level_of(calls, 10.0, 2.0, rate=rate, slots=slots))
+
+
+@pytest.mark.parametrize(
+    ("service", "rate"),
+    [
+        (Service(0, 0.4), 100.0),
+        (Service(0, 0.0001, stall_s=0.4, each_s=3.0), 200.0),
+        (Service(0, 0.8), 60.0),
+    ],
+)
+def test_a_lack_of_slots_is_the_generators(service: Service, rate: float) -> None:
+    """L2: a service that answers any number at once was called overloaded by its 32 slots."""
+    few = _asked(service, rate, 32)
+    assert few.state is State.NOT_MEASURED
+    assert few.slots_needed > 32
+    assert f"--slots {few.slots_needed}" in few.reasons[0]
+    assert _asked(service, rate, few.slots_needed + 40).state is State.MEASURED
+
+
+@pytest.mark.parametrize(("workers", "slots"), [(1, 32), (4, 32), (1, 256), (4, 256), (40, 256)])
+def test_a_service_whose_queue_grows_is_overloaded_also_where_slots_are_all_taken(
+    workers: int, slots: int
+) -> None:
+    service = Service(workers, 0.02 * workers)
+    level = _asked(service, 100.0, slots)
     assert level.state is State.OVERLOADED
-    assert "1 slot" in level.reasons[0]
+    assert "grew by" in level.reasons[0]
 
 
 def test_neighbours_that_wait_for_each_other_count_as_fewer() -> None:
@@ -151,8 +175,8 @@ def test_a_generator_that_waits_for_a_core_says_nothing_of_a_service(load: float
     took_s = float(np.sum(calls.done - calls.sent)) / 1e9
     for share, ours in ((0.05, False), (0.2, True)):
         waiting = replace(made, processes=[replace(whole, waited_s=share * took_s)])
-        assert (judged(waiting).state is State.NOT_MEASURED) is ours
-    assert "waited for a core for 0.4" in judged(waiting).reasons[0]
+        assert ("waited for a core for 0.4" in " ".join(judged(waiting).reasons)) is ours
+    assert judged(waiting).state is State.NOT_MEASURED
     assert judged(waiting, in_process=True).state is not State.NOT_MEASURED
 
 

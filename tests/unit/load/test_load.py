@@ -162,4 +162,6 @@ def test_a_rate_has_all_slots(tmp_path: Path, slots: int | None) -> None:
     plan = replace(SHORT, clients=[], slots=slots)
     found = _load("", tmp_path / "load", plan, external=True, takes_s=0.2)
     stamps = np.load(tmp_path / "load" / "calls-1.npy")
-    assert len(np.unique(stamps[:, 4])) == found.slots == (slots or 32)
+    assert found.slots == (slots or 32)
+    used = len(np.unique(stamps[:, 4]))
+    assert used == slots if slots else used > 32, "L2: 200 a second of .2 s each take 40"

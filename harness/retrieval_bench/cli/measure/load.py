@@ -19,7 +19,8 @@ calls:
     before are answered or not (open loop)
 --clients N ...  clients that each wait for their answer before they call again, a level each
     (closed loop)
---replay FILE  calls are due at recorded times: a number of seconds on each line
+--replay FILE  calls are due at recorded times, one a line: seconds, milliseconds since 1970, or
+    ISO 8601; all of them, at their own rate, unless --duration cuts them
 --slo LIMIT  look for the highest rate that keeps a limit such as 'p99<200ms'
 --max-minutes M [10]  of --slo: that the search may take (default: 10)
 --arrivals {{poisson,constant}} [poisson]  of --rate: independent callers, or one each 1/R seconds
@@ -75,6 +76,7 @@ def run_load(options: argparse.Namespace) -> int:
         Limit.parse(options.slo) if options.slo else None,
         options.max_minutes,
         options.soak,
+        options.duration,
     )
     with working(options) as bars:
         result = load(

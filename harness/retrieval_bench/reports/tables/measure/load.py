@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text, quality_text, short_ms, signed
-from retrieval_bench.load.capacity import Capacity
+from retrieval_bench.load.bracket import Capacity
 from retrieval_bench.load.levels import LevelResult, State
 from retrieval_bench.load.load import Loaded, LoadResult
 from retrieval_bench.load.soak import Course, Part
@@ -119,15 +119,21 @@ def _answer(load: LoadResult) -> str:
 def _capacity_words(capacity: Capacity) -> str:
     """``keeps p99 below 200 ms up to 84 to 92 queries a second``."""
     limit, low, high = capacity.limit, capacity.keeps, capacity.breaks
+    lost = f"; {capacity.not_measured} of {counted(capacity.levels, 'level')} not measured"
+    rest = (" (rough)" if capacity.rough else "") + (lost if capacity.not_measured else "")
     if low is None and high is None:
-        return f"no rate was shown to keep {limit}, or to break it"
+        return f"no rate was shown to keep {limit}, or to break it{rest}"
     if low is None:
         rate = RATE.text(high or 0.0)
-        return f"{rate} queries a second break {limit}, and no rate was shown to keep it"
+        return f"{rate} queries a second break {limit}, and no rate was shown to keep it{rest}"
     if high is None:
-        return f"keeps {limit} at {RATE.text(low)} queries a second; what breaks it was not found"
-    rough = " (rough)" if capacity.rough else ""
-    return f"keeps {limit} up to {RATE.text(low)} to {RATE.text(high)} queries a second{rough}"
+        rate, why = RATE.text(low), "what breaks it was not found"
+        if capacity.generator_ends:
+            why = (
+                f"the generator ends there (it could not make {RATE.text(capacity.generator_ends)})"
+            )
+        return f"keeps {limit} at {rate} queries a second at least; {why}{rest}"
+    return f"keeps {limit} up to {RATE.text(low)} to {RATE.text(high)} queries a second{rest}"
 
 
 def _tail_words(level: LevelResult) -> str:
@@ -262,7 +268,7 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
         notes.append(f"Not printed: {shown}{more}. A longer --duration gives more calls.")
     notes.append(
         "Latency counts from when a call was due, service from when it was made. "
-        f"{_asked(load)} k = {load.k}."
+        f"{_asked(load)} k = {load.k}. {load.repeated:.0%} of the calls repeat a query."
     )
     if load.folder is not None:
         notes.append(next_step(f"saved: {relative_folder(load)}"))
@@ -289,7 +295,8 @@ def _asked(load: LoadResult) -> str:
     processes = counted(load.processes, "process")
     if load.external:
         most = max([load.slots, *(level.result.clients or 0 for level in load.levels)])
-        return f"Up to {counted(most, 'connection')} from {processes}."
+        more = ", more where a rate needs them" if any(load.plan.rates) or load.capacity else ""
+        return f"Up to {counted(most, 'connection')} from {processes}{more}."
     how = counted(load.slots, "thread") if load.shared else "one call at a time"
     own = f"The retriever runs in the generator's own processes ({processes}, {how} each"
     apart = any(level.result.clients for level in load.levels) and not load.shared

@@ -1,0 +1,141 @@
+"""Warnings of calls are those of ``bench``, whatever measures them; caches; recorded times."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from retrieval_bench import bench
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.core.notices import Code, Notice
+from retrieval_bench.duets.controller import DuetProtocol
+from retrieval_bench.duets.duet import Request as Duelling
+from retrieval_bench.load import levels
+from retrieval_bench.load.load import Plan, load
+from retrieval_bench.load.schedule import read_recorded
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.regression import load_duet
+from retrieval_bench.regression.load_duet import duet_under_load
+from retrieval_bench.regression.loads import regress_load
+from retrieval_bench.regression.regress import Request
+from retrieval_bench.reports.tables.measure.load import load_tables
+from tests.builders.load_service import GOOD, LENIENT, loadable
+from tests.builders.service import Reply
+from tests.builders.service import Request as Asked
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in LENIENT.items():
+        monkeypatch.setattr(levels, name, value)
+
+
+COMMANDS = ("bench", "load", "duet --rate", "regress --load")
+WARNINGS = ("redirected", "fewer hits than")
+CODES = {Code.PARTIAL, Code.NOTHING_FOUND}
+
+
+def _troubled(_number: int, request: Asked) -> Reply:
+    """All at once: redirects, answers in part, one hit in place of ten, and
+    nothing for some queries."""
+    if request.path == "/search":
+        return Reply({}, 307, {"Location": "/other"})
+    empty = len(request.body["text"]) % 4 == 0
+    hits = [] if empty else [{"id": "ast-001", "score": 1.0}]
+    return Reply({"hits": hits, "timed_out": True})
+
+
+def _warned(command: str, config: str, monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
+    plan = Plan(rates=[60.0], seconds=1.0, warm_up_s=0.2, timeout_s=3.0)
+    if command == "bench":
+        return bench(config, protocol=Protocol(max_calls=166, warm_up_s=0.0)).run.summary.warnings
+    if command == "duet --rate":
+        monkeypatch.setattr(load_duet, "BLOCK_S", 0.5)
+        monkeypatch.setattr(load_duet, "_WARM_UP_S", 0.1)
+        protocol = DuetProtocol(0.5, limits={"p50": 5.0}, most_s=30.0, timeout_s=3.0)
+        sides = Duelling(config, set_b=["timeout_s=9"])
+        return duet_under_load(sides, "science-mini", 150.0, protocol=protocol).warnings
+    made = load(config, "science-mini", plan)
+    if command == "load":
+        return made.warnings
+    return regress_load(Request(config), str(made.folder)).warnings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_that_measures_calls_gives_the_warnings_of_calls(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with loadable(Path(), _troubled) as (_, config):
+        path = Path(config)
+        given = json.loads(path.read_text("utf-8"))
+        given["params"]["partial"] = "accept"
+        path.write_text(json.dumps(given), encoding="utf-8")
+        told = _warned(command, config, monkeypatch)
+    missing = [one for one in WARNINGS if one not in " ".join(told)]
+    assert not missing, told
+    assert {text.code for text in told if isinstance(text, Notice)} >= CODES
+
+
+@pytest.mark.slow
+def test_a_cache_is_told_by_load_as_by_bench() -> None:
+    """L9: new queries take .1 s, and again 1 ms: the cache was read as capacity."""
+    seen = set()
+
+    def answer(_number: int, request: Asked) -> Reply:
+        import time
+
+        text = request.body["text"]
+        time.sleep(0.001 if text in seen else 0.1)
+        seen.add(text)
+        return GOOD
+
+    with loadable(Path(), answer) as (_, config):
+        made = load(config, "science-mini", Plan(clients=[4], seconds=5.0, warm_up_s=0.5))
+    assert Code.REMEMBERED in {text.code for text in made.warnings if isinstance(text, Notice)}
+    assert made.repeated > 0.5
+    assert f"{made.repeated:.0%} of the calls repeat a query" in str(load_tables(made))
+
+
+@pytest.mark.parametrize(
+    ("lines", "last"),
+    [
+        (["0", "0.05", "0.1"], 0.1),
+        (["1709164800000", "1709164800050", "1709164800100"], 0.1),
+        (["time", "1709164800.0", "1709164800.05", "1709164800.1"], 0.1),
+        (["2024-02-29T00:00:00.000", "2024-02-29T00:00:00.050", "2024-02-29T00:00:00.100"], 0.1),
+        (["at", "2024-02-29 00:00:01+00:00", "2024-02-29 00:00:00+00:00"], 1.0),
+        (["1709164800000000", "1709164800100000"], 0.1),
+        (["5"], 0.0),
+    ],
+)
+def test_recorded_times_are_read_by_their_form(lines: list[str], last: float) -> None:
+    """L6: of times in epoch milliseconds one call of 200 was made, without a word."""
+    Path("trace").write_text("\n".join(lines), encoding="utf-8")
+    assert read_recorded(Path("trace"))[-1] == pytest.approx(last, abs=1e-4)
+
+
+@pytest.mark.parametrize("lines", [["1", "two", "3"], ["first", "second", "3"], ["at"], [""]])
+def test_what_is_no_time_is_refused(lines: list[str]) -> None:
+    Path("trace").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(DataError, match="recorded times"):
+        read_recorded(Path("trace"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", [None, 1.0, 9.0])
+def test_a_trace_is_made_at_its_own_rate_and_whole(cut: float | None) -> None:
+    """L6: 20 a second for 6 s were shown as 12.1 a second: divided by ``--duration``."""
+    trace = tuple(np.arange(40) / 20)
+    plan = Plan(recorded=trace, seconds=0.5, warm_up_s=0.2, timeout_s=2.0, cut_s=cut)
+    with loadable(Path(), lambda *_: GOOD) as (_, config):
+        made = load(config, "science-mini", plan)
+    (level,) = [one.result for one in made.levels]
+    assert level.calls == (20 if cut == 1.0 else 40)
+    assert level.rate == pytest.approx(20.0)
+    assert ("cuts the recorded times: 20 of 40" in " ".join(made.warnings)) is (cut == 1.0)
