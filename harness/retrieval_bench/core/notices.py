@@ -55,7 +55,6 @@ class Code(StrEnum):
 SMALL = frozenset({Code.DEEP, Code.DATA, Code.NO_KNOWN_TERM})
 """They change little in how an answer must be read, and are shown after the others."""
 
-
 OF_TIMES = frozenset(
     {Code.LOST_LAUNCH, Code.UNSTEADY, Code.BUSY, Code.THREADS}
     | {Code.CLOCK, Code.OBSERVERS, Code.OUTSIDE_SERVER}

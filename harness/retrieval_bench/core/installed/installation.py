@@ -26,7 +26,6 @@ _MODULES = {
 """Packages whose module has another name."""
 _EXTRA = re.compile(r"""extra\s*==\s*["']([\w.-]+)["']""")
 
-
 _USUAL = {"dataset": "science-mini", "split": "test", "k": 10}
 """What options are where nobody gives them."""
 
