@@ -71,7 +71,7 @@ class Search:
     last: float | None = None
 
     def add(self, rate: float, evidence: Evidence) -> None:
-        """What a level at that rate showed."""
+        """Take in a level at that rate."""
         self.seen.setdefault(rate, []).append(evidence)
         self.last = rate
 

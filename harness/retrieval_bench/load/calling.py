@@ -92,7 +92,7 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, say: Say) -> None:
 
 
 def _health(experiment: Experiment) -> list[str]:
-    """What the first retriever says of itself, and what is switched on beside it."""
+    """Ask the first retriever about itself, and see what is switched on beside it."""
     (candidate,) = experiment.candidates
     messages: list[str] = []
     health = ask(candidate, "health", messages, (), experiment.queries)

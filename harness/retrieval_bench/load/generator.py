@@ -175,7 +175,7 @@ class Generator:
             self.fingerprints.add(facts["fingerprint"])
 
     def health(self) -> list[str]:
-        """What the retriever of the first process says of itself and its calls so far, and what is
+        """Ask the retriever of the first process what it says of its calls so far, and what is
         switched on beside it; nothing where no process is left."""
         for member in self._members:
             if member.alive():
