@@ -26,7 +26,7 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.filtered import filtered
-from retrieval_bench.experiment.warnings import unsteady
+from retrieval_bench.experiment.warnings import remembered, unsteady
 from retrieval_bench.measure.calls import NOT_RUN, Measurement, System, Timings
 from retrieval_bench.measure.environment import machine
 from retrieval_bench.measure.machine.disturbances import disturbances
@@ -54,12 +54,16 @@ def measured_level(
     the user stopped it before the first call counted.
 
     The exhaustive search is measured before them, one call a query: between their calls it would
-    leave the processor's caches full of its own vectors.
+    leave the processor's caches full of its own vectors. It is timed like them, for ``k`` hits and
+    after a warm-up; which hits are right takes some more, and no times.
     """
     k, protocol, data = experiment.k, experiment.protocol, experiment.dataset
     once = replace(protocol, rounds=1)
-    (true,) = measure([exact], layer.queries, k + TIE_MARGIN, once)
+    (true,) = measure([exact], layer.queries, k + TIE_MARGIN, replace(once, warm_up_s=0.0))
     if true.interrupted:
+        return None, []
+    (timed,) = measure([exact], layer.queries, k, once)
+    if timed.interrupted:
         return None, []
     truths = [
         None if ranking is None else _truth(exact, query, ranking, k)
@@ -78,7 +82,7 @@ def measured_level(
         for (value, system), one in zip(systems.items(), found, strict=True)
     ]
     chosen = cheapest(rows)
-    whole, search = _p50s(true.timings)
+    whole, search = _p50s(timed.timings)
     level = SweptLevel(
         layer.name,
         layer.share,
@@ -93,6 +97,7 @@ def measured_level(
     disturbed = disturbances(found[0].noise, machine(), protocol.threads)
     told: list[str] = [*coded(disturbed, Code.BUSY)]
     told += [text for one in found for text in unsteady(experiment.candidates[0], one)]
+    told += [text for one in found for text in remembered(latency_report(one.timings))]
     told += [text for one in [true, *found] for text in one.warnings]
     if lost := true.rankings.count(None):
         queries = counted(lost, "query")

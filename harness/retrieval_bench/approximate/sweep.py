@@ -14,6 +14,7 @@ from retrieval_bench.approximate.level import measured_level
 from retrieval_bench.approximate.selectivity import FilterSetting, filter_settings
 from retrieval_bench.approximate.swept import Sweep, SweptLevel, Wanted
 from retrieval_bench.approximate.variants import EXACT, SearchVariants, search_variants
+from retrieval_bench.comparison.claims import Claim, Void, voiding
 from retrieval_bench.comparison.explain.losses import unused_indexes
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import parse_value
@@ -168,9 +169,13 @@ def _levels(
         facts = ask(first, "describe", told, {})
         health = ask(first, "health", told, (), experiment.queries)
     flat = [
-        f"The index is {used}: every value searches exhaustively." for used in unused_indexes(facts)
+        Notice(f"The index is {used}: every value searches exhaustively.", Code.NO_GRAPH)
+        for used in unused_indexes(facts)
     ]
-    return levels, [*flat, *health, *told]
+    told = [*flat, *health, *told]
+    if voiding(told, Claim.SPEED, Void.PRAISE):
+        levels = [replace(level, cheapest=None, undecided=()) for level in levels]
+    return levels, told
 
 
 def _check(wanted: Wanted, protocol: Protocol) -> None:

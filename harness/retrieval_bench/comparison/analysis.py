@@ -113,8 +113,9 @@ def _group(
         return GroupAnalysis(group, recommendation)
     # The intervals of slices are those of a number of queries that was fixed beforehand.
     sliced = all(run.asked is None for run in group.runs)
-    slicings = all_slicings(group, source, baseline=recommendation.system) if sliced else ()
-    queries = query_values(group, source, recommendation.system)
+    first = recommendation.system or group.highest(group.metrics[0])
+    slicings = all_slicings(group, source, baseline=first) if sliced else ()
+    queries = query_values(group, source, first)
     metric, level = group.metrics[0], float(time_level(group.runs).removeprefix("p") or 50)
     named = list(zip(group.names, group.runs, strict=True))
     shown = [replace(run, summary=run.summary.replace(retriever=name)) for name, run in named]

@@ -174,6 +174,11 @@ class DatasetComparison(ABC):
                 return delta if delta.ratio is not None else None
         return None
 
+    def highest(self, metric: Metric) -> str | None:
+        """Name the system that is highest of those that can be compared; None without one."""
+        compared = {x for d in self.of(metric) if d.difference is not None for x in (d.a, d.b)}
+        return next((name for name, _ in self.ranked(metric) if name in compared), None)
+
     def ranked(self, metric: Metric) -> list[tuple[str, Run]]:
         """The systems, the best by ``metric`` first; those without a mean last."""
 

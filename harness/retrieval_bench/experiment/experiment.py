@@ -244,6 +244,7 @@ class Experiment:
                 raise KeyboardInterrupt
             messages: list[str] = []
             health = ask(candidate, "health", messages, (), self.queries)
+            facts = ask(candidate, "describe", messages, {})
             packed = pack_rankings([query.id for query in asked], measurements.rankings, self.k)
             rows, can = self._counted(measurements.status), candidate.capabilities
             _, ties = self._evaluated(packed, rows, can)
@@ -251,7 +252,7 @@ class Experiment:
                 *self.dataset.warnings,
                 *nothing_found(self.dataset, asked, measurements.rankings, can, health),
                 *suspicious(self.dataset, asked, measurements.rankings, self.k, health),
-                *tie_warnings(ties, packed, self.dataset, can),
+                *tie_warnings(ties, packed, self.dataset, can, facts),
                 *(foreign_ids(measurements.rankings, self.dataset, known) if can.external else ()),
                 *drawn(self.dataset),
                 *deep(self.k, self.dataset),
@@ -430,7 +431,7 @@ class Experiment:
         warnings = [
             *of_data(self.dataset, self.k),
             *languages_told(self.dataset, texts),
-            *tie_warnings(ties, rankings, self.dataset, can),
+            *tie_warnings(ties, rankings, self.dataset, can, facts),
             *of_answers(
                 self.dataset,
                 self.queries,

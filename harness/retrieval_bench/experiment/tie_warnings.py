@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,9 @@ COPIES = 0.5
 """From this share of the hits in ties on that have the text of another hit, texts are the cause."""
 
 _WORD = re.compile(r"\w+")
+_SIGNS = "[-+\u2212#%&@^~$\u20ac\u00a3\u00b1]+"
+_SIGNED = re.compile(rf"\w+{_SIGNS}(?!\w)|(?<!\w){_SIGNS}\w+")
+"""A word with signs at one of its ends, which tell A+ from A-, C++ from C, and -5 from 5."""
 
 
 def tie_keys(rankings: Rankings, can: Capabilities) -> NDArray[np.floating[Any]]:
@@ -50,15 +54,36 @@ def effect_of_ties(
     return TieEffect(None, None, ties.share(), constant=True)
 
 
+def signed_words(text: str) -> list[str]:
+    """Return the words of a text that have signs, without case: two texts of the same words may
+    differ in them alone."""
+    return _SIGNED.findall(text.casefold())
+
+
 def tie_warnings(
-    effect: TieEffect | None, rankings: Rankings, data: Dataset, can: Capabilities
+    effect: TieEffect | None,
+    rankings: Rankings,
+    data: Dataset,
+    can: Capabilities,
+    facts: Mapping[str, Any],
 ) -> list[Notice]:
-    """Warn where equal scores decide, with what to do about it."""
+    """Warn where equal scores decide, with what to do about it.
+
+    Args:
+        facts: what the retriever says of itself, its tokenizer among it.
+    """
     if effect is None:
         return []
-    if _copies(rankings, data, can) >= COPIES:
+    copies, signs, apart = _copies(rankings, data, can)
+    if copies >= COPIES:
         n = "Most of them are documents of equal text, which no search can tell apart: take copies "
         n += "out of the corpus, or judge them alike."
+        return [replace(effect, constant=False).notice(n)]
+    if copies + signs >= COPIES:
+        name = dict(facts.get("tokenizer") or {}).get("name")
+        dropping = f"tokenizer {name!r} drops" if name else "this retriever does not look at"
+        n = f"Most of them are documents that differ in signs only, such as {' and '.join(apart)}, "
+        n += f"which {dropping}: `tokenizer: whitespace` tells them apart."
         return [replace(effect, constant=False).notice(n)]
     if rankings.leg_ranks:
         return [effect.notice(FROM_FUSION)]
@@ -70,11 +95,14 @@ def _ties(rankings: Rankings, can: Capabilities) -> TiedHits | None:
     return ties_of(tie_keys(rankings, can)[held], np.count_nonzero(held, axis=1))
 
 
-def _copies(rankings: Rankings, data: Dataset, can: Capabilities) -> float:
-    """The share of the hits in ties that have the text of another hit of their tie."""
+def _copies(
+    rankings: Rankings, data: Dataset, can: Capabilities
+) -> tuple[float, float, Sequence[str]]:
+    """The share of the hits in ties that have the text of another hit of their tie; the share of
+    those that have its words, and other signs; and two of these."""
     ties = _ties(rankings, can)
     if ties is None or data.documents is None or data.unit_of:
-        return 0.0
+        return 0.0, 0.0, ()
     hits = rankings.ranking[rankings.ranking != NONE]
     tied = [
         [rankings.doc_ids[at] for at in hits[start:end].tolist()]
@@ -82,17 +110,28 @@ def _copies(rankings: Rankings, data: Dataset, can: Capabilities) -> float:
         if end - start > 1
     ]
     text_of = _texts(data.documents, {doc_id for ids in tied for doc_id in ids})
-    copies = 0
+    copies, signs, example = 0, 0, list[str]()
     for ids in tied:
-        texts = [text_of.get(doc_id) for doc_id in ids]
-        copies += sum(text is not None and texts.count(text) > 1 for text in texts)
-    return copies / sum(map(len, tied))
+        known = {doc_id: text_of[doc_id] for doc_id in ids if doc_id in text_of}
+        whole = Counter(known.values())
+        words = Counter(text[0] for text in known.values())
+        copies += sum(whole[text] > 1 for text in known.values())
+        apart = [id_ for id_, text in known.items() if words[text[0]] > 1 == whole[text]]
+        signs += len(apart)
+        if apart and not example:
+            alike = known[apart[0]][0]
+            example = [id_ for id_, text in known.items() if text[0] == alike][:2]
+    n = sum(map(len, tied))
+    return copies / n, signs / n, example
 
 
-def _texts(documents: Iterable[Document], ids: set[str]) -> dict[str, int]:
-    """Hashes of the words of these documents."""
+def _texts(documents: Iterable[Document], ids: set[str]) -> dict[str, tuple[int, int]]:
+    """Hashes of the words of these documents, and of those that have signs."""
     return {
-        document.id: hash(tuple(_WORD.findall(document.contents.casefold())))
+        document.id: (
+            hash(tuple(_WORD.findall(document.contents.casefold()))),
+            hash(tuple(signed_words(document.contents))),
+        )
         for document in documents
         if document.id in ids
     }

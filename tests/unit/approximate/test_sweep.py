@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -32,6 +32,7 @@ from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.reports.render.table import text_of
 from retrieval_bench.reports.tables.measure.sweep import sweep_tables
 from retrieval_bench.stats.intervals import clopper_pearson
 from tests.builders import some
@@ -68,9 +69,35 @@ class Told(Probing):
 
 @pytest.mark.slow
 def test_what_an_engine_says_of_itself_is_told() -> None:
-    warnings = swept(Told(), [1, 64]).warnings
+    found = swept(Told(), [1, 64])
+    warnings = found.warnings
     assert "a stand-in of another: its times are not those of a server" in warnings
     assert "The index is flat: no graph was built: every value searches exhaustively." in warnings
+    # F5: of values that all search exhaustively none is the cheapest.
+    (level,) = found.levels
+    assert (level.cheapest, level.undecided) == (None, ())
+    (table,) = sweep_tables(found)
+    assert "no value is the cheapest that finds 0.95 of the exact top 10: the index" in table.title
+    assert not any("An exhaustive search takes" in text_of(note) for note in table.lead)
+
+
+class Counting(Probing):
+    """It keeps how many hits each exhaustive search was asked for."""
+
+    depths: ClassVar[list[int]] = []
+
+    def search(self, query: Query, k: int) -> Ranking:
+        if self.exact:
+            self.depths.append(k)
+        return super().search(query, k)
+
+
+def test_the_exhaustive_search_is_timed_for_as_many_hits_as_the_values() -> None:
+    """F5: exact beside exact is no slower for hits that nobody asked for."""
+    Counting.depths.clear()
+    swept(Counting(), [64])
+    last = Counting.depths[-40:]
+    assert set(last) == {10}
 
 
 class TestRecall:

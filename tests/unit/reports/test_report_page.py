@@ -104,7 +104,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_page_opens_with_the_answer_and_has_every_part() -> None:
     [answer] = compare_runs(make_runs(DATA)).recommendations
     assert parsed().headings == [
-        "Recommended: both or two or one",
+        "No recommendation",
         "Quality and time",
         "The systems beside each other",
         "Is the difference real?",
@@ -134,11 +134,8 @@ def test_no_heading_is_there_twice() -> None:
 def test_the_answer_has_its_figures_and_says_what_they_mean() -> None:
     page = usual()
     box = page[page.index('<section id="answer"') : page.index("</section>")]
-    tiles = re.findall(r"<dt[^>]*>(.*?)</dt><dd[^>]*>(.*?)</dd>", box)
-    assert [name for name, _ in tiles] == ["nDCG@10 of both", "p50 of both", "Speed of the others"]
-    (group,) = compare_runs(make_runs(DATA)).groups
-    assert tiles[0][1] == f"{group.mean('both', group.metrics[0]):.3f}"
-    assert tiles[1][1].endswith(" ms")
+    assert "<dt" not in box  # F4: all three may be the best, so no tiles of one of them
+    assert "would show" in box
     assert "nDCG@10 tells how good the order of the first 10 hits is" in box
 
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.scripts import BLANKLESS_CHARACTERS, combining_marks
 from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.experiment.tie_warnings import signed_words
 
 WORDS = 8
 """So many words in a row are hardly shared by chance; of characters it takes :data:`CHARACTERS`."""
@@ -170,9 +171,11 @@ def look_into(dataset: Dataset) -> tuple[Copies, Twins, Twins] | None:
         read += 1
         words = tokens(document.contents)
         copies.add(document.id, unit, words)
+        # A+ and A-, or C and C++, are the same words, and not the same text.
+        text = [*words, *signed_words(document.contents)] if words else words
         if document.id in twins.wanted:
-            twins.add(document.id, words)
-        equals.add(document.id, words)
+            twins.add(document.id, text)
+        equals.add(document.id, text)
     return copies.result(read), twins.result(), equals.result()
 
 

@@ -105,7 +105,7 @@ def planned_of(id_: str, analysis: GroupAnalysis) -> list[Planned]:
     plan("times", "Distribution of call times", of_runs.side_by_side, names, runs)
     plan("times", "Stages of a call", stages, names, runs)
     plan("times", "Drift from round to round", drift, names, runs)
-    if (best := answer.system) is not None:
+    if (best := answer.system or group.highest(group.metrics[0])) is not None:
         plan("times", f"Queries of {best}", slow, best, runs[names.index(best)])
     return planned
 
