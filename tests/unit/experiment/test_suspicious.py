@@ -36,7 +36,7 @@ def test_the_judgements_on_nearly_all_queries(
 
 
 def test_queries_without_a_relevant_document_and_empty_lists_say_nothing_of_it() -> None:
-    qrels = judged(30) | {f"none{at}": {"x": 0} for at in range(30)}
+    qrels = {**judged(30), **{f"none{at}": {"x": 0} for at in range(30)}}
     lists = peeked(30) | {f"none{at}": ["x"] for at in range(30)}
     assert too_good(lists, qrels)
     assert not too_good({query_id: [] for query_id in lists}, qrels)
