@@ -471,9 +471,8 @@ class Experiment:
             warnings=warnings,
             health=facts_told,
         )
-        summary = summary.replace(
-            warnings=[*summary.warnings, *remembered(summary.latency_ms, summary.warnings)]
-        )
+        warnings = [*summary.warnings, *remembered(summary.latency_ms, summary.warnings)]
+        summary = summary.replace(warnings=warnings)
         manifest = {
             "retriever": candidate.described(facts),
             "dataset": summary.dataset.as_dict() | {"source": self.source},
