@@ -112,7 +112,7 @@ LOUD = frozenset(
 
 def is_note(text: str) -> bool:
     """Return whether it is worth knowing and no reason to worry."""
-    return isinstance(text, Notice) and text.code is Code.NOTE
+    return says([text], Code.NOTE)
 
 
 def loudest_first(texts: Iterable[str]) -> list[str]:
@@ -121,8 +121,7 @@ def loudest_first(texts: Iterable[str]) -> list[str]:
 
     def place(text: str) -> int:
         code = text.code if isinstance(text, Notice) else Code.OTHER
-        quiet = 2 * (code in SMALL) + 3 * (code is Code.NOTE)
-        return -1 if code in LOUD else quiet
+        return -1 if code in LOUD else 2 * (code in SMALL) + 3 * (code is Code.NOTE)
 
     return sorted(texts, key=place)
 
