@@ -76,11 +76,7 @@ def recommended(
 
 
 def _without_void(view: _View, why: Mapping[str, str]) -> Recommendation:
-    """No system, since warnings make void what would be said; and what is left of it to say.
-
-    Args:
-        why: system -> the reason why nothing is decided by it.
-    """
+    """No system, ``why`` nothing is decided by each that is void, and what is left to say."""
     told = dict(why)
     while view.pairs and why:
         view = _View(view.group, view.metric, view.margin, without=told)
@@ -99,19 +95,9 @@ def maybe_chance(which: str = "") -> str:
 
 
 class _View:
-    """One metric of a group, looked at from the system to take.
-
-    Args:
-        without: systems that are not looked at.
-
-    Attributes:
-        names: the others.
-        pairs: those of these that can be compared.
-        best: the highest mean of those that are compared with something.
-        taken: ``best``, or the fastest of those that are shown to be equivalent to it and faster.
-        tied: other systems with its mean, if it is ``best``.
-        undivided: not all of these are shown to be slower.
-    """
+    """One metric of a group, looked at from the system that is ``taken``: the ``best`` mean, or the
+    fastest of those that are shown to be equivalent to it and faster. ``tied`` have its mean, and
+    are ``undivided`` unless all are shown to be slower."""
 
     def __init__(
         self,

@@ -55,8 +55,7 @@ def effect_of_ties(
 
 
 def signed_words(text: str) -> list[str]:
-    """Return the words of a text that have signs, without case: two texts of the same words may
-    differ in them alone."""
+    """Return the words of a text that have signs, without case."""
     return _SIGNED.findall(text.casefold())
 
 
@@ -67,11 +66,7 @@ def tie_warnings(
     can: Capabilities,
     facts: Mapping[str, Any],
 ) -> list[Notice]:
-    """Warn where equal scores decide, with what to do about it.
-
-    Args:
-        facts: what the retriever says of itself, its tokenizer among it.
-    """
+    """Warn where equal scores decide, with what to do about it; ``facts`` name the tokenizer."""
     if effect is None:
         return []
     copies, signs, apart = _copies(rankings, data, can)

@@ -35,11 +35,8 @@ _EXAMPLES = 3
 
 def remembered(latency: LatencyFacts, others: Sequence[str] = ()) -> list[str]:
     """Warn of a retriever whose later answers come far sooner than the first, or
-    sooner than a clock can tell: the figures are those of repeated queries.
-
-    Args:
-        others: warnings of the run: where nothing was found, there is nothing to remember.
-    """
+    sooner than a clock can tell. Where ``others`` say that nothing was found, nothing is there to
+    be remembered."""
     if says(others, Code.NOTHING_FOUND):
         return []
     warnings = remembers(latency.first_visit.ratio)
@@ -355,13 +352,7 @@ def suspicious(
     k: int,
     health: Sequence[str],
 ) -> list[str]:
-    """Warn of what a run does not stand for, whatever its figures are.
-
-    Args:
-        queries: all that were asked.
-        rankings: theirs, None where there is none.
-        health: what the retriever says of itself, which is not said again.
-    """
+    """Warn of answers that hardly come from a search, whatever ``health`` says already."""
     asked = [(q, r) for q, r in zip(queries, rankings, strict=True) if r is not None]
     lists = {query.id: ranking.doc_ids for query, ranking in asked if query.answerable}
     copied = data.known_items is not None
@@ -376,12 +367,7 @@ def suspicious(
 
 def too_good(lists: Mapping[str, Sequence[str]], qrels: Qrels) -> list[str]:
     """Ask where nearly all queries, :data:`FEWEST_PERFECT` at least, have nothing but relevant
-    documents in front, as many as there are or were asked for.
-
-    A search makes mistakes, unless the queries are very easy: who looks at such a figure has to
-    know which of the two it is. Of known-item questions, which have the words of their document,
-    it is known.
-    """
+    documents in front: a search makes mistakes, unless they are very easy."""
     relevant = {
         query_id: {doc_id for doc_id, grade in qrels.get(query_id, {}).items() if grade > 0}
         for query_id in lists
@@ -400,13 +386,8 @@ def too_good(lists: Mapping[str, Sequence[str]], qrels: Qrels) -> list[str]:
 
 
 def fewer_hits(lists: Sequence[Sized], k: int, size: int | None) -> list[str]:
-    """Warn where no list is longer than some length below ``k``, and most of those with a hit are
-    as long.
-
-    Args:
-        lists: of queries without a filter.
-        size: of the corpus; None where it is not known.
-    """
+    """Warn where no list is longer than some length below ``k`` and the ``size`` of the corpus,
+    and most of those with a hit are as long."""
     lengths = [n for n in map(len, lists) if n]
     longest = max(lengths, default=0)
     if len(lengths) < FEWEST_CUT or longest >= min(k, size or k):
@@ -422,12 +403,8 @@ def fewer_hits(lists: Sequence[Sized], k: int, size: int | None) -> list[str]:
 
 
 def same_answers(answers: Sequence[tuple[str, Ranking]], size: int | None) -> list[str]:
-    """Warn where most queries of different texts got the same hits in the same order, two or more.
-
-    Args:
-        answers: text and hits of each query.
-        size: of the corpus; None where it is not known.
-    """
+    """Warn where most queries of different texts got the same hits in the same order, two or
+    more; of a corpus of one document (``size``) nothing."""
     texts = {text: tuple(ranking.doc_ids) for text, ranking in answers}
     lists = Counter(ids for ids in texts.values() if len(ids) > 1)
     if size == 1 or not lists:

@@ -14,12 +14,7 @@ SHARED = frozenset({Code.FEWER, Code.SELF_HITS})
 
 
 def void(claim: Claim, ahead: Run, behind: Run, names: tuple[str, str]) -> str:
-    """Return why ``ahead`` cannot be said to be better than ``behind``, or faster; empty where it
-    can.
-
-    Args:
-        names: of the two here.
-    """
+    """Return why ``ahead`` cannot be said to be better than ``behind``, or faster; else nothing."""
     for run, other, name, what in (
         (ahead, behind, names[0], Void.PRAISE),
         (behind, ahead, names[1], Void.BLAME),
