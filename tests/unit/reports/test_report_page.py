@@ -417,8 +417,14 @@ def test_without_its_dataset_a_page_says_why_and_has_the_rest() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_without_vl_convert_a_page_says_so_and_has_the_rest() -> None:
-    page = page_of(make_runs(DATA))
-    assert "No pictures: the package vl-convert-python is not installed." in page.text
+    """Who reads a page installs nothing: the reason is for who makes it."""
+    told: list[str] = []
+    page = Page(
+        report_page(analyse(compare_runs(make_runs(DATA)), [DATA]), no_pictures=told.append)
+    )
+    assert told == ["the package vl-convert-python is not installed"]
+    assert "This page was made without pictures." in page.text
+    assert "installed" not in page.text
     assert not [tag for tag, _ in page.tags if tag == "svg"]
     assert len(page.explorers) == 1
 

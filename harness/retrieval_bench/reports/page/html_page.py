@@ -54,6 +54,7 @@ def report_page(
     title: str = "",
     with_text: bool = True,
     source: Source | None = None,
+    no_pictures: Callable[[str], None] | None = None,
 ) -> str:
     """The page of ``analysis``. Equal input gives equal text: no time is read, no file.
 
@@ -64,6 +65,7 @@ def report_page(
             what may quote one.
         source: the saved runs behind it, so that the page can be checked and made again; None
             where they were not saved.
+        no_pictures: is told why none could be drawn; the page says only that there are none.
     """
     analysis = _with_runs(analysis, _placeless if with_text else _silent)
     comparison, answers = analysis.comparison, analysis.recommendations
@@ -73,6 +75,8 @@ def report_page(
         wide, narrow = (load_curve(load, width=width) for width in (WIDTH, NARROW))
         planned.append(Planned(f"load{at}", "latency against load", wide, narrow))
     figures = Figures(planned)
+    if figures.why_not and no_pictures is not None:
+        no_pictures(figures.why_not)
     groups = [
         GroupPage(comparison, group, id_, figures, with_text=with_text) for id_, group in numbered
     ]

@@ -31,19 +31,22 @@ class Report(Documented):
         n_bytes: its size.
         recommendations: the answer on each dataset.
         others: files beside it, such as those of ``--methods``.
+        no_pictures: the reason why the page has none; empty where it has some.
     """
 
-    KEYS = "report=path bytes=n_bytes others recommendations"
+    KEYS = "report=path bytes=n_bytes others no_pictures? recommendations"
 
     path: Path
     n_bytes: int
     recommendations: tuple[Recommendation, ...]
     others: tuple[Path, ...] = ()
+    no_pictures: str = ""
 
     def tables(self) -> list[Table]:
         """Show the path of the page, and the answers."""
         sentences = [result(answer.sentence) for answer in self.recommendations]
         sentences += [next_step(f"also: {path}") for path in self.others]
+        sentences += [f"The page has no pictures: {self.no_pictures}."] if self.no_pictures else []
         return [Table(f"{self.path}, {self.n_bytes / 1e6:.2f} MB", (), (), notes=sentences)]
 
 
@@ -82,11 +85,19 @@ def write_report(
     source = source_of(
         comparison, under_load, metrics=tuple(metrics), title=title, with_text=with_text
     )
-    page = report_page(analysis, under_load, title=title, with_text=with_text, source=source)
+    why_not: list[str] = []
+    page = report_page(
+        analysis,
+        under_load,
+        title=title,
+        with_text=with_text,
+        source=source,
+        no_pictures=why_not.append,
+    )
     write_page(path, page)
     others = []
     if methods:
         for suffix, text in zip((".tex", ".bib"), methods_of(comparison), strict=True):
             others.append(path.with_suffix(suffix))
             write_page(others[-1], text, "text on methods")
-    return Report(path, len(page.encode()), analysis.recommendations, tuple(others))
+    return Report(path, len(page.encode()), analysis.recommendations, tuple(others), *why_not)

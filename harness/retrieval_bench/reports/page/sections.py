@@ -140,7 +140,7 @@ class GroupPage:
 
     def _front(self) -> Markup:
         if self._figures.why_not:
-            return el("p", f"No pictures: {self._figures.why_not}.")
+            return el("p", "This page was made without pictures.")
         figures = dict(self._figures.of(f"{self._id}-front"))
         if FRONT not in figures:
             return el("p", self._untimed())
@@ -272,6 +272,6 @@ def load_parts(loads: Sequence[LoadResult], figures: Figures, *, with_text: bool
         )
         picture = [figure for _, figure in figures.of(f"load{at}")]
         if figures.why_not:
-            picture = [notes_html([f"No picture: {figures.why_not}."])]
+            picture = []
         content = [*picture, *map(whole, load_tables(load, full=True))]
         yield Part(f"load{at}", f"{load.retriever} under load", joined(content))
