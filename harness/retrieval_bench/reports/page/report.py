@@ -18,7 +18,7 @@ from retrieval_bench.reports.methods import methods as methods_of
 from retrieval_bench.reports.page.file import check_place, write_page
 from retrieval_bench.reports.page.html_page import report_page
 from retrieval_bench.reports.page.provenance import source_of
-from retrieval_bench.reports.render.table import Table, next_step, result
+from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.runs.dataset import datasets_of
 
 
@@ -46,7 +46,8 @@ class Report(Documented):
         """Show the path of the page, and the answers."""
         sentences = [result(answer.sentence) for answer in self.recommendations]
         sentences += [next_step(f"also: {path}") for path in self.others]
-        sentences += [f"The page has no pictures: {self.no_pictures}."] if self.no_pictures else []
+        if self.no_pictures:
+            sentences.append(warning(f"The page has no pictures: {self.no_pictures}."))
         return [Table(f"{self.path}, {self.n_bytes / 1e6:.2f} MB", (), (), notes=sentences)]
 
 
