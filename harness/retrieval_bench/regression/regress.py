@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from retrieval_bench.comparison.pairs.comparability import nothing_is_relevant
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import (
     ConfigError,
@@ -38,8 +37,7 @@ from retrieval_bench.regression.files import FOLDER, Places
 from retrieval_bench.regression.gate import Regression, Subject
 from retrieval_bench.regression.latency_gates import Duet, When
 from retrieval_bench.regression.policy import Policy, load_policy
-from retrieval_bench.regression.quality_gates import why_failing
-from retrieval_bench.regression.session import Today
+from retrieval_bench.regression.session import Today, why_not_kept
 from retrieval_bench.regression.storing import NothingToKeepError, Stored, check_free, store
 from retrieval_bench.runs.records import write_run
 from retrieval_bench.runs.run import Run, relative_folder
@@ -220,8 +218,7 @@ def make_baseline(
         run = _whole(again, reporter)
     quality, latency = quality_of(run, today.given), latency_of(run, today.given)
     warnings = tuple(run.summary.warnings)
-    irrelevant = "no judged query has a relevant document" if nothing_is_relevant(run) else ""
-    if why := why_failing(quality) or irrelevant:
+    if why := why_not_kept(run, quality):
         raise NothingToKeepError(why, warnings)
     stored = store(today.places, quality, latency, force=force)
     not_kept: list[str] = []

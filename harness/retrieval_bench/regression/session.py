@@ -59,10 +59,11 @@ WANTED = (
 
 ALWAYS_FAILING = "See why queries fail, then make the baseline anew"
 
-FAILING = (
-    "See why queries fail that were answered before. If that is as it should be, run it again with "
-    "--accept."
-)
+FAILING = "See why queries fail that were answered before."
+ACCEPTED_SO = "If that is as it should be, run it again with --accept."
+
+NOTED = 1.5
+"""Times the stored time that is noted where none is judged: the queries are asked once."""
 
 
 Kind = TypeVar("Kind", QualityBaseline, LatencyBaseline)
@@ -195,6 +196,7 @@ class Today:
         """
         policy, advice, notes = self.policy, [], []
         quality_result = latency_result = None
+        refused = run is not None and bool(why_not_kept(run, quality_of(run, self.given)))
         if policy.quality:
             before = of_quality.usable
             if before is None or run is None:
@@ -209,7 +211,7 @@ class Today:
                     quality_result = quality.judge_quality(
                         before, now, policy.quality, rise=policy.rise
                     )
-                advice += self._about_quality(quality_result)
+                advice += self._about_quality(quality_result, refused=refused)
         if policy.latency:
             source = _source(of_quality, of_latency, when)
             latency_result = self._judged_times(run, of_latency, source, duet, when)
@@ -218,7 +220,9 @@ class Today:
                     f"side a of the duet is {str(source.commit)[:10]}, the commit of the quality "
                     "baseline: that of latency names none"
                 )
-            advice += self._about_latency(latency_result, of_latency, when)
+            advice += self._about_latency(latency_result, of_latency, when, refused=refused)
+        elif run is not None and of_latency.usable is not None:
+            notes += self._slower(run, of_latency.usable)
         if run is not None:
             notes += self._differs(run, of_quality.usable, of_latency.usable)
         known = {"quality": of_quality.there, "latency": of_latency.there}
@@ -325,10 +329,23 @@ class Today:
         now = None if run is None or before is None else latency_of(run, self.given)
         return latency.judge_latency(before, now, limits, duet=make_duet, when=when, reason=why)
 
-    def _about_quality(self, quality_result: QualityResult) -> list[str]:
+    def _slower(self, run: Run, before: LatencyBaseline) -> list[str]:
+        """Note a slow-down of this machine that the policy does not judge."""
+        now = latency_of(run, self.given)
+        looked = latency.judge_latency(before, now, {"p50": 0.0}, duet=None, when=When.NEVER)
+        ratio = max((gate.stored or 0.0 for gate in looked.gates), default=0.0)
+        if ratio < NOTED:
+            return []
+        times = f"{ratio:.1f} times as long as in the latency baseline of this machine"
+        why = (
+            "It was asked once, and the policy judges no time: leave --policy out to have it judged"
+        )
+        return [f"A typical query takes {times}. {why}."]
+
+    def _about_quality(self, quality_result: QualityResult, *, refused: bool) -> list[str]:
         verdicts = {gate.verdict for gate in quality_result.gates}
         if quality_result.unanswered:
-            return [FAILING]
+            return [FAILING, *([] if refused else [ACCEPTED_SO])]
         if quality_result.failing:
             return [f"{ALWAYS_FAILING}: {self.make} --force"]
         if Verdict.MISSING in verdicts:
@@ -339,19 +356,27 @@ class Today:
         return [WANTED if Verdict.WORSE in verdicts else _undecided(quality_result)]
 
     def _about_latency(
-        self, latency_result: LatencyResult, held: Held[LatencyBaseline], when: When
+        self,
+        latency_result: LatencyResult,
+        held: Held[LatencyBaseline],
+        when: When,
+        *,
+        refused: bool,
     ) -> list[str]:
         messages: list[str] = []
         if latency_result.verdict is Verdict.WORSE:
-            messages = ["Make it faster, or take it as the price with --accept."]
+            accept = "" if refused else ", or take it as the price with --accept"
+            messages = [f"Make it faster{accept}."]
         elif latency_result.unanswered:
-            messages = [FAILING]
+            messages = [FAILING, *([] if refused else [ACCEPTED_SO])]
         elif latency_result.verdict is Verdict.UNDECIDED:
             messages = [
                 "Measure again on an idle machine."
                 if latency_result.duet
                 else "Leave out --duet never."
             ]
+        elif refused:  # nor would a baseline be made anew
+            messages = []
         elif latency_result.verdict not in (Verdict.MISSING, Verdict.NOT_COMPARABLE):
             messages = self._outdated(latency_result)
         elif held.usable is None and when is not When.ALWAYS:
@@ -380,6 +405,12 @@ class Today:
     def _anew(self, problem: RecordError) -> str:
         makeable = isinstance(problem, DamagedBaselineError)
         return f"{problem.fix}: {self.make} --force" if makeable else problem.fix
+
+
+def why_not_kept(run: Run, of: QualityBaseline) -> str:
+    """Return why no baseline can be made of ``run``; empty where one can."""
+    irrelevant = "no judged query has a relevant document" if nothing_is_relevant(run) else ""
+    return quality.why_failing(of) or irrelevant
 
 
 def _undecided(quality_result: QualityResult) -> str:

@@ -151,6 +151,44 @@ class TestWhatIsThere:
         assert "nDCG@10: 39 of 40 judged queries failed" in told
         assert found.advice == ("See why queries fail, then make the baseline anew: MAKE --force",)
 
+    @pytest.mark.parametrize("failing", [40, 39, 1, 0])
+    def test_s3_to_accept_is_proposed_where_it_would_be_done(
+        self, tmp_path: Path, failing: int
+    ) -> None:
+        """S3: --accept and --force refuse what most queries fail in."""
+        run = measured()
+        status = ("TimeoutError: late",) * failing + ("ok",) * (len(run.status) - failing)
+        timings = replace(run.timings, failed=run.timings.query < failing)
+        now = replace(run, status=status, timings=timings)
+        held = today(tmp_path, Policy({NDCG: 0.01}, {"p50": 0.05}))
+        of_quality, of_latency = Held(quality_of(run, GIVEN)), Held(some(latency_of(run, GIVEN)))
+        found = held.judged(
+            now, of_quality, of_latency, duet=lambda _: lambda: duet_result(Verdict.WORSE),
+            when=When.NEVER,
+        )  # fmt: skip
+        advice = " ".join(found.advice)
+        assert ("See why queries fail" in advice) is (failing > 0)
+        assert ("--accept" in advice) is (failing == 1)
+        assert "--force" not in advice
+
+    @pytest.mark.parametrize(("times", "told"), [(17, "17.0 times"), (1.6, "1.6"), (1.4, "")])
+    def test_s3_a_policy_of_quality_alone_notes_a_slow_down_of_the_same_machine(
+        self, tmp_path: Path, times: float, told: str
+    ) -> None:
+        run = measured()
+        before = some(latency_of(run, GIVEN))
+        kept = {query: round(ns / times) for query, ns in before.queries.items()}
+        held = today(tmp_path, Policy({NDCG: 0.01}, {}))
+        for of_latency in (Held(before.model_copy(update={"queries": kept})), Held(None), Held(before, "other")):
+            found = held.judged(
+                run, Held(quality_of(run, GIVEN)), of_latency,
+                duet=lambda _: lambda: duet_result(Verdict.WORSE), when=When.NEVER,
+            )  # fmt: skip
+            slower = [note for note in found.notes if "latency baseline of this machine" in note]
+            assert len(slower) == bool(told and of_latency.usable)
+            assert told in "".join(slower) or not slower
+            assert (found.code, found.latency) == (0, None)
+
 
 class TestHowItIsMeasured:
     def test_it_is_measured_as_the_baseline_was_with_one_round_for_rankings_alone(
