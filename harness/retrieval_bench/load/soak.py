@@ -17,7 +17,7 @@ from retrieval_bench.load.levels import Times
 from retrieval_bench.load.tails import Floats
 from retrieval_bench.measure.machine.kernel import as_int, read_table
 from retrieval_bench.measure.machine.servers import server_use
-from retrieval_bench.stats.percentiles import needs
+from retrieval_bench.stats.percentiles import needs, quantiles
 
 PARTS = 10
 _EVERY_S = 1.0
@@ -157,7 +157,7 @@ def _slope(readings: Floats, after: float) -> float | None:
 def _percentile(ms: Floats, level: float) -> float | None:
     if len(ms) < needs(level).printed:
         return None
-    found = float(np.percentile(ms, level, method="higher"))
+    found = float(quantiles(ms, level / 100, observed=True))
     return found if np.isfinite(found) else None
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted
-from retrieval_bench.stats.percentiles import needs
+from retrieval_bench.stats.percentiles import needs, quantiles
 
 Asked = TypeVar("Asked")
 
@@ -108,7 +108,7 @@ def tutorial_latency(
             *(0.0,) * 4, n=0, warmup=lost, warnings=(f"{nothing}; the zeros are no times",)
         )
     ms = np.asarray(seconds) * _MS_PER_S
-    p50, p95, p99 = (float(value) for value in np.percentile(ms, LEVELS))
+    p50, p95, p99 = (float(value) for value in quantiles(ms, [level / 100 for level in LEVELS]))
     return TutorialLatency(
         float(ms.mean()), p50, p95, p99, n=len(ms), warmup=lost, warnings=tuple(_warnings(ms))
     )

@@ -44,7 +44,7 @@ from retrieval_bench.load.schedule import Pace
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.regression.refusals import REFUSALS, Share, p_no_larger, told
-from retrieval_bench.stats.percentiles import needs
+from retrieval_bench.stats.percentiles import needs, quantiles
 
 BLOCK_S = 10.0
 """Of a block, at least: a queue forgets in a fraction of that, so that blocks are independent."""
@@ -125,7 +125,7 @@ class Blocks:
         """Collect the facts on the pairs."""
         whole = [np.concatenate([*of, np.empty(0)]) for of in self.latency]
         enough = len(whole[0]) >= needs(99.0).printed
-        tails = [float(np.percentile(ms, 99, method="higher")) for ms in whole if enough]
+        tails = [float(quantiles(ms, 0.99, observed=True)) for ms in whole if enough]
         p99 = (tails[0], tails[1]) if enough and all(map(math.isfinite, tails)) else None
         unanswered, refused = (
             (sum(counts[0]), sum(counts[1]))
@@ -151,7 +151,7 @@ class Blocks:
         both = zip(*self.latency, strict=True)
         ratios = [
             math.log(b / a)
-            for a, b in (tuple(float(np.percentile(ms, 95)) for ms in pair) for pair in both)
+            for a, b in (tuple(float(quantiles(ms, 0.95)) for ms in pair) for pair in both)
             if 0 < a < math.inf and 0 < b < math.inf
         ]
         fewest = min((len(ms) for of in self.latency for ms in of), default=0)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import distinct_names
 from retrieval_bench.runs.timing_facts import LegFacts, LegsFacts, StageFacts, TimesFacts
-from retrieval_bench.stats.percentiles import needs
+from retrieval_bench.stats.percentiles import needs, quantiles
 
 LEG = "leg:"
 """What the stage of a whole leg begins with."""
@@ -140,7 +140,7 @@ def _legs(
         serial, at_once = call - np.minimum(longest, call) + together, call
     else:
         serial, at_once = call, call - np.minimum(together, call) + longest
-    tail = call > np.percentile(call, TAIL)
+    tail = call > quantiles(call, TAIL / 100)
     winner = legs.argmax(axis=0)
     of = {
         name.removeprefix(LEG): LegFacts(
@@ -187,7 +187,7 @@ def _excess(leg: Nanoseconds, tail: NDArray[np.bool_]) -> float | None:
 
 def _times(ns: Nanoseconds) -> TimesFacts:
     n = len(ns)
-    p95 = float(np.percentile(ns, TAIL)) / _NS_PER_MS if n >= needs(TAIL).printed else None
+    p95 = float(quantiles(ns, TAIL / 100)) / _NS_PER_MS if n >= needs(TAIL).printed else None
     # A sum of whole numbers: the order of the calls cannot show.
     mean, p50 = int(ns.sum()) / n / _NS_PER_MS, float(np.median(ns)) / _NS_PER_MS
     return TimesFacts(mean=mean, p50=p50, p95=p95, n=n)

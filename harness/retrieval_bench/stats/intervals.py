@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.stats.percentiles import quantiles
 from retrieval_bench.stats.resampling import RESAMPLES, SEED, bootstrap_means, gamma_sum_p
 
 Floats = NDArray[np.float64]
@@ -118,7 +119,8 @@ def mean_interval(values: Floats, scale: Scale | None) -> tuple[float, float] | 
 
 def interval(resampled: Floats, alpha: float = ALPHA) -> Floats:
     """The middle 1 - ``alpha`` of each column of ``resampled``, (columns, 2)."""
-    return np.quantile(resampled, [alpha / 2, 1 - alpha / 2], axis=0).T
+    ends: Floats = quantiles(resampled, [alpha / 2, 1 - alpha / 2], axis=0)
+    return ends.T
 
 
 def resamples_for(alpha: float) -> int:

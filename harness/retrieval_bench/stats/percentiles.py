@@ -9,8 +9,9 @@ takes rounds, or launches, as what was repeated.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +102,18 @@ def _ceil(ratio: float) -> int:
     return math.ceil(round(ratio, 6))  # 10 / (1 - 0.999) is 10,000 and a rounding error
 
 
+def quantiles(
+    values: NDArray[Any], shares: float | Sequence[float], *, observed: bool = False, **of: Any
+) -> Any:
+    """The values that ``shares`` (0 to 1) of ``values`` lie below, without intervals, by linear
+    interpolation (Hyndman and Fan's type 7); ``observed``: a value that occurs, the next above.
+
+    Args:
+        **of: ``axis``; the shape is that of numpy's.
+    """
+    return np.quantile(values, shares, method="higher" if observed else "linear", **of)
+
+
 def percentile(values: NDArray[np.float64], level: float, noun: str = "call") -> Percentile:
     """The ``level``-th percentile of independent ``values`` by linear interpolation (Hyndman and
     Fan's type 7), with the distribution-free interval from order statistics.
@@ -114,7 +127,7 @@ def percentile(values: NDArray[np.float64], level: float, noun: str = "call") ->
     if reason:
         return Percentile(level, None, None, reason)
     ordered = np.sort(values)
-    value = float(np.percentile(ordered, level))
+    value = float(quantiles(ordered, level / 100))
     ends = _order_statistics(ordered, level / 100)
     return Percentile(level, value, ends, gates=n >= needs(level).gated)
 
@@ -244,7 +257,7 @@ class CallSample:
         reason = _too_few(n, level, "call")
         if reason:
             return Percentile(level, None, None, reason)
-        value = float(np.percentile(self.ordered, level))
+        value = float(quantiles(self.ordered, level / 100))
         ends = self._ends(value, level / 100)
         return Percentile(
             level, value, ends, gates=self.groups.repeated and n >= needs(level).gated

@@ -25,6 +25,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.metrics import Judgements, Metric, judge_lists, one_metric
 from retrieval_bench.stats.intervals import ALPHA, SHARE, Floats
+from retrieval_bench.stats.percentiles import quantiles
 from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.sequential import Betting, Draw, anytime_intervals, verdicts
 from retrieval_bench_labels.decide.draws import all_bounds, estimate
@@ -330,12 +331,12 @@ class _Judged:
                 if all(not verdict.open for verdict in now):
                     break
         left = len(later) - self.out_of_turn
-        quantiles = np.quantile(taken, [0.1, 0.5, 0.9], axis=0).round().astype(int).T
+        spans = quantiles(taken, [0.1, 0.5, 0.9], axis=0).round().astype(int).T
         return [
             (min(int(few), left), min(int(about), left), min(int(many), left))
             if verdict.open
             else None
-            for verdict, (few, about, many) in zip(before, quantiles, strict=True)
+            for verdict, (few, about, many) in zip(before, spans, strict=True)
         ]
 
 

@@ -267,3 +267,11 @@ def test_no_test_imports_another_test() -> None:
     for path in (ROOT / "tests").rglob("*.py"):
         found = re.findall(r"^ *from tests\.\S*\btest_\w+", path.read_text("utf-8"), re.MULTILINE)
         assert not found or path.parent.name == "reports", path  # still to be done there
+
+
+def test_s4_percentiles_have_one_home() -> None:
+    """S4: numpy's are interpolated in nine ways, and say nothing of samples that are too small."""
+    for path in [*CORE.parent.rglob("*.py"), *ADAPTERS.rglob("*.py")]:
+        if path != CORE / "stats" / "percentiles.py":
+            for line in path.read_text("utf-8").splitlines():
+                assert not re.search(r"\b(np|numpy|statistics)\.(nan)?(percentile|quantile)", line)

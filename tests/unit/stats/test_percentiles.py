@@ -8,7 +8,15 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.stats.percentiles import NEEDS, CallSample, Needs, clusters, needs, percentile
+from retrieval_bench.stats.percentiles import (
+    NEEDS,
+    CallSample,
+    Needs,
+    clusters,
+    needs,
+    percentile,
+    quantiles,
+)
 from tests.builders import some
 
 Ints = NDArray[np.int32]
@@ -243,3 +251,16 @@ def test_calls_whose_places_are_not_known_are_taken_as_independent() -> None:
     values = np.random.default_rng(8).random(400)
     ours = CallSample(values, np.arange(400, dtype=np.int32), groups).percentile(50.0)
     assert ours.ci95 == pytest.approx(percentile(values, 50.0).ci95, abs=0.01)
+
+
+def test_s4_quantiles_are_numpy_s_percentiles_to_the_last_digit() -> None:
+    values = np.random.default_rng(8).lognormal(size=997)
+    counts = (1e6 * values).astype(np.int64)
+    for level in (5.0, 50.0, 95.0, 99.0):
+        assert quantiles(values, level / 100) == np.percentile(values, level)
+        assert quantiles(counts, level / 100) == np.percentile(counts, level)
+        higher = np.percentile(values, level, method="higher")
+        assert quantiles(values, level / 100, observed=True) == higher
+    late = np.array([1.0, 2.0, np.inf])
+    assert quantiles(late, 0.5, observed=True) == 2.0
+    assert quantiles(late, 0.99, observed=True) == np.inf

@@ -15,7 +15,7 @@ from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import PartFacts
 from retrieval_bench.runs.usage_means import PER, means, total
-from retrieval_bench.stats.percentiles import needs
+from retrieval_bench.stats.percentiles import needs, quantiles
 
 _NS_PER_MS = 1e6
 _WHOLE = ("leg:", "step:")
@@ -96,8 +96,8 @@ def _difference(
 ) -> float | None:
     if len(wall) < needs(level).printed:
         return None
-    ends = np.percentile(wall, level), np.percentile(without, level)
-    return float(ends[0] - ends[1]) / _NS_PER_MS
+    long, short = (float(quantiles(of, level / 100)) for of in (wall, without))
+    return (long - short) / _NS_PER_MS
 
 
 def _used(run: Run, part: PartFacts, calls: NDArray[np.bool_]) -> NDArray[np.float64] | None:

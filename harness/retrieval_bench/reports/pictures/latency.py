@@ -13,7 +13,7 @@ from retrieval_bench.reports.pictures import vega
 from retrieval_bench.reports.pictures.rows import rows_of
 from retrieval_bench.reports.pictures.vega import Spec, mark, span
 from retrieval_bench.reports.render.text import clean, fitted, interval, number, width_of, wrapped
-from retrieval_bench.stats.percentiles import Percentile
+from retrieval_bench.stats.percentiles import Percentile, quantiles
 
 _NOTES = 8
 
@@ -164,7 +164,7 @@ def _rows(systems: Sequence[_Shown], levels: Sequence[float], x: Spec, width: in
         {"row": row, "least": least, "low": low, "high": high, "most": most}
         for row, system in enumerate(systems)
         if len(system.ms)
-        for least, low, high, most in [np.percentile(system.ms, [0, 5, 95, 100]).tolist()]
+        for least, low, high, most in [quantiles(system.ms, [0, 0.05, 0.95, 1]).tolist()]
     ]
     marks = [
         {"row": row, "system": f"p{mark['level']:g}", "ms": mark["ms"]}
