@@ -179,11 +179,9 @@ class TestWhatIsThere:
         before = some(latency_of(run, GIVEN))
         kept = {query: round(ns / times) for query, ns in before.queries.items()}
         held = today(tmp_path, Policy({NDCG: 0.01}, {}))
-        for of_latency in (
-            Held(before.model_copy(update={"queries": kept})),
-            Held(None),
-            Held(before, "other"),
-        ):
+        slow = before.model_copy(update={"queries": kept})
+        each: list[Held[LatencyBaseline]] = [Held(slow), Held(None), Held(before, "of another k")]
+        for of_latency in each:
             found = held.judged(
                 run, Held(quality_of(run, GIVEN)), of_latency,
                 duet=lambda _: lambda: duet_result(Verdict.WORSE), when=When.NEVER,
