@@ -39,6 +39,7 @@ class TestHelp:
         assert run("--help") == 0
         lines = run.out.splitlines()
         assert len(lines) <= 24
+        assert "rarely needed: lab" in lines[0]
         assert max(map(len, lines)) <= 80
         assert (run(), run.out.splitlines()) == (0, lines), "the bare command shows it, too"
 

@@ -11,6 +11,7 @@ import pytest
 
 from retrieval_bench import bench, compare
 from retrieval_bench.comparison.explain import ledger
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.measure.protocol import Protocol
 from tests.cli.project import Command
 
@@ -70,3 +71,17 @@ def test_the_ledger_is_worked_out_once(run: Command, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ledger, "ledger", counting)
     assert run("bench mix.yaml --rounds 1 --warm-up 0 --no-pictures") == 0
     assert len(asked) == 1
+
+
+@pytest.mark.usefixtures("here")
+def test_rounds_and_calls_are_said_in_python_as_to_the_command(run: Command) -> None:
+    given = run.json("bench bm25 --rounds 2 --min-calls 10 --no-pictures")
+    again = bench("bm25", rounds=2, min_calls=10).as_dict()
+    assert again["latency_ms"]["n"] == given["latency_ms"]["n"] == 332
+    found = compare(["bm25", "bm25"], min_calls=300)
+    assert {len(of.timings.wall_ns) for of in found.runs} == {332}, "two rounds of 166 queries"
+    for wrong in ({"protocol": ONCE}, {"until_decided": "split"}):
+        with pytest.raises(ConfigError, match="rounds or min_calls"):
+            compare(["bm25", "bm25"], rounds=2, **wrong)
+    with pytest.raises(ConfigError, match="beside saved runs"):
+        compare(list(found.runs), min_calls=300)

@@ -33,6 +33,8 @@ def bench(
     metrics: Sequence[str] = (),
     overrides: Sequence[str] = (),
     protocol: Protocol | None = None,
+    rounds: int | None = None,
+    min_calls: int | None = None,
     out: str | Path | None = None,
     save: bool = False,
     reporter: Reporter | None = None,
@@ -51,6 +53,7 @@ def bench(
         metrics: such as ``["nDCG@10", "R@100"]``; empty = the defaults for k.
         overrides: ``dotted.path=value`` into the parameters.
         protocol: how often to call; None = warm-up, then 1,000 calls.
+        rounds, min_calls: instead of a protocol: measured rounds, measured calls at least.
         out: folder to save the run in; implies ``save``.
         save: write the run to a new folder under ``results/runs``.
         reporter: is told how far it is; None = in a notebook a line for each phase, else nothing.
@@ -74,7 +77,7 @@ def bench(
         k=k,
         metrics=metrics,
         overrides=overrides,
-        protocol=protocol,
+        protocol=_protocol(protocol, rounds, min_calls),
         out=Path(out) if out is not None else None,
         save=save or out is not None,
     )
@@ -94,6 +97,8 @@ def compare(
     k: int = 10,
     metrics: Sequence[str] = (),
     protocol: Protocol | None = None,
+    rounds: int | None = None,
+    min_calls: int | None = None,
     save: bool = False,
     reporter: Reporter | None = None,
     margin: float = MARGIN,
@@ -109,8 +114,8 @@ def compare(
         systems: runs, or saved runs by what names them on the command line; or retrievers as in
             :func:`bench`, which are measured together, alternating query by query.
         dataset: of retrievers, one or several, as in :func:`bench`; None = "science-mini".
-        split, language, self_hits, k, metrics, protocol, save, reporter: of retrievers, as in
-            :func:`bench`.
+        split, language, self_hits, k, metrics, protocol, rounds, min_calls, save, reporter: of
+            retrievers, as in :func:`bench`.
         margin: up to this absolute difference of means two systems are as good as equal.
         baseline: compare all others with this system only; None = every pair.
         tests: further tests beside the randomisation test: "t", "wilcoxon".
@@ -141,6 +146,7 @@ def compare(
         "tests": bool(tests),
         "equivalence": equivalence != EQUIVALENCE[0],
         "fuse": bool(fuse),
+        "rounds or min_calls": (rounds, min_calls) != (None, None),
         "saved runs": any(map(_is_run, systems)),
     }
     if until_decided is not None and any(refused.values()):
@@ -149,6 +155,12 @@ def compare(
             f"until_decided={until_decided!r} with {what}",
             accepted="retrievers to measure, judged by the interval that allows a look after each "
             "query",
+            fix="leave one of the two out",
+        )
+    if any(map(_is_run, systems)) and (rounds, min_calls) != (None, None):
+        raise ConfigError(
+            "rounds or min_calls beside saved runs",
+            accepted="saved runs as they were measured, or retrievers, to measure them now",
             fix="leave one of the two out",
         )
     if dataset is None and any(map(_is_run, systems)):
@@ -174,7 +186,7 @@ def compare(
         self_hits=self_hits,
         k=k,
         metrics=metrics,
-        protocol=protocol,
+        protocol=_protocol(protocol, rounds, min_calls),
         save=save,
         until=until_decided,
         watch=lambda *of: watch(*of, margin=margin, baseline=baseline),
@@ -192,6 +204,22 @@ def compare(
     )
     unjudged = [experiment.dataset for experiment in experiments if not experiment.dataset.judged]
     return ComparisonResult(with_texts(compare_runs(runs, **rules), unjudged))
+
+
+def _protocol(
+    protocol: Protocol | None, rounds: int | None, min_calls: int | None
+) -> Protocol | None:
+    from retrieval_bench.measure.protocol import Protocol
+
+    if (rounds, min_calls) == (None, None):
+        return protocol
+    if protocol is not None:
+        raise ConfigError(
+            "a protocol beside rounds or min_calls",
+            accepted="one of them: a protocol says how often to call",
+            fix="such as protocol=Protocol(rounds=3), or rounds=3 alone",
+        )
+    return Protocol.of(rounds=rounds, min_calls=min_calls)
 
 
 def _is_run(system: Any) -> bool:

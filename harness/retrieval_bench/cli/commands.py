@@ -217,7 +217,7 @@ class _Whole(Parser):
 
     def format_help(self) -> str:
         """Write the help of all commands in at most 24 lines."""
-        lines = [f"usage: {self.prog} COMMAND ...   (more: {self.prog} COMMAND --help)"]
+        lines = [f"usage: {self.prog} COMMAND ...   (more: COMMAND --help; rarely needed: lab)"]
         lines += ["", _DESCRIPTION, ""]
         for group, commands in SHOWN.items():
             entries = [(name, text) for name, (_, text) in commands.items()]
