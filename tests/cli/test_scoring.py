@@ -696,3 +696,15 @@ def test_the_work_is_done_without_what_only_retrievers_need(arguments: tuple[str
     code = f"from retrieval_bench.cli import main\nassert main({list(arguments)!r}) == 0"
     heavy = ("torch", "faiss", "langchain", "langchain_core", "numba")
     assert loads(code, "numpy", "retrieval_bench_retrievers", *heavy) == {"numpy"}
+
+
+def test_map_of_whole_lists_is_told_apart_from_that_of_bench_and_compare(
+    here: Path, run: Command
+) -> None:
+    (here / "q").write_text("q1 0 a 1\n")
+    (here / "r").write_text("q1 Q0 b 1 2.0 x\nq1 Q0 a 2 1.0 x\n")
+    assert run("score run r --qrels q") == 0
+    told = "Of whole lists: MAP, MRR. `bench` and `compare` cut them at k: MAP@10, MRR@10."
+    assert told in run.unwrapped
+    assert run("score run r --qrels q --metrics AP@10 Bpref nDCG") == 0
+    assert "Of whole lists" not in run.out

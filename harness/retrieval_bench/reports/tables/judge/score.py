@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, says
 from retrieval_bench.metrics import Metric
@@ -51,6 +53,7 @@ def _means(card: ScoreCard) -> Table:
         rows,
         notes=[
             f"Convention {scored.convention.name}: {scored.convention.source}.",
+            *_whole_lists(scored.evaluation.metrics),
             f"Ties: {scored.tie_rule}.",
             f"Queries: {', '.join(queries)}.",
             f"Brackets: 95 % intervals ({scored.evaluation.interval}).",
@@ -58,6 +61,15 @@ def _means(card: ScoreCard) -> Table:
         ],
         lead=[result(_answer(card)), *map(warning, beside)],
     )
+
+
+def _whole_lists(metrics: Sequence[Metric]) -> list[str]:
+    """Tell what `bench` and `compare` only show with a cut-off apart."""
+    whole = [str(metric_label(of)) for of in metrics if of.name in ("AP", "RR") and not of.cut]
+    if not whole:
+        return []
+    cut = ", ".join(f"{label}@10" for label in whole)
+    return [f"Of whole lists: {', '.join(whole)}. `bench` and `compare` cut them at k: {cut}."]
 
 
 def _answer(card: ScoreCard) -> str:
