@@ -157,12 +157,6 @@ def compare(
             "query",
             fix="leave one of the two out",
         )
-    if any(map(_is_run, systems)) and (rounds, min_calls) != (None, None):
-        raise ConfigError(
-            "rounds or min_calls beside saved runs",
-            accepted="saved runs as they were measured, or retrievers, to measure them now",
-            fix="leave one of the two out",
-        )
     if dataset is None and any(map(_is_run, systems)):
         runs = with_fusions([run_of(system) for system in systems], fuse, (), in_notebook(reporter))
         return ComparisonResult(with_texts(compare_runs(runs, **rules)))
@@ -214,11 +208,8 @@ def _protocol(
     if (rounds, min_calls) == (None, None):
         return protocol
     if protocol is not None:
-        raise ConfigError(
-            "a protocol beside rounds or min_calls",
-            accepted="one of them: a protocol says how often to call",
-            fix="such as protocol=Protocol(rounds=3), or rounds=3 alone",
-        )
+        what = "a protocol beside rounds or min_calls"
+        raise ConfigError(what, accepted="one of the two", fix="such as rounds=3 alone")
     return Protocol.of(rounds=rounds, min_calls=min_calls)
 
 

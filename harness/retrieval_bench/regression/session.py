@@ -211,7 +211,7 @@ class Today:
                     quality_result = quality.judge_quality(
                         before, now, policy.quality, rise=policy.rise
                     )
-                advice += self._about_quality(quality_result, refused=refused)
+                advice += self._about_quality(quality_result, refused)
         if policy.latency:
             source = _source(of_quality, of_latency, when)
             latency_result = self._judged_times(run, of_latency, source, duet, when)
@@ -220,7 +220,7 @@ class Today:
                     f"side a of the duet is {str(source.commit)[:10]}, the commit of the quality "
                     "baseline: that of latency names none"
                 )
-            advice += self._about_latency(latency_result, of_latency, when, refused=refused)
+            advice += self._about_latency(latency_result, of_latency, when, refused)
         elif run is not None and of_latency.usable is not None:
             notes += self._slower(run, of_latency.usable)
         if run is not None:
@@ -342,7 +342,7 @@ class Today:
         )
         return [f"A typical query takes {times}. {why}."]
 
-    def _about_quality(self, quality_result: QualityResult, *, refused: bool) -> list[str]:
+    def _about_quality(self, quality_result: QualityResult, refused: bool) -> list[str]:
         verdicts = {gate.verdict for gate in quality_result.gates}
         if quality_result.unanswered:
             return [FAILING, *([] if refused else [ACCEPTED_SO])]
@@ -356,12 +356,7 @@ class Today:
         return [WANTED if Verdict.WORSE in verdicts else _undecided(quality_result)]
 
     def _about_latency(
-        self,
-        latency_result: LatencyResult,
-        held: Held[LatencyBaseline],
-        when: When,
-        *,
-        refused: bool,
+        self, latency_result: LatencyResult, held: Held[LatencyBaseline], when: When, refused: bool
     ) -> list[str]:
         messages: list[str] = []
         if latency_result.verdict is Verdict.WORSE:
