@@ -63,7 +63,7 @@ class TestConstantScores:
         assert "best on fruit: nDCG@8 0.417" in out
         assert (
             f"! {CONSTANT}, so their order is that of their ids: in other orders nDCG@8 would be "
-            "anything from 0.291 to 0.923. Return ids alone, best first, or scores that tell the "
+            "anything from 0.000 to 0.923. Return ids alone, best first, or scores that tell the "
             "hits apart."
         ) in out
 
@@ -72,7 +72,7 @@ class TestConstantScores:
         document = json.loads(shown(run, *command, "--format", "json"))
         ties = document["ties"]
         assert (ties["metric"], ties["share"], ties["constant"]) == ("nDCG@8", 1.0, True)
-        assert [ties["worst"], ties["best"]] == pytest.approx([0.291, 0.923], abs=5e-4)
+        assert [ties["worst"], ties["best"]] == pytest.approx([0.0, 0.923], abs=5e-4)
         assert [one["code"] for one in document["warnings"]].count("ties") == 1
 
     def test_compare_does_not_recommend_without_saying_so(self, run: Command) -> None:
@@ -199,3 +199,96 @@ def test_equal_texts_in_other_case_and_punctuation_stay_copies(here: Path, run: 
     beir(here / "same", docs, {"q0": "grapes", "q1": "lemons"}, [("q0", "d1", 1), ("q1", "d2", 1)])
     out = shown(run, "bench", "bm25", "--dataset", "same", "--k", "2", *ONCE)
     assert "documents of equal text" in out
+
+
+LETTERS = "abcdefghijklmnopqrst"
+
+
+@pytest.fixture
+def same(here: Path) -> Path:
+    """K1: twenty documents of one text, of which the last is judged, and runs that put it first."""
+    docs = dict.fromkeys(LETTERS, "same words here")
+    queries = {f"q{i}": "same words" for i in range(5)}
+    beir(here / "same", docs, queries, [(query, "t", 1) for query in queries])
+    ranked = [LETTERS[-1], *LETTERS[:-1]]
+    for n in (10, 20):
+        lines = (f"{q} Q0 {d} {r} 1.0 x" for q in queries for r, d in enumerate(ranked[:n], 1))
+        save(here / f"{n}.run", "\n".join(lines) + "\n")
+    return here
+
+
+@pytest.mark.usefixtures("same")
+class TestTiesAtTheCut:
+    @pytest.mark.parametrize(
+        ("name", "k"), [("bm25", 1), ("bm25", 10), ("bm25", 20), ("bm25s", 10)]
+    )
+    def test_the_range_takes_the_hits_behind_the_cut(self, run: Command, name: str, k: int) -> None:
+        """K1: t is in the tie, and was not in the ten hits that were kept."""
+        out = shown(run, "bench", name, "--dataset", "same", "--k", str(k), *ONCE)
+        assert f"{name} on same: nDCG@{min(k, 10)} 0.000" in out
+        assert "would be anything from 0.000 to 1.000. Most of them are documents of equal" in out
+        assert "not known" not in out
+
+    @pytest.mark.parametrize(("n", "low", "unknown"), [(20, "0.000", False), (10, "0.289", True)])
+    def test_a_run_file_says_the_same_scored_and_replayed(
+        self, run: Command, n: int, low: str, unknown: bool
+    ) -> None:
+        """K1: they differed; where the file ends with the tie, what else is in it nobody knows."""
+        replay = ("bench", "trec_run", "--set", f"path={n}.run", "--dataset", "same", *ONCE)
+        scored = ("score", "run", f"{n}.run", "--dataset", "same", "--metrics", "nDCG@10")
+        for command in (replay, scored):
+            out = shown(run, *command)
+            assert f"would be anything from {low} to 1.000" in out
+            known = "What else has the score of the last hit is not known for 5 queries: the range"
+            assert (known in out) == unknown
+
+    @pytest.mark.parametrize(
+        ("body", "unknown"),
+        [
+            ("return [(d, 1.0) for d in LETTERS[:10]]", True),
+            ("return [(d, 1.0) for d in LETTERS[:k]]", False),
+            ("return [(d, 1.0) for d in (LETTERS[:k] if k == 10 else LETTERS[5:])]", True),
+            ("assert k == 10; return [(d, 1.0) for d in LETTERS[:k]]", True),
+        ],
+        ids=["no more than ten", "as many as wanted", "others each time", "fails"],
+    )
+    def test_what_cannot_be_known_is_said_to_be_unknown(
+        self, run: Command, here: Path, body: str, unknown: bool
+    ) -> None:
+        """K1: an engine that gives no more than it gave, or others, tells nothing of its tie."""
+        save(here / "own.py", f'LETTERS = "{LETTERS}"\ndef own(text, k):\n    {body}\n')
+        save(here / "own.yaml", 'target: callable\nparams: {function: "own.py:own"}\n')
+        out = shown(run, "bench", "own.yaml", "--dataset", "same", *ONCE)
+        assert ("not known for 5 queries" in out) == unknown
+        if not unknown:
+            assert "anything from 0.000 to 1.000" in out
+
+
+@pytest.mark.usefixtures("here")
+def test_copies_cut_apart_are_told(run: Command, here: Path) -> None:
+    """K1: six texts of thirty copies each, of which the last is judged; and pairs that the cut
+    tears."""
+    names = ["apple", "banana", "cherry", "dates", "elder", "figs"]
+    docs = {f"{name}{i:02}": f"{name} pie recipe" for name in names for i in range(30)}
+    beir(here / "six", docs, {n: n for n in names}, [(n, f"{n}29", 1) for n in names])
+    out = shown(run, "bench", "bm25", "--dataset", "six", *ONCE)
+    assert "anything from 0.000 to 1.000. Most of them are documents of equal text" in out
+    pairs = {f"{n}{i}": f"{n} pie" if n == "apple" else n for n in names for i in "ab"}
+    beir(
+        here / "two",
+        pairs,
+        {n: f"{n} apple" for n in names[1:]},
+        [(n, f"{n}b", 1) for n in names[1:]],
+    )
+    out = shown(run, "bench", "bm25", "--dataset", "two", "--k", "1", *ONCE)
+    assert "nDCG@1 would be anything from 0.000 to 1.000" in out
+
+
+@pytest.mark.usefixtures("fruit")
+def test_nobody_is_asked_for_more_where_nothing_ties(run: Command, here: Path) -> None:
+    """K1: a search that ends it all when more hits are wanted than were measured."""
+    lines = SEARCHES + "\ndef once(text, k):\n    assert k == 8\n    return falling(text, k)\n"
+    save(here / "tie.py", lines)
+    save(here / "once.yaml", 'target: callable\nparams: {function: "tie.py:once"}\n')
+    out = shown(run, "bench", "once.yaml", "--dataset", "fruit", "--k", "8", *ONCE)
+    assert "not known" not in out

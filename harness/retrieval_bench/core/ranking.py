@@ -23,7 +23,6 @@ from retrieval_bench.core.types import LegTrace, Ranking, StepTrace, Usage
 
 TIE_RULE = "score desc, id asc"
 OF_STAGES = "score desc, then as the stage before had it, id asc"
-"""Order of what came through a stage that kept it where scores were equal."""
 
 _BLOCK = 256
 
@@ -91,15 +90,12 @@ def checked_ranking(
     if ranking.scores is not None and has_scores:
         scores = _checked_scores(ids, ranking.scores)
         tied = np.flatnonzero(scores[1:] == scores[:-1]).tolist()
-        if ranking.order is not None:
-            order = _checked_order(ids, ranking.order)
-            keys = list(zip(order.tolist(), ids, strict=True))
-            if any(keys[i] > keys[i + 1] for i in tied):
-                places = _sorted_ties(keys, scores)
-                ids, legs = _turned(places, ids, legs)
-                order = order[places]
-        elif any(ids[i] > ids[i + 1] for i in tied):
-            ids, legs = _turned(_sorted_ties(ids, scores), ids, legs)
+        order = None if ranking.order is None else _checked_order(ids, ranking.order)
+        keys: list[Any] = ids if order is None else list(zip(order.tolist(), ids, strict=True))
+        if any(keys[i] > keys[i + 1] for i in tied):
+            places = _sorted_ties(keys, scores)
+            ids, legs = _turned(places, ids, legs)
+            order = None if order is None else order[places]
     steps = {name: _checked_step(name, step) for name, step in ranking.steps.items()}
     usage = _checked_usage(ranking.usage)
     stages, before = dict(ranking.stages), ranking.collapsed_from

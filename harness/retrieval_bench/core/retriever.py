@@ -36,6 +36,7 @@ class Capabilities:
             does.
         threads: several threads may search at once.
         score_tolerance: relative difference below which two scores are the same (encoders: 1e-5).
+        deepens: more hits than :meth:`Retriever.use_k` told take no other index.
     """
 
     external: bool = False
@@ -45,6 +46,7 @@ class Capabilities:
     filters: bool = False
     threads: bool = False
     score_tolerance: float = 1e-9
+    deepens: bool = True
 
 
 class Retriever(ABC):

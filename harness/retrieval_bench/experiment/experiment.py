@@ -15,9 +15,8 @@ from retrieval_bench.core import secrets
 from retrieval_bench.core.calls.foreign import folder_kept, foreign_code
 from retrieval_bench.core.calls.usage import total
 from retrieval_bench.core.errors import RecordError, distinct_names
-from retrieval_bench.core.notices import Code, about_times, coded
+from retrieval_bench.core.notices import Code, Notice, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
-from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data.saved.indexes import index_documents
@@ -36,7 +35,7 @@ from retrieval_bench.experiment.filtered import filtered
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.planned_run import PlannedRun
 from retrieval_bench.experiment.server_time import outside_server
-from retrieval_bench.experiment.tie_warnings import effect_of_ties, tie_keys, tie_warnings
+from retrieval_bench.experiment.tie_warnings import effect_of_ties
 from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
     deep,
@@ -54,6 +53,7 @@ from retrieval_bench.experiment.warnings import (
     unsteady,
 )
 from retrieval_bench.measure import runner
+from retrieval_bench.measure.behind_cut import Cut, behind_cut
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement
 from retrieval_bench.measure.environment import environment, peak_rss_bytes
 from retrieval_bench.measure.machine import observers
@@ -64,9 +64,9 @@ from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.measure.tutorial import TutorialLatency, tutorial_latency
 from retrieval_bench.metrics import Metric
 from retrieval_bench.metrics.tied import TieEffect
-from retrieval_bench.runs.evaluation import JUDGED_AT, Evaluation, evaluate
+from retrieval_bench.runs.evaluation import JUDGED_AT, evaluate
 from retrieval_bench.runs.records import DEFAULT_ROOT, interrupts_deferred, write_run
-from retrieval_bench.runs.run import Rankings, Run, pack_rankings
+from retrieval_bench.runs.run import Run, pack_rankings
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
 
 
@@ -245,14 +245,12 @@ class Experiment:
             messages: list[str] = []
             health = ask(candidate, "health", messages, (), self.queries)
             facts = ask(candidate, "describe", messages, {})
-            packed = pack_rankings([query.id for query in asked], measurements.rankings, self.k)
-            rows, can = self._counted(measurements.status), candidate.capabilities
-            _, ties = self._evaluated(packed, rows, can)
+            can = candidate.capabilities
             warnings = [
                 *self.dataset.warnings,
                 *nothing_found(self.dataset, asked, measurements.rankings, can, health),
                 *suspicious(self.dataset, asked, measurements.rankings, self.k, health),
-                *tie_warnings(ties, packed, self.dataset, can, facts),
+                *replace(self, queries=asked)._ties(candidate, measurements, known, facts)[1],
                 *(foreign_ids(measurements.rankings, self.dataset, known) if can.external else ()),
                 *drawn(self.dataset),
                 *deep(self.k, self.dataset),
@@ -384,21 +382,14 @@ class Experiment:
         measurement.spent = total([measurement.spent, ablation.spent])
         return ablation
 
-    def _evaluated(
-        self, rankings: Rankings, rows: Sequence[int], can: Capabilities, *, intervals: bool = False
-    ) -> tuple[Evaluation, TieEffect | None]:
-        """Score the queries in ``rows``, those that count, and tell what equal scores decide."""
-        evaluation = evaluate(
-            rankings.ranking[rows],
-            rankings.doc_ids,
-            [rankings.query_ids[row] for row in rows],
-            self.dataset.qrels,
-            self.metrics,
-            scores=tie_keys(rankings, can)[rows],
-            judged_at=min(self.k, JUDGED_AT),
-            intervals=intervals,
-        )
-        return evaluation, effect_of_ties(evaluation, rankings, self.dataset, can)
+    def _ties(
+        self, asked: Candidate, measurement: Measurement, known: Any, facts: Mapping[str, Any]
+    ) -> tuple[TieEffect | None, list[Notice]]:
+        rows = self._counted(measurement.status) if self.dataset.judged else ()
+        task = Cut(self.queries, self.dataset, self.k, self.protocol)
+        with asked.folder.lent():
+            behind = behind_cut(asked.system(known), measurement, task, rows)
+            return effect_of_ties(behind, task, self.metrics, asked.capabilities, facts=facts)
 
     def _account(
         self,
@@ -418,7 +409,15 @@ class Experiment:
         ids = [query.id for query in self.queries]
         rankings = pack_rankings(ids, measurement.rankings, self.k, without)
         rows, can = self._counted(measurement.status), candidate.capabilities
-        evaluation, ties = self._evaluated(rankings, rows, can, intervals=asking is None)
+        evaluation = evaluate(
+            rankings.ranking[rows],
+            rankings.doc_ids,
+            [rankings.query_ids[row] for row in rows],
+            self.dataset.qrels,
+            self.metrics,
+            judged_at=min(self.k, JUDGED_AT),
+            intervals=asking is None,
+        )
         of_filters = filtered(self.dataset, self.queries, measurement.rankings, can)
         messages: list[str] = []  # what the retriever itself could not say
         facts = ask(candidate, "describe", messages, {})
@@ -428,10 +427,11 @@ class Experiment:
             *candidate.indexed.warnings,
             *ask(candidate, "health", messages, (), self.queries),
         ]
+        ties, of_ties = self._ties(candidate, measurement, known, facts)
         warnings = [
             *of_data(self.dataset, self.k),
             *languages_told(self.dataset, texts),
-            *tie_warnings(ties, rankings, self.dataset, can, facts),
+            *of_ties,
             *of_answers(
                 self.dataset,
                 self.queries,

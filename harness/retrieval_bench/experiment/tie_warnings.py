@@ -9,22 +9,22 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval_bench.core.notices import Notice
 from retrieval_bench.core.retriever import Capabilities
-from retrieval_bench.core.types import Dataset, Document
-from retrieval_bench.metrics.judged import NONE
+from retrieval_bench.core.types import Dataset, Document, Ranking
+from retrieval_bench.measure.behind_cut import Behind, Cut, tie_levels
+from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.tied import (
     FROM_ELSEWHERE,
     FROM_FUSION,
     FROM_RETRIEVER,
     TieEffect,
     is_constant,
+    tie_effect,
 )
 from retrieval_bench.metrics.ties import TiedHits, ties_of
-from retrieval_bench.runs.evaluation import Evaluation
-from retrieval_bench.runs.run import Rankings
+from retrieval_bench.runs.run import pack_rankings
 
 COPIES = 0.5
 """From this share of the hits in ties on that have the text of another hit, texts are the cause."""
@@ -35,23 +35,28 @@ _SIGNED = re.compile(rf"\w+{_SIGNS}(?!\w)|(?<!\w){_SIGNS}\w+")
 """A word with signs at one of its ends, which tell A+ from A-, C++ from C, and -5 from 5."""
 
 
-def tie_keys(rankings: Rankings, can: Capabilities) -> NDArray[np.floating[Any]]:
-    """(queries, width): scores, equal where hits are tied. A run that is replayed has its own order
-    of ties, kept by differences that single precision, in which it was ordered, does not have."""
-    return rankings.scores.astype(np.float32) if can.replays else rankings.scores
-
-
 def effect_of_ties(
-    evaluation: Evaluation, rankings: Rankings, data: Dataset, can: Capabilities
-) -> TieEffect | None:
-    """Measure the effect of equal scores; where nothing is judged, only that they are constant, if
-    they are."""
-    if data.judged:
-        return evaluation.ties
-    ties = _ties(rankings, can)
-    if ties is None or not is_constant(ties):
-        return None
-    return TieEffect(None, None, ties.share(), constant=True)
+    behind: Behind,
+    task: Cut,
+    metrics: Sequence[Metric],
+    can: Capabilities,
+    *,
+    facts: Mapping[str, Any],
+) -> tuple[TieEffect | None, list[Notice]]:
+    """Measure the effect of equal scores, and warn of it; where nothing is judged, only of constant
+    ones."""
+    data, rankings = task.dataset, behind.rankings
+    effect, ties = None, _ties(rankings, can)
+    if ties is not None and data.judged:
+        longest = max(len(ranking) for ranking in rankings if ranking is not None)
+        lists = [None if ranking is None else Ranking(ranking.doc_ids) for ranking in rankings]
+        packed = pack_rankings(behind.query_ids, lists, longest)
+        run = judge(packed.ranking, packed.doc_ids, behind.query_ids, Judgements(data.qrels))
+        run = replace(run, ties=ties)
+        effect = tie_effect(run, metrics, depth=task.k, unknown=behind.unknown)
+    elif ties is not None and is_constant(ties):
+        effect = TieEffect(None, None, ties.share(), constant=True)
+    return effect, tie_warnings(effect, rankings, data, can, facts)
 
 
 def signed_words(text: str) -> list[str]:
@@ -61,7 +66,7 @@ def signed_words(text: str) -> list[str]:
 
 def tie_warnings(
     effect: TieEffect | None,
-    rankings: Rankings,
+    rankings: Sequence[Ranking | None],
     data: Dataset,
     can: Capabilities,
     facts: Mapping[str, Any],
@@ -80,27 +85,27 @@ def tie_warnings(
         n = f"Most of them are documents that differ in signs only, such as {' and '.join(apart)}, "
         n += f"which {dropping}: `tokenizer: whitespace` tells them apart."
         return [replace(effect, constant=False).notice(n)]
-    if rankings.leg_ranks:
+    if any(ranking.legs for ranking in rankings if ranking is not None):
         return [effect.notice(FROM_FUSION)]
     return [effect.notice(FROM_ELSEWHERE if can.replays else FROM_RETRIEVER)]
 
 
-def _ties(rankings: Rankings, can: Capabilities) -> TiedHits | None:
-    held = rankings.ranking != NONE
-    return ties_of(tie_keys(rankings, can)[held], np.count_nonzero(held, axis=1))
+def _ties(rankings: Sequence[Ranking | None], can: Capabilities) -> TiedHits | None:
+    of = [np.zeros(0) if made is None else tie_levels(made, can) for made in rankings]
+    return ties_of(np.concatenate([np.zeros(0), *of]), np.array(list(map(len, of)), dtype=np.int64))
 
 
 def _copies(
-    rankings: Rankings, data: Dataset, can: Capabilities
+    rankings: Sequence[Ranking | None], data: Dataset, can: Capabilities
 ) -> tuple[float, float, Sequence[str]]:
     """The share of the hits in ties that have the text of another hit of their tie; the share of
     those that have its words, and other signs; and two of these."""
     ties = _ties(rankings, can)
     if ties is None or data.documents is None or data.unit_of:
         return 0.0, 0.0, ()
-    hits = rankings.ranking[rankings.ranking != NONE]
+    hits = [doc_id for made in rankings if made is not None for doc_id in made.doc_ids]
     tied = [
-        [rankings.doc_ids[at] for at in hits[start:end].tolist()]
+        hits[start:end]
         for start, end in zip(ties.bounds[:-1].tolist(), ties.bounds[1:].tolist(), strict=True)
         if end - start > 1
     ]

@@ -2,18 +2,19 @@
 
 A rule for ties makes a value reproducible; that the order of ids is right nobody says. A metric
 that ranks decide is highest where each tie is sorted by grade, the best first, and lowest where it
-is sorted the other way round. What is put in order is what was returned: documents of equal score
-that a retriever cut off are not known.
+is sorted the other way round. Documents of equal score that were cut off take part as far as they
+are known; of how many queries they are not is told beside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.metrics.judged import Hits, JudgedRun
@@ -50,6 +51,8 @@ class TieEffect:
         constant: whether nearly all rankings have one score for all of their hits.
         worst, best: the mean over queries in the worst and in the best order of equal scores; None
             of a metric that is not ours, or where nothing is judged.
+        unknown: queries whose first hits end in a tie, and nobody knows what else has that score:
+            the mean could be anything beyond ``worst`` and ``best``, too.
     """
 
     metric: str | None
@@ -58,6 +61,7 @@ class TieEffect:
     constant: bool
     worst: float | None = None
     best: float | None = None
+    unknown: int = 0
 
     def notice(self, instead: str) -> Notice:
         """Warn of it.
@@ -66,24 +70,43 @@ class TieEffect:
             instead: a sentence on what to give in place of such scores.
         """
         hits = "hits" if self.cut is None else f"first {self.cut:,} hits"
+        hits = "first hits" if self.cut == 1 else hits
         text = (
             f"{100 * self.share:.0f} % of the {hits} share their score with another hit, and the "
             "order of ids decides between them"
         )
         if self.constant:
             text = "All hits of a query have the same score, so their order is that of their ids"
-        if self.metric is not None and self.worst is not None and self.best is not None:
+        known = self.metric is not None and self.worst is not None and self.best is not None
+        if self.metric is not None and (self.best or 0.0) - (self.worst or 0.0) >= LEAST:
             text += (
                 f": in other orders {label_of(self.metric)} would be anything from "
                 f"{self.worst:.3f} to {self.best:.3f}"
             )
-        return Notice(f"{text}. {instead}", Code.TIES)
+        text += f". {instead}"
+        if self.unknown:
+            queries = counted(self.unknown, "query")
+            text += f" What else has the score of the last hit is not known for {queries}: "
+            text += "the range may be wider." if known else "that may decide more."
+        return Notice(text, Code.TIES)
 
 
-def tie_effect(run: JudgedRun, metrics: Sequence[Metric]) -> TieEffect | None:
-    """Measure the effect of ties on the first metric of which they decide :data:`LEAST` or more;
-    None where there is none. Of metrics that are not ours only the share of such hits is known:
-    that is told where none of ours is there."""
+def tie_effect(
+    run: JudgedRun,
+    metrics: Sequence[Metric],
+    *,
+    depth: int | None = None,
+    unknown: Collection[int] = (),
+) -> TieEffect | None:
+    """Measure the effect of ties on the first metric of which they decide :data:`LEAST` or more, or
+    may decide it; None where there is none. Of metrics that are not ours only the share of such
+    hits is known: that is told where none of ours is there.
+
+    Args:
+        run: also with hits that were cut off and tie with the last one that was not.
+        depth: where they were cut; None = nowhere.
+        unknown: numbers of queries that end in a tie which may go on.
+    """
     if run.ties is None or not run.n_queries:
         return None
     ours = [metric for metric in metrics if metric.name in DEFINITIONS]
@@ -91,15 +114,33 @@ def tie_effect(run: JudgedRun, metrics: Sequence[Metric]) -> TieEffect | None:
         share, cut = run.ties.share(metrics[0].cut), metrics[0].cut
         few = share < LEAST
         return None if few else TieEffect(str(metrics[0]), cut, share, is_constant(run.ties))
-    if not _matters(run):
+    if not _matters(run) and not unknown:
         return None
-    worst, best = (_reordered(run, best=which) for which in (False, True))
+    worst, best = (_reordered(run, best=which).as_if(depth) for which in (False, True))
     for metric in ours:
         low, high = _mean(metric, worst), _mean(metric, best)
-        if high - low >= LEAST:
-            share = run.ties.share(metric.cut)
-            return TieEffect(str(metric), metric.cut, share, is_constant(run.ties), low, high)
+        open_ = _reached(run.ties, run.lengths, sorted(unknown), metric.cut)
+        if high - low >= LEAST or open_ >= LEAST * run.n_queries:
+            share = run.ties.share(metric.cut if depth is None else min(metric.cut or depth, depth))
+            constant = is_constant(run.ties)
+            return TieEffect(str(metric), metric.cut, share, constant, low, high, open_)
     return None
+
+
+_FIRST = 10
+"""Hits that count most in a metric that has no cut."""
+
+
+def _reached(
+    ties: TiedHits, lengths: NDArray[np.int64], rows: Sequence[int], cut: int | None
+) -> int:
+    """How many of the queries ``rows`` have their last tie among the hits that count."""
+    if not rows:
+        return 0
+    last = lengths[rows]
+    first, _ = ties.ranks(np.array(rows), last)
+    within = cut or _FIRST
+    return int(np.count_nonzero((first <= within) & (last >= within)))
 
 
 def is_constant(ties: TiedHits) -> bool:

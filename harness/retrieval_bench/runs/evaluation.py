@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.as_json.document import Documented, plain
 from retrieval_bench.core.types import EMPTY, Qrels
 from retrieval_bench.metrics import Judgements, Metric, judge
-from retrieval_bench.metrics.judged import NONE
-from retrieval_bench.metrics.tied import TieEffect, tie_effect
-from retrieval_bench.metrics.ties import ties_of
+from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.stats.intervals import mean_intervals, methods
 
 JUDGED_AT = 10
@@ -109,7 +107,6 @@ def evaluate(
     qrels: Qrels,
     metrics: Sequence[Metric],
     *,
-    scores: NDArray[np.floating[Any]] | None = None,
     judged_at: int = JUDGED_AT,
     intervals: bool = True,
 ) -> Evaluation:
@@ -118,18 +115,15 @@ def evaluate(
     Args:
         ranking: (queries, depth) positions in ``doc_ids``, -1 behind the last hit.
         query_ids: the evaluated queries, one for each row.
-        scores: (queries, depth), of these hits; equal ones are ties. None looks for none.
         judged_at: cut-off of ``Judged``.
         intervals: see :func:`averaged`.
     """
     run = judge(ranking, doc_ids, query_ids, Judgements(qrels))
-    if scores is not None:
-        run = replace(run, ties=ties_of(scores[ranking != NONE], run.lengths))
     per_query = np.column_stack([metric.compute(run) for metric in metrics])
     judged = Metric("Judged", judged_at)
     known = {str(judged): float(judged.compute(run).mean())} if len(query_ids) else {}
     means = averaged(query_ids, metrics, per_query, intervals=intervals)
-    return replace(means, judged=known, ties=tie_effect(run, metrics))
+    return replace(means, judged=known)
 
 
 def averaged(

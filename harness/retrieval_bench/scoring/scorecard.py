@@ -379,6 +379,7 @@ def _scored(
         rules.parse(metrics) if metrics else rules.default_metrics(max(1, depth)),
         known=truth.known,
         unanswerable=truth.unanswerable,
+        n_documents=0 if truth.documents is None or truth.unit_of else len(truth.documents),
     )
 
 

@@ -159,6 +159,7 @@ def score(
     *,
     known: Collection[str] = (),
     unanswerable: Collection[str] = (),
+    n_documents: int = 0,
 ) -> Scored:
     """Score a run under ``convention``.
 
@@ -167,6 +168,7 @@ def score(
         metrics: explicit ones, from :meth:`Convention.parse`.
         known: further queries that exist, though nothing judges them.
         unanswerable: queries that say that no document answers them.
+        n_documents: of the corpus; 0 = not known.
 
     Raises:
         DataError: a document twice in one ranking, or a query without relevant documents, where the
@@ -181,8 +183,19 @@ def score(
     warnings = _warnings(convention, counts, queries, run)
     tie_rule = answers.tie_rule or convention.tie_rule
     evaluation = averaged(queries.counting, metrics, values)
-    evaluation = replace(evaluation, ties=tie_effect(run, metrics))
+    effect = tie_effect(run, metrics, unknown=_cut_through(run, n_documents))
+    evaluation = replace(evaluation, ties=effect)
     return Scored(convention, evaluation, run, tie_rule, counts, warnings)
+
+
+def _cut_through(run: JudgedRun, n_documents: int) -> list[int]:
+    """Queries whose list may have been cut through a tie: the longest ones that end in one."""
+    longest = int(run.lengths.max(initial=0))
+    if run.ties is None or longest in (0, n_documents):
+        return []
+    rows = np.flatnonzero(run.lengths == longest)
+    first, last = run.ties.ranks(rows, run.lengths[rows])
+    return [int(row) for row in rows[last > first]]
 
 
 def values_of(

@@ -18,6 +18,7 @@ from retrieval_bench.core.types import Dataset, Document
 from retrieval_bench.data.faults import Faults, reporting
 from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.formats import FORMATS
+from retrieval_bench.data.id_spaces import beside, cause_of, misspelt
 from retrieval_bench.data.passages import folded, holders
 from retrieval_bench.data.qrels import read_qrels
 from retrieval_bench.data.ratings import is_quepid, quepid
@@ -125,7 +126,7 @@ def import_labels(
             where=str(path),
             accepted="ids, or texts, that the dataset has",
             fix="name the file of judgements that belongs to this dataset",
-            faults=_examples(missing),
+            faults=_examples(missing, dataset),
         )
     new = _new(store, labels, whose, kind)
     store.add_all(new)
@@ -141,7 +142,7 @@ def import_labels(
         sum(label.digest != digests.get(label.pair, label.digest) for label in new),
         sum(what == "query" for what, _ in missing),
         sum(what == "document" for what, _ in missing),
-        _examples(missing),
+        _examples(missing, dataset),
     )
 
 
@@ -149,8 +150,18 @@ _Missing = list[tuple[str, str]]
 """What the dataset does not have, "query" or "document", and its name; once for each judgement."""
 
 
-def _examples(missing: _Missing) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(f"{what} {name!r}" for what, name in missing))[:_SHOWN]
+def _examples(missing: _Missing, dataset: Dataset) -> tuple[str, ...]:
+    """Some of what is missing, first what the dataset has in another spelling."""
+    if not missing:
+        return ()
+    known = {"query": [query.id for query in dataset.queries], "document": ids_of(dataset)}
+    near = {
+        (what, own): f"{what} {beside(own, other)}, which differ in {cause_of((own, other))}"
+        for what, ids in known.items()
+        for own, other in misspelt([name for kind, name in missing if kind == what], ids)
+    }
+    others = (f"{what} {name!r}" for what, name in missing if (what, name) not in near)
+    return tuple(dict.fromkeys([*near.values(), *others]))[:_SHOWN]
 
 
 def _matched(

@@ -179,6 +179,7 @@ class Hybrid(Retriever):
             replays=any(leg.replays for leg in of_legs),
             filters=all(leg.filters for leg in of_legs),
             score_tolerance=max(leg.score_tolerance for leg in of_legs),
+            deepens=all(leg.deepens for leg in of_legs),
         )
 
     @property

@@ -138,6 +138,7 @@ class FactoryRetriever(Retriever):
             exact=self._options.exact,
             has_scores=self._options.has_scores,
             filters=self._filter is not None,
+            deepens=self._fixed is not None or self._external,
         )
 
     def index(self, documents: Iterable[Document]) -> None:

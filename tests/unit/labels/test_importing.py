@@ -157,6 +157,19 @@ def judge(store: Store, *grades: tuple[str, str, int]) -> None:
 ALL = (("q1", "paris", 3), ("q1", "rome", 0), ("q1", "berlin", 1), ("q2", "서울", 2))
 
 
+def test_ids_that_are_written_differently_are_told_first(store: Store, tmp_path: Path) -> None:
+    """I1: of labels, too: what they judge is not in the dataset under that name."""
+    path = tmp_path / "qrels.txt"
+    path.write_text("q1 0 paris 3\nq1 0 atlantis 1\nq1 0 Rome 0\nQ2 0 서울 2\n", encoding="utf-8")
+    found = import_labels(store, path, data(), who="anna")
+    assert (found.labels, found.no_query, found.no_document) == (1, 1, 2)
+    assert found.examples == (
+        "query 'Q2' beside 'q2', which differ in upper and lower case",
+        "document 'Rome' beside 'rome', which differ in upper and lower case",
+        "document 'atlantis'",
+    )
+
+
 @pytest.mark.parametrize("to", TARGETS)
 def test_what_is_exported_is_read_back_with_its_judges(store: Store, here: Path, to: str) -> None:
     one_each = tuple((q, d, 0 if d == "berlin" else grade) for q, d, grade in ALL)
