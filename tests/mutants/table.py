@@ -119,8 +119,8 @@ MUTANTS = (
     _of_harness(
         "a percentile is one value off",
         "stats/percentiles.py",
-        "value = float(np.percentile(ordered, level))",
-        "value = float(np.percentile(ordered[:-1], level))",
+        "value = float(quantiles(ordered, level / 100))",
+        "value = float(quantiles(ordered[:-1], level / 100))",
         *("stats/test_percentiles.py", "runs/test_latency.py"),
     ),
     _of_harness(

@@ -339,8 +339,11 @@ FEWEST_PERFECT = 25
 """Queries from which on a perfect answer to nearly all of them is told: fewer may be that easy."""
 NEARLY_ALL = 0.95
 
-FEWEST_CUT = 3
-"""Queries from which on a length that most lists have is no chance."""
+FEWEST_SAME = 3
+"""Queries from which on one answer to most of them is no chance."""
+FEWEST_CUT = 10
+"""Likewise a length that most lists have; a search by words finds few documents of a small corpus.
+"""
 MOST = 0.5
 """Share of the lists that are as long as the longest, or the same as another."""
 
@@ -410,7 +413,7 @@ def same_answers(answers: Sequence[tuple[str, Ranking]], size: int | None) -> li
     if size == 1 or not lists:
         return []
     _, most = lists.most_common(1)[0]
-    if most < max(FEWEST_CUT, MOST * len(texts)):
+    if most < max(FEWEST_SAME, MOST * len(texts)):
         return []
     text = (
         f"{most:,} of {counted(len(texts), 'different query')} got the same hits in the same "

@@ -47,7 +47,8 @@ def test_queries_without_a_relevant_document_and_empty_lists_say_nothing_of_it()
     [
         ([3] * 10, 10, 220, "3 hits came back, of 10"),
         ([40] * 40, 100, None, "40 hits came back, of 100"),
-        ([4, 4, 0, 2], 10, 50, "4 hits came back"),
+        ([4, 0, 2, 4, 4, 4, 4, 3, 4, 1, 4, 4], 10, 50, "4 hits came back"),
+        ([4, 4, 0, 2], 10, 50, ""),
         ([3] * 10, 10, 3, ""),
         ([3] * 9 + [10], 10, 220, ""),
         ([1, 2, 3, 4, 5, 6, 7], 10, 220, ""),

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
-from retrieval_bench.cli.measure.common import as_it_can_be
 from retrieval_bench.cli.options import refuse
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ def refuse_of_queries(options: argparse.Namespace) -> None:
 def by_stage(options: argparse.Namespace) -> int:
     """Show the ledger of a saved run, or of a retriever that is measured now, asked once more
     without the parts that its lists do not tell of, and saved."""
+    from retrieval_bench.cli.measure.common import as_it_can_be
     from retrieval_bench.comparison.explain.ledger import ledger
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.data.needs_judgements import require_judged
