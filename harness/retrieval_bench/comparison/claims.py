@@ -64,6 +64,7 @@ VOIDS: Mapping[Code, tuple[Void, Void]] = {
     Code.SELF_HITS: (Void.BLAME, Void.NOTHING),
     # Where the order of ties would turn an answer, it is none: that is looked at pair by pair.
     Code.TIES: (Void.NOTHING, Void.NOTHING),
+    Code.SAME_QUESTION: (Void.NOTHING, Void.NOTHING),
     Code.LEAKED: (Void.PRAISE, Void.PRAISE),
     Code.NO_USAGE: (Void.NOTHING, Void.NOTHING),
     Code.NOTHING_RELEVANT: (Void.NOTHING, Void.NOTHING),

@@ -107,7 +107,9 @@ class DatasetComparison(ABC):
         """The number of queries that the means are over, from the fewest to the most."""
         counts = sorted({run.evaluation.means[0].n for run in self.runs})
         if len(counts) == 1:
-            return counted(counts[0], "query")
+            of = {run.summary.dataset.n_clusters for run in self.runs if run.clusters} - {None}
+            inside = "".join(f" in {counted(n, 'cluster')}" for n in of if n is not None)
+            return counted(counts[0], "query") + inside
         return f"{counts[0]:,} to {counts[-1]:,} queries"
 
     def with_texts(self, source: Dataset | str) -> Self:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterable
 
 
 def quality_text(value: float | None) -> str:
@@ -54,12 +53,6 @@ def end_text(value: float, decimals: int = 3) -> str:
     if value == 0 or text.strip("+-0."):
         return text
     return f"{value:+.{-math.floor(math.log10(abs(value)))}f}"
-
-
-def levels_text(levels: Iterable[float]) -> str:
-    """Levels of intervals as "95 %", of several from the lowest to the highest."""
-    shown = dict.fromkeys(f"{100 * level:.4g}" for level in sorted(levels))
-    return " to ".join(list(shown)[:: max(1, len(shown) - 1)]) + " %"
 
 
 def change_text(share: float | None) -> str:

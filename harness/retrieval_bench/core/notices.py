@@ -42,6 +42,7 @@ class Code(StrEnum):
     TIES = "ties"
     LEAKED = "leaked"
     NO_USAGE = "no-usage"
+    SAME_QUESTION = "same-question"
     NOTHING_RELEVANT = "nothing-relevant"
     DEEP = "deeper-than-corpus"
     JUDGES = "judges"

@@ -294,6 +294,8 @@ class Dataset:
         self_hits: whether a hit whose id (or unit) is that of the query counts, or is dropped
             before the first k are scored, as BEIR does.
         selves: which queries are documents.
+        cluster_key: metadata key of a query that names the cluster it belongs to, such as its
+            conversation; None where each query is independent of all others.
     """
 
     name: str
@@ -311,6 +313,7 @@ class Dataset:
     drawn_from: int | None = None
     self_hits: SelfHits = KEEP
     selves: Selves = field(default_factory=Selves, compare=False, repr=False)
+    cluster_key: str | None = None
 
     def __repr__(self) -> str:
         """One line: a corpus has millions of characters."""

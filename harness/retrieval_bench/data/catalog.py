@@ -238,6 +238,7 @@ def _from_plugin(target: str, split: str) -> Dataset:
         unit_key=made.unit_key,
     )
     built = replace(built, judges=made.judges, drawn_from=made.drawn_from)
+    built = replace(built, cluster_key=made.cluster_key)
     return with_self_hits(built, made.self_hits)
 
 
@@ -276,6 +277,7 @@ def _from_folder(folder: Path, split: str) -> Dataset:
         )
     judges = {who: judge.kind for who, judge in config.judges.items()}
     dataset = replace(dataset, judges=judges, drawn_from=config.drawn_from)
+    dataset = replace(dataset, cluster_key=config.cluster_key)
     undecided = files.documents is None and "documents" not in config.files.model_fields_set
     if undecided and (unread_text := unread_documents(folder, config.format)):
         dataset = replace(dataset, warnings=(*dataset.warnings, unread_text))

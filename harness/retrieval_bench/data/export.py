@@ -134,6 +134,7 @@ def _description(data: Dataset, to: str, made: Outgoing) -> dict[str, Any]:
         "name": data.name,
         "language": data.language,
         "unit_key": data.unit_key,
+        "cluster_key": data.cluster_key,
         "self_hits": None if data.self_hits == KEEP else data.self_hits,
         "judges": {who: {"kind": kind} for who, kind in data.judges.items()} or None,
         "drawn_from": data.drawn_from,

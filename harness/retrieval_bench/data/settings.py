@@ -115,6 +115,8 @@ class DatasetConfig(_Strict):
         judges: by name, where it is known who made the judgements.
         drawn_from: queries from which the judged ones were chosen, by how much systems differ on
             them.
+        cluster_key: metadata key of a query that tells which queries belong together, such as turns
+            of one conversation: tests and intervals take clusters for the unit.
         self_hits: "drop" leaves a hit whose id is that of the query out before the first k are
             scored, as BEIR does; "keep" counts it.
     """
@@ -130,6 +132,7 @@ class DatasetConfig(_Strict):
     splits: dict[str, SplitFiles] = {}
     columns: Columns = Columns()
     unit_key: str | None = None
+    cluster_key: str | None = None
     judges: dict[str, Judge] = {}
     drawn_from: int | None = Field(default=None, ge=1)
     self_hits: SelfHits = KEEP

@@ -58,6 +58,7 @@ class Task:
     Attributes:
         levels: of the percentiles that are reported.
         until_decided: how far a measurement until decided came; None of any other.
+        clusters: label of the cluster of each query; empty where each is one by itself.
     """
 
     dataset: Dataset
@@ -65,6 +66,7 @@ class Task:
     k: int
     levels: Sequence[float] = LEVELS
     until_decided: UntilFacts | None = None
+    clusters: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ def summarize(
     """
     dataset, queries, evaluation = task.dataset, task.queries, scored.evaluation
     status = measurement.status
+    clusters = dict(zip([query.id for query in queries], task.clusters, strict=False))
     partial = measurement.interrupted or NOT_RUN in status
     timings, withheld = measurement.timings, REPLAYED if subject.capabilities.replays else ""
     if task.until_decided is not None:
@@ -120,6 +123,8 @@ def summarize(
             **known_items(dataset),
             **({} if dataset.drawn_from is None else {"drawn_from": dataset.drawn_from}),
             **({} if dataset.self_hits == KEEP else {"self_hits": dataset.self_hits}),
+            **({} if dataset.cluster_key is None else {"cluster_key": dataset.cluster_key}),
+            **_n_clusters(clusters, evaluation.query_ids),
             "n_not_run": len(dataset.queries) - len({*queries, *dataset.unanswerable}),
         },
         "k": task.k,
@@ -154,12 +159,18 @@ def summarize(
             evaluation,
             dict(zip([query.id for query in queries], status, strict=True)),
             intervals=task.until_decided is None,
+            clusters={} if dataset.cluster_key is None else clusters,
         ),
         "health": list(health),
         "warnings": list(warnings),
         **({} if task.until_decided is None else {"until_decided": task.until_decided}),
     }
     return Summary.model_validate(facts)
+
+
+def _n_clusters(clusters: Mapping[str, str], query_ids: Sequence[str]) -> dict[str, int]:
+    labels = {clusters[query_id] for query_id in query_ids} if clusters else ()
+    return {"n_clusters": len(labels)} if 0 < len(labels) < len(query_ids) else {}
 
 
 def server_document(

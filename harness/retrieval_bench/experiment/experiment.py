@@ -46,6 +46,7 @@ from retrieval_bench.experiment.warnings import (
     nothing_found,
     of_answers,
     of_data,
+    one_question,
     refuse_elsewhere,
     remembered,
     silent,
@@ -64,6 +65,7 @@ from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.measure.tutorial import TutorialLatency, tutorial_latency
 from retrieval_bench.metrics import Metric
 from retrieval_bench.metrics.tied import TieEffect
+from retrieval_bench.runs.dataset import labels_of
 from retrieval_bench.runs.evaluation import JUDGED_AT, evaluate
 from retrieval_bench.runs.records import DEFAULT_ROOT, interrupts_deferred, write_run
 from retrieval_bench.runs.run import Run, pack_rankings
@@ -403,20 +405,18 @@ class Experiment:
         server_calls: int,
         ablation: Ablation,
     ) -> Run:
-        without = {
-            part.part.name: part.rankings for part in ablation.parts if part.rankings is not None
-        }
-        ids = [query.id for query in self.queries]
-        rankings = pack_rankings(ids, measurement.rankings, self.k, without)
+        without = {of.part.name: of.rankings for of in ablation.parts if of.rankings is not None}
+        ids, clusters = [q.id for q in self.queries], labels_of(self.dataset, self.queries)
+        rankings = pack_rankings(ids, measurement.rankings, self.k, without, clusters)
         rows, can = self._counted(measurement.status), candidate.capabilities
         evaluation = evaluate(
             rankings.ranking[rows],
             rankings.doc_ids,
-            [rankings.query_ids[row] for row in rows],
-            self.dataset.qrels,
-            self.metrics,
+            [ids[row] for row in rows],
+            *(self.dataset.qrels, self.metrics),
             judged_at=min(self.k, JUDGED_AT),
             intervals=asking is None,
+            clusters=[clusters[at] for at in rows if self.dataset.cluster_key],
         )
         of_filters = filtered(self.dataset, self.queries, measurement.rankings, can)
         messages: list[str] = []  # what the retriever itself could not say
@@ -431,6 +431,7 @@ class Experiment:
         warnings = [
             *of_data(self.dataset, self.k),
             *languages_told(self.dataset, texts),
+            *one_question(evaluation, rankings, self.dataset),
             *of_ties,
             *of_answers(
                 self.dataset,
@@ -465,7 +466,7 @@ class Experiment:
         until_decided = None if asking is None else asking.facts()
         summary = summarize(
             subject,
-            Task(self.dataset, self.queries, self.k, self.protocol.levels, until_decided),
+            Task(self.dataset, self.queries, self.k, self.protocol.levels, until_decided, clusters),
             measurement,
             Scored(evaluation, ties, of_filters, [part.as_dict() for part in ablation.parts]),
             warnings=warnings,

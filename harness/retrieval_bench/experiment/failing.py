@@ -11,6 +11,7 @@ import numpy as np
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, Notice
+from retrieval_bench.core.types import EMPTY
 from retrieval_bench.measure.attempts import Attempts
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.runs.evaluation import Evaluation, averaged
@@ -61,17 +62,24 @@ def recovered(attempts: Attempts | None) -> list[str]:
 
 
 def answered_means(
-    evaluation: Evaluation, status: Mapping[str, str], *, intervals: bool
+    evaluation: Evaluation,
+    status: Mapping[str, str],
+    *,
+    intervals: bool,
+    clusters: Mapping[str, str] = EMPTY,
 ) -> dict[str, Any]:
     """``answered`` of a summary: the means without the queries that failed; nothing where none
     did, or all.
 
     Args:
         status: of each query.
+        clusters: query -> label of its cluster, where these are the unit.
     """
     rows = [at for at, query in enumerate(evaluation.query_ids) if status[query] == OK]
     if not 0 < len(rows) < len(evaluation.query_ids):
         return {}
     ids = [evaluation.query_ids[at] for at in rows]
-    means = averaged(ids, evaluation.metrics, evaluation.per_query[rows], intervals=intervals)
+    values = evaluation.per_query[rows]
+    of = [clusters[query_id] for query_id in ids] if clusters else ()
+    means = averaged(ids, evaluation.metrics, values, intervals=intervals, clusters=of)
     return {"answered": {"n": len(ids), "metrics": means.as_dict()}}

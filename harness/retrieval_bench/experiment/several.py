@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.errors import RecordError, check_distinct
+from retrieval_bench.core.errors import ConfigError, RecordError, check_distinct
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import found_at
@@ -62,6 +62,7 @@ def prepare_several(
             if target is not None and watch is not None:
                 total = len(experiment.counted) if target is Target.SPLIT else None
                 see = watch(experiment.names, experiment.metrics[0], total)
+                _check_independent(experiment.dataset)
                 experiments[at] = experiment.ending(Until(target, see))
     except BaseException:
         for experiment in experiments:
@@ -90,3 +91,14 @@ def run_each(
             yield runs
     finally:
         close_all([candidate for item in waiting for candidate in item.candidates])
+
+
+def _check_independent(dataset: Dataset) -> None:
+    if dataset.cluster_key is not None:
+        raise ConfigError(
+            f"--until-decided on {dataset.name!r}, whose queries come in clusters "
+            f"(cluster_key: {dataset.cluster_key})",
+            accepted="queries that are independent: a bet on each of a cluster would count one "
+            "question several times",
+            fix="measure without --until-decided",
+        )

@@ -21,7 +21,10 @@ from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
-from retrieval_bench.runs.run import Run, relative_folder
+from retrieval_bench.metrics.names import label_of
+from retrieval_bench.runs.dataset import n_alike, told_alike
+from retrieval_bench.runs.evaluation import Evaluation, averaged
+from retrieval_bench.runs.run import Rankings, Run, relative_folder
 from retrieval_bench.runs.timing_facts import LatencyFacts
 
 REMEMBERED = 5.0
@@ -420,3 +423,20 @@ def same_answers(answers: Sequence[tuple[str, Ranking]], size: int | None) -> li
         "order: does the search look at the query?"
     )
     return [Notice(text, Code.SAME_ANSWERS)]
+
+
+def one_question(evaluation: Evaluation, rankings: Rankings, data: Dataset) -> list[str]:
+    """Warn where queries that count are nearly the same question, and nothing says so."""
+    ids = evaluation.query_ids
+    labels = rankings.clusters_of(ids)
+    n = n_alike(labels)
+    if not n or data.cluster_key is not None:
+        return []
+    metric, mean = evaluation.metrics[0], evaluation.means[0]
+    values = evaluation.per_query[:, :1]
+    ends = averaged(ids, [metric], values, clusters=labels).means[0].ci95
+    if ends is None or mean.ci95 is None:
+        return [told_alike(len(ids), n, "no interval holds that takes each for another")]
+    own, other = (f"[{low:.3f}, {high:.3f}]" for low, high in (mean.ci95, ends))
+    change = f"the interval of {label_of(str(metric))} is {other} in place of {own}"
+    return [told_alike(len(ids), n, change)]

@@ -109,12 +109,14 @@ class QualityBaseline(_Baseline):
         metrics: name -> mean over the evaluated queries.
         queries: id -> hash of its ranking, then its value of each metric, in the order of
             ``metrics``; of a query that no document answers only the hash.
+        clusters: id -> label of the cluster that it counts in; empty where each counts by itself.
     """
 
     convention: str
     metrics_version: int
     metrics: dict[str, float]
     queries: dict[str, list[Any]]
+    clusters: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _rows(self) -> QualityBaseline:
@@ -218,6 +220,7 @@ def quality_of(run: Run, given: Given) -> QualityBaseline:
         metrics_version=summary.metrics_version,
         metrics={names[i]: evaluation.means[i].mean for i in by_name},
         queries=dict(sorted(queries.items())),
+        clusters=dict(sorted(run.clusters.items())),
     )
 
 

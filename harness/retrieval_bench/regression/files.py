@@ -147,6 +147,8 @@ def write(baselines: Sequence[tuple[Path, QualityBaseline | LatencyBaseline]]) -
 def to_text(baseline: QualityBaseline | LatencyBaseline) -> str:
     """JSON with sorted keys. Numbers are the shortest that read back as the same ones."""
     content = baseline.model_dump(mode="json")
+    if not content.get("clusters"):
+        content.pop("clusters", None)
     return _laid_out({**content, CHECKSUM: _checksum(content)}) + "\n"
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.pairs.brackets import Brackets
-from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, bracket, corrected
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, corrected
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text
@@ -30,7 +30,8 @@ from retrieval_bench.duets.result import WORDS, Word
 from retrieval_bench.metrics import Metric
 from retrieval_bench.regression.baseline import FAILED, QualityBaseline
 from retrieval_bench.regression.policy import Rise
-from retrieval_bench.stats.intervals import resamples_for
+from retrieval_bench.stats.clusters import Clusters
+from retrieval_bench.stats.intervals import bracket, resamples_for
 from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.randomization import ROUNDING, fewest_rows, smallest_p
 from retrieval_bench.stats.resampling import mean_below_p
@@ -336,9 +337,12 @@ def _tested(
             for baseline in (before, now)
         ]
     )
+    of = now.clusters or before.clusters
+    clusters = Clusters.by([of.get(query, f"id {query}") for query in queries] if of else None)
     tested = paired_tests(
         values,
         [(0, 1)],
+        clusters=clusters,
         scales=[metric.scale for metric in limits],
         resamples=resamples_for(QUALITY_ALPHA / len(limits)),
     )
@@ -349,7 +353,7 @@ def _tested(
     needed = tested.queries_needed(QUALITY_ALPHA)[0]
     gates = {}
     for at, (name, limit) in enumerate(zip(names, limits.values(), strict=True)):
-        chance, p_limit = float(p[at, 0]), _beyond_limit_p(drops[:, at], limit)
+        chance, p_limit = float(p[at, 0]), _beyond_limit_p(drops[:, [at]], limit, clusters)
         difference = float(tested.difference[0, at])
         gate = replace(
             _gate(name, limit, tested, own, at),
@@ -361,7 +365,7 @@ def _tested(
             queries_needed=needed[at].difference,
         )
         judged = _judged(gate, difference, chance, p_limit)
-        gates[name] = _resolvable(judged, tested.n, QUALITY_ALPHA / len(limits))
+        gates[name] = _resolvable(judged, tested, QUALITY_ALPHA / len(limits))
     return gates
 
 
@@ -381,17 +385,22 @@ def _gate(
     )
 
 
-def _beyond_limit_p(drops: NDArray[np.float64], limit: float) -> float:
-    """A query that was not seen may drop by 1, or by as much as any seen one if that is more."""
+def _beyond_limit_p(drops: NDArray[np.float64], limit: float, clusters: Clusters | None) -> float:
+    """A query that was not seen may drop by 1, or by as much as any seen one if that is more; a
+    cluster of them by as much as the largest."""
     largest = np.array([max(1.0, float(np.abs(drops).max()))])
-    return float(mean_below_p(drops[:, None], limit, largest)[0])
+    if clusters is None:
+        return float(mean_below_p(drops, limit, largest)[0])
+    beyond = clusters.sums(drops - limit)
+    return float(mean_below_p(beyond, 0.0, clusters.sizes.max() * (largest - limit))[0])
 
 
-def _resolvable(gate: QualityGate, n: int, level: float) -> QualityGate:
+def _resolvable(gate: QualityGate, tested: PairedTests, level: float) -> QualityGate:
     """``gate``, unless it is open because so few queries show nothing, whatever they say."""
-    if not gate.verdict.open or smallest_p(n) < level:
+    if not gate.verdict.open or smallest_p(tested.units) < level:
         return gate
-    queries, fewest = counted(n, "query"), fewest_rows(level)
+    unit = "query" if tested.clusters is None else "cluster"
+    queries, fewest = counted(tested.units, unit), fewest_rows(level)
     why = f"{queries} can't show any drop, whatever they say; {fewest:,} could"
     return replace(gate, verdict=Verdict.UNRESOLVABLE, queries_needed=None, reason=why)
 

@@ -50,6 +50,7 @@ def load_rankings(folder: Path) -> Rankings:
                 name: tuple(tuple(json.loads(text)) for text in _texts(texts))
                 for name, texts in _named(arrays, "step_texts").items()
             },
+            clusters=_texts(arrays["clusters"]) if "clusters" in arrays.files else (),
         )
     _check_rankings(rankings)
     return rankings
@@ -85,6 +86,8 @@ def _check_rankings(rankings: Rankings) -> None:
             raise ValueError(
                 f"{RANKINGS}: {visible(name)} is {rows.dtype} {rows.shape} for {n_queries} queries"
             )
+    if len(rankings.clusters) not in (0, n_queries):
+        raise ValueError(f"{RANKINGS}: clusters of other queries")
     ranking = rankings.ranking
     if ranking.size and (ranking.max() >= n_documents or ranking.min() < NONE):
         raise ValueError(f"{RANKINGS}: a ranking has a position without a document")
@@ -172,6 +175,7 @@ def write_arrays(folder: Path, rankings: Rankings, timings: Timings) -> None:
         "doc_ids": np.array(rankings.doc_ids, dtype=np.str_),
         "ranking": rankings.ranking,
         "scores": rankings.scores,
+        **({"clusters": np.array(rankings.clusters)} if rankings.clusters else {}),
         **{
             f"{kind}:{visible(name)}": values
             for kind in _BY_NAME

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
-from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.errors import ConfigError, DataError, HarnessError, counted, near_names
+from retrieval_bench.core.notices import Code, Notice
+from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.fingerprint import without_self_hits
 from retrieval_bench.data.self_queries import with_self_hits
@@ -136,3 +138,84 @@ def titles_of(dataset: Dataset, wanted: set[str]) -> dict[str, str]:
         if doc_id in wanted and doc_id not in titles:
             titles[doc_id] = document.title or document.text[:_BEGINNING]
     return titles
+
+
+def labels_of(dataset: Dataset, queries: Sequence[Query]) -> tuple[str, ...]:
+    """Label the cluster of each of ``queries`` by the key of ``dataset``, where a query that lacks
+    it is one by itself; without a key as :func:`alike`.
+
+    Raises:
+        ConfigError: no query has the key.
+    """
+    key = dataset.cluster_key
+    if key is None or not queries:
+        return alike(queries)
+    if not any(key in query.metadata for query in queries):
+        known = dict.fromkeys(name for query in queries for name in query.metadata)
+        raise ConfigError(
+            f"cluster_key {key!r}, which no query of {dataset.name!r} has",
+            where="dataset.yaml",
+            accepted=near_names(key, known),
+            fix="name the key that tells which queries belong together, or leave cluster_key out",
+        )
+    return tuple(
+        f"={query.metadata[key]}" if key in query.metadata else f"id {query.id}"
+        for query in queries
+    )
+
+
+def alike(queries: Sequence[Query]) -> tuple[str, ...]:
+    """Label ``queries``: equal labels are asked in the same words, or nearly so; empty where all
+    are different. Case, white space and punctuation at the end do not count, nor does one letter
+    of a word, or one word of many; numbers, other signs (C, C++), messages and the filter do.
+    """
+    parent = list(range(len(queries)))
+
+    def root(at: int) -> int:
+        while parent[at] != at:
+            at = parent[at]
+        return at
+
+    first: dict[str, int] = {}
+    for at, query in enumerate(queries):
+        text = " ".join(unicodedata.normalize("NFKC", query.text).casefold().split())
+        for key in _nearly(text.rstrip("?!. ").split()):
+            other = first.setdefault(f"{query.messages}{query.filter} {key}", at)
+            low, high = sorted((root(at), root(other)))
+            parent[high] = low
+    found = [queries[root(at)].id for at in range(len(queries))]
+    return tuple(found) if n_alike(found) else ()
+
+
+def _nearly(words: list[str]) -> Iterator[str]:
+    """Keys that questions share which are nearly one: all words, or all but a letter or a word."""
+    yield " ".join(words)
+    for at, word in enumerate(words if len(words) > 1 else ()):
+        if word.isalpha() and word.isascii():
+            before, after = " ".join(words[:at]), " ".join(words[at + 1 :])
+            if len(words) >= _LONG:
+                yield f"{before} * {after}"
+            elif len(word) >= _LONG_WORD:
+                yield f"{before} {word} {after} -{at}"
+                for left in range(1, len(word)):
+                    yield f"{before} {word[:left]}{word[left + 1 :]} {after} -{at}"
+
+
+_LONG, _LONG_WORD = 12, 5
+"""Words of a question, and letters of a word, from which on one does not count."""
+
+
+def n_alike(labels: Sequence[str]) -> int:
+    """Number of different questions in ``labels``; 0 where each is one by itself."""
+    n = len(set(labels))
+    return n if n < len(labels) else 0
+
+
+def told_alike(queries: int, n: int, change: str) -> Notice:
+    """Say that ``queries`` are ``n`` different questions, and what would ``change``; where hardly
+    any is asked twice it is a note."""
+    text = (
+        f"{counted(queries, 'query')} have {counted(n, 'different text')}, or nearly. Counted as "
+        f"such (`cluster_key` in dataset.yaml), {change}."
+    )
+    return Notice(text, Code.SAME_QUESTION if n < 0.95 * queries else Code.NOTE)

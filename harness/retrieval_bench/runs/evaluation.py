@@ -17,6 +17,7 @@ from retrieval_bench.core.as_json.document import Documented, plain
 from retrieval_bench.core.types import EMPTY, Qrels
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.tied import TieEffect
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.intervals import mean_intervals, methods
 
 JUDGED_AT = 10
@@ -109,6 +110,7 @@ def evaluate(
     *,
     judged_at: int = JUDGED_AT,
     intervals: bool = True,
+    clusters: Sequence[str] = (),
 ) -> Evaluation:
     """Score rankings of the queries that count.
 
@@ -116,13 +118,13 @@ def evaluate(
         ranking: (queries, depth) positions in ``doc_ids``, -1 behind the last hit.
         query_ids: the evaluated queries, one for each row.
         judged_at: cut-off of ``Judged``.
-        intervals: see :func:`averaged`.
+        intervals, clusters: see :func:`averaged`.
     """
     run = judge(ranking, doc_ids, query_ids, Judgements(qrels))
     per_query = np.column_stack([metric.compute(run) for metric in metrics])
     judged = Metric("Judged", judged_at)
     known = {str(judged): float(judged.compute(run).mean())} if len(query_ids) else {}
-    means = averaged(query_ids, metrics, per_query, intervals=intervals)
+    means = averaged(query_ids, metrics, per_query, intervals=intervals, clusters=clusters)
     return replace(means, judged=known)
 
 
@@ -132,6 +134,7 @@ def averaged(
     per_query: NDArray[np.float64],
     *,
     intervals: bool = True,
+    clusters: Sequence[str] = (),
 ) -> Evaluation:
     """Values with their means and intervals, see :mod:`retrieval_bench.stats.intervals`.
 
@@ -139,6 +142,7 @@ def averaged(
         per_query: (queries, metrics).
         intervals: whether there are any; those of a number of queries that the values themselves
             decided would not hold.
+        clusters: a label of each query, where queries with the same are no independent ones.
     """
     n = len(query_ids)
     additive = np.column_stack(
@@ -148,7 +152,10 @@ def averaged(
     by_id = sorted(range(n), key=query_ids.__getitem__)
     ends = np.full((len(metrics), 2), np.nan)
     if intervals:
-        ends = mean_intervals(additive[by_id], [metric.scale for metric in metrics])
+        sample, scales = additive[by_id], [metric.scale for metric in metrics]
+        of = Clusters.by([clusters[at] for at in by_id] if clusters else None)
+        sizes = None if of is None else of.sizes
+        ends = mean_intervals(sample if of is None else of.means(sample), scales, sizes=sizes)
     means = []
     for metric, column, both in zip(metrics, additive.T, ends, strict=True):
         scale = n if metric.counts else 1

@@ -45,7 +45,7 @@ from retrieval_bench.runs.arrays import (
 )
 from retrieval_bench.runs.checksums import SUMS, check_sums, write_sums
 from retrieval_bench.runs.evaluation import Evaluation, averaged
-from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.run import Rankings, Run
 from retrieval_bench.runs.summary import Summary
 
 SCHEMA_VERSION = 2
@@ -184,7 +184,7 @@ def read_run(folder: Path) -> Run:
         summary = Summary.model_validate(document)
         rankings = load_rankings(folder)
         timings = load_timings(folder)
-        status, evaluation = _read_per_query(folder / PER_QUERY, summary, rankings.query_ids)
+        status, evaluation = _read_per_query(folder / PER_QUERY, summary, rankings)
         summary = summary.replace(metrics=evaluation.as_dict())
         manifest = read_json(folder / MANIFEST)
         _check_facts(manifest)
@@ -350,10 +350,9 @@ def _write_per_query(path: Path, run: Run, status: Sequence[str]) -> None:
 
 
 def _read_per_query(
-    path: Path, summary: Summary, query_ids: Sequence[str]
+    path: Path, summary: Summary, rankings: Rankings
 ) -> tuple[tuple[str, ...], Evaluation]:
-    status: dict[str, str] = {}
-    values: dict[str, dict[str, float]] = {}
+    status, values = dict[str, str](), dict[str, dict[str, float]]()
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             shown = visible(row["query_id"])
@@ -363,17 +362,18 @@ def _read_per_query(
     names = list(summary.metrics)
     rows = [[row[name] for name in names] for row in values.values()]
     per_query = np.array(rows, dtype=np.float64).reshape(len(values), len(names))
-    original = {visible(query_id): query_id for query_id in query_ids}
+    original = {visible(query_id): query_id for query_id in rankings.query_ids}
     evaluated = tuple(original[shown] for shown in values)
-    intervals = summary.until_decided is None
-    again = averaged(evaluated, parse_metrics(names), per_query, intervals=intervals)
+    of = rankings.clusters_of(evaluated) if summary.dataset.cluster_key else ()
+    metrics, whole = parse_metrics(names), summary.until_decided is None
+    again = averaged(evaluated, metrics, per_query, intervals=whole, clusters=of)
     # Means as they were saved, with the intervals of today: those of earlier versions were shorter.
     means = tuple(
         replace(mean, mean=float("nan") if entry.mean is None else entry.mean, n=entry.n)
         for mean, entry in zip(again.means, summary.metrics.values(), strict=True)
     )
     evaluation = replace(again, means=means, judged=summary.judged)
-    return tuple(status[shown] for shown in map(visible, query_ids)), evaluation
+    return tuple(status[shown] for shown in map(visible, rankings.query_ids)), evaluation
 
 
 def _status_texts(status: Sequence[str]) -> tuple[str, ...]:

@@ -55,6 +55,9 @@ class Rankings:
         step_texts: per step that makes texts, those of each query.
         without: part that was left out -> int32 (queries, up to k), positions in ``doc_ids`` of the
             ranking without it, -1 behind the last; a row of -2 is not known.
+        clusters: a label of each query: equal ones belong together, by the ``cluster_key`` of the
+            dataset or, without one, because they are nearly the same question; empty where all are
+            different.
     """
 
     query_ids: tuple[str, ...]
@@ -69,6 +72,7 @@ class Rankings:
     step_list_scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     step_texts: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     without: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    clusters: tuple[str, ...] = ()
 
     def row(self, at: int) -> Ranking:
         """The ranking of one query."""
@@ -111,6 +115,11 @@ class Rankings:
             packed[part] = rows
         return replace(self, doc_ids=tuple(positions), without=packed)
 
+    def clusters_of(self, query_ids: Sequence[str]) -> tuple[str, ...]:
+        """The labels of ``query_ids``; empty where there are none."""
+        of = dict(zip(self.query_ids, self.clusters, strict=True)) if self.clusters else {}
+        return tuple(of[query_id] for query_id in query_ids) if of else ()
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -133,6 +142,13 @@ class Run:
     timings: Timings
     evaluation: Evaluation
     folder: Path | None = None
+
+    @property
+    def clusters(self) -> Mapping[str, str]:
+        """Query -> label of the cluster that it counts in; empty where each counts by itself."""
+        if self.summary.dataset.cluster_key is None or not self.rankings.clusters:
+            return {}
+        return dict(zip(self.rankings.query_ids, self.rankings.clusters, strict=True))
 
     @property
     def parallel(self) -> bool | None:
@@ -195,11 +211,23 @@ class Run:
         return any(status[query_id] == OK for query_id in self.evaluation.query_ids)
 
 
+def clusters_of(runs: Sequence[Run]) -> Mapping[str, str]:
+    """Query -> label of its cluster, as the first run says that knows; empty where none does."""
+    return next((run.clusters for run in runs if run.clusters), {})
+
+
+def labels_by_id(run: Run, clusters: Mapping[str, str]) -> list[str]:
+    """Label the queries in the order of their ids; none without clusters."""
+    by_id = sorted(run.evaluation.query_ids) if clusters else []
+    return [clusters.get(query_id, f"id {query_id}") for query_id in by_id]
+
+
 def pack_rankings(
     query_ids: Sequence[str],
     rankings: Sequence[Ranking | None],
     k: int,
     without: Mapping[str, Sequence[Ranking | None]] | None = None,
+    clusters: Sequence[str] = (),
 ) -> Rankings:
     """Rankings of up to ``k`` hits as arrays; a query without one gets an empty row.
 
@@ -207,6 +235,7 @@ def pack_rankings(
 
     Args:
         without: part -> rankings of all queries without it, None where that is not known.
+        clusters: a label of each query, or none.
 
     Raises:
         ValueError: a answer of more than ``k`` hits.
@@ -254,6 +283,7 @@ def pack_rankings(
         step_lists,
         step_list_scores,
         _texts(rankings),
+        clusters=tuple(clusters),
     ).with_parts(without or {})
 
 

@@ -49,6 +49,9 @@ class DatasetFacts(Facts):
         drawn_from: queries from which these were chosen by how much systems differ on them; None
             where they were not.
         n_not_run: queries of the dataset that this run had no reason to ask.
+        cluster_key: of the queries: clusters are the unit of tests and intervals.
+        n_clusters: of the queries that count: by ``cluster_key``, or, without it, how many
+            different questions they are; None where each is one by itself.
     """
 
     name: Text = "?"
@@ -64,6 +67,8 @@ class DatasetFacts(Facts):
     drawn_from: Maybe[int] = None
     self_hits: Annotated[str, MISSING] = KEEP
     n_not_run: int = 0
+    cluster_key: Maybe[str] = None
+    n_clusters: Maybe[int] = None
 
 
 class MeanFacts(Facts):

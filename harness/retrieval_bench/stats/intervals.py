@@ -71,17 +71,44 @@ def methods(scales: Iterable[Scale | None]) -> str:
     return " and ".join(dict.fromkeys(map(method, scales)))
 
 
+def levels_text(levels: Iterable[float]) -> str:
+    """Levels of intervals as "95 %", of several from the lowest to the highest."""
+    shown = dict.fromkeys(f"{100 * level:.4g}" for level in sorted(levels))
+    return " to ".join(list(shown)[:: max(1, len(shown) - 1)]) + " %"
+
+
+def bracket(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 minus the level of the intervals of all pairs, one for each metric: of ``p`` after Holm,
+    (pairs, metrics), as is what is returned.
+
+    It is the level of the first p that he does not reject, and so above every p that he does, and
+    no higher than any other: an interval excludes 0 exactly where he rejects.
+    """
+    decided = np.count_nonzero(p < ALPHA, axis=0)
+    return np.broadcast_to(ALPHA / np.maximum(1, len(p) - decided), p.shape)
+
+
+def as_far_as(alpha: NDArray[np.float64], equivalence: NDArray[np.float64]) -> NDArray[np.float64]:
+    """p of equivalence, doubled and corrected as far as intervals of level 1 - ``alpha`` are: below
+    5 % exactly where both one-sided tests reject at half of ``alpha``."""
+    return np.minimum(1.0, 2 * equivalence * ALPHA / alpha)
+
+
 def mean_intervals(
     values: Floats,
     scales: Sequence[Scale | None],
     *,
     alpha: float = ALPHA,
     seed: int = SEED,
+    sizes: Floats | None = None,
 ) -> Floats:
     """Two-sided intervals of column means, at level 1 - ``alpha``, rows as the sample.
 
     Args:
         values: (queries, columns).
+        sizes: (rows,), where each row is the mean of a cluster of so many queries: the mean is over
+            queries, the sample are clusters, none of which is larger than the largest here. Such
+            means have more than two values.
         scales: one for each column; None = no known range. Of a two-valued one every value above
             the middle counts as the higher.
 
@@ -96,10 +123,14 @@ def mean_intervals(
     # A value outside of the range proves that the range is not known.
     scales = [fitting(scale, column) for scale, column in zip(scales, values.T, strict=True)]
     unknown = [at for at, scale in enumerate(scales) if scale is None]
+    if sizes is not None:
+        scales = [graded(scale) for scale in scales]
     counted = [at for at, scale in enumerate(scales) if scale is not None and scale.two_valued]
     bounded = [at for at, scale in enumerate(scales) if scale is not None and not scale.two_valued]
     if unknown:
-        resampled = bootstrap_means(values[:, unknown], seed=seed, resamples=resamples_for(alpha))
+        resampled = bootstrap_means(
+            values[:, unknown], seed=seed, resamples=resamples_for(alpha), sizes=sizes
+        )
         ends[unknown] = interval(resampled, alpha)
     for at in counted:
         low, high, _ = _known(scales[at])
@@ -107,7 +138,7 @@ def mean_intervals(
         ends[at] = low + (high - low) * np.array(clopper_pearson(hits, n, alpha=alpha))
     if bounded:
         low, high = np.array([_known(scales[at])[:2] for at in bounded]).T
-        ends[bounded] = gaffke(values[:, bounded], low, high, alpha=alpha)
+        ends[bounded] = gaffke(values[:, bounded], low, high, alpha=alpha, sizes=sizes)
     return ends
 
 
@@ -137,7 +168,14 @@ def clopper_pearson(hits: int, n: int, *, alpha: float = ALPHA) -> tuple[float, 
     return low, high
 
 
-def gaffke(values: Floats, low: Floats, high: Floats, *, alpha: float = ALPHA) -> Floats:
+def gaffke(
+    values: Floats,
+    low: Floats,
+    high: Floats,
+    *,
+    alpha: float = ALPHA,
+    sizes: Floats | None = None,
+) -> Floats:
     """Gaffke's bounds of column means, each at ``alpha`` / 2, (columns, 2).
 
     The bound from above: every value, and the highest that there could be once more, gets an
@@ -147,27 +185,33 @@ def gaffke(values: Floats, low: Floats, high: Floats, *, alpha: float = ALPHA) -
     Args:
         values: (queries, columns), at least one row.
         low, high: (columns,), the range of the values.
+        sizes: (rows,), as of :func:`mean_intervals`: what a row is above the bound counts so often.
     """
     rows = np.ascontiguousarray(values.T)
-    return np.column_stack([-_upper(-rows, -low, alpha / 2), _upper(rows, high, alpha / 2)])
+    shares = np.ones(len(values)) if sizes is None else sizes / sizes.mean()
+    below, above = (
+        _upper(side, end, alpha / 2, shares) for side, end in ((-rows, -low), (rows, high))
+    )
+    return np.column_stack([-below, above])
 
 
-def _upper(rows: Floats, high: Floats, alpha: float) -> Floats:
+def _upper(rows: Floats, high: Floats, alpha: float, shares: Floats) -> Floats:
     """For each row the bound above which the weighted mean is with chance ``alpha``."""
     columns, n = rows.shape
     upper = np.empty(columns)
     step = max(1, _CACHED // n)
     for start in range(0, columns, step):
         part = slice(start, start + step)
-        upper[part] = _solved(rows[part], high[part], alpha)
+        upper[part] = _solved(rows[part], high[part], alpha, shares)
     return upper
 
 
-def _solved(rows: Floats, high: Floats, alpha: float) -> Floats:
+def _solved(rows: Floats, high: Floats, alpha: float, shares: Floats) -> Floats:
     from scipy.special import ndtri
 
     rows = np.minimum(rows, high[:, None])
-    mean, wanted = rows.mean(axis=1), ndtri(alpha)
+    mean, wanted = (rows * shares).mean(axis=1), ndtri(alpha)
+    largest = shares.max()
     full = high - rows.min(axis=1) <= _ROUNDING  # all are as high as can be
     # The normal quantile of p is nearly a line in the bound: secants, kept within a bracket.
     least, most = mean.copy(), high.copy()
@@ -181,7 +225,7 @@ def _solved(rows: Floats, high: Floats, alpha: float) -> Floats:
         at = np.flatnonzero(~done)
         if not len(at):
             break
-        p = gamma_sum_p(rows[at] - bound[at, None], high[at] - bound[at])
+        p = gamma_sum_p(shares * (rows[at] - bound[at, None]), largest * (high[at] - bound[at]))
         z = np.full(len(mean), wanted)
         z[at] = ndtri(np.clip(p, 1e-300, 1 - 1e-16))
         least = np.where(~done & (z > wanted), bound, least)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -47,6 +48,11 @@ class Needed:
 
     difference: int | None
     equivalence: int | None
+
+    def of_clusters(self, size: float) -> Needed:
+        """Count queries, where these are clusters of ``size`` queries."""
+        found = (self.difference, self.equivalence)
+        return Needed(*(None if n is None else math.ceil(n * size) for n in found))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -47,17 +47,22 @@ class Randomization:
     Signed sums of differences are differences of signed sums, so that only the systems are
     multiplied with the patterns, not the many more pairs.
 
+    Of clusters of queries the signs are flipped, and not of queries: of each the sum counts, and
+    the mean of a group is its sum over the number of its queries.
+
     Attributes:
-        values: (systems, queries, metrics), on the scale whose mean counts.
+        values: (systems, queries, metrics), on the scale whose mean counts; of clusters their sums.
         places: (pairs, 2), of a and b among the systems; a difference is b minus a.
         resamples: sign patterns; up to :data:`EXACT_ROWS` queries all there are.
         seed: of the patterns.
+        sizes: (clusters,), queries of each; None where every query is a unit.
     """
 
     values: Floats
     places: NDArray[np.int64]
     resamples: int = RESAMPLES
     seed: int = SEED
+    sizes: Floats | None = None
 
     def p(self) -> Floats:
         """Two-sided p of each pair on each metric, (pairs, metrics); 1 without a query."""
@@ -85,6 +90,7 @@ class Randomization:
             alpha: (pairs, metrics), 1 minus the level of each.
         """
         pairs, metrics, n = len(self.places), self.values.shape[2], self.values.shape[1]
+        queries = n if self.sizes is None else self.sizes.sum()
         ends = np.full((pairs, metrics, 2), np.nan)
         if n == 0:
             return ends
@@ -96,7 +102,7 @@ class Randomization:
         for flips, signed in self._signed():
             for row, (a, b) in enumerate(self.places):
                 lower, higher = _group_means(
-                    sums[row, :, None], signed[b] - signed[a], slack[row, :, None], flips, n
+                    sums[row, :, None], signed[b] - signed[a], slack[row, :, None], flips, queries
                 )
                 for at in range(metrics):
                     rank = int(ranks[row, at])
@@ -127,20 +133,22 @@ class Randomization:
         return sums[b] - sums[a], slack
 
     def _signed(self) -> Iterator[tuple[Floats, Floats]]:
-        """Pieces of the patterns: how many signs stay in each, and the signed sums of the systems,
-        (systems, metrics, patterns)."""
+        """Pieces of the patterns: of how many queries the sign stays in each, and the signed sums
+        of the systems, (systems, metrics, patterns)."""
         systems, n, metrics = self.values.shape
+        sizes = self.sizes
         table = np.ascontiguousarray(self.values.transpose(1, 0, 2)).reshape(n, systems * metrics)
         few = max(1, 2 * _CELLS // max(1, systems * metrics))
         for patterns in sign_patterns(n, seed=self.seed, resamples=self.resamples):
             for start in range(0, len(patterns), few):
                 signs = patterns[start : start + few]
                 signed = (table.T @ signs.T).reshape(systems, metrics, -1)
-                yield np.count_nonzero(signs > 0, axis=1).astype(np.float64), signed
+                stay = signs > 0
+                yield stay.sum(axis=1, dtype=np.float64) if sizes is None else stay @ sizes, signed
 
 
 def _group_means(
-    total: Floats, signed: Floats, slack: Floats, kept: Floats, n: int
+    total: Floats, signed: Floats, slack: Floats, kept: Floats, n: float
 ) -> tuple[Floats, Floats]:
     """The lower and the higher mean of the two groups of each pattern; infinite where one is
     empty, since such a pattern encloses every mean."""

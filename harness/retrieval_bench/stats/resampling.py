@@ -14,12 +14,17 @@ _CHUNK_DRAWS = 4_000_000
 
 
 def bootstrap_means(
-    values: NDArray[np.float64], *, seed: int = SEED, resamples: int = RESAMPLES
+    values: NDArray[np.float64],
+    *,
+    seed: int = SEED,
+    resamples: int = RESAMPLES,
+    sizes: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Column means of ``resamples`` samples of the rows, drawn with replacement.
 
     Args:
         values: (queries, columns), at least one row.
+        sizes: (rows,), where each row is the mean of so many queries, which are drawn together.
 
     Returns:
         (resamples, columns).
@@ -33,7 +38,11 @@ def bootstrap_means(
         draws = rng.integers(0, n, size=(size, n), dtype=np.int32)
         offsets = np.arange(size, dtype=np.int64)[:, None] * n
         counts = np.bincount((draws + offsets).ravel(), minlength=size * n).reshape(size, n)
-        means[start : start + size] = counts @ values / n
+        if sizes is None:
+            means[start : start + size] = counts @ values / n
+        else:
+            weights = counts * sizes
+            means[start : start + size] = weights @ values / weights.sum(axis=1, keepdims=True)
     return means
 
 

@@ -90,6 +90,29 @@ def test_so_few_queries_decide_nothing_whatever_they_say() -> None:
     assert judged([0.5] * 5, [0.5] * 5).verdict is not Verdict.UNRESOLVABLE
 
 
+@pytest.mark.parametrize(
+    ("clusters", "verdict"), [(5, "UNRESOLVABLE"), (6, "WORSE"), (60, "WORSE")]
+)
+def test_clusters_are_the_unit_of_a_gate(clusters: int, verdict: str) -> None:
+    of = {f"q{at:04d}": f"={at % clusters}" for at in range(60)}
+    old = quality({"nDCG@10": [0.9] * 60}, ["old"] * 60)
+    new = quality({"nDCG@10": [0.1] * 60}, ["new"] * 60, clusters=of)
+    (gate,) = judge_quality(old, new, LIMIT).gates
+    assert gate.verdict is Verdict[verdict]
+    if clusters == 5:
+        assert gate.reason == "5 clusters can't show any drop, whatever they say; 6 could"
+
+
+def test_a_limit_is_ruled_out_by_clusters_and_not_by_their_queries() -> None:
+    """400 queries that tie rule out a drop of .01; as 100 clusters they do not."""
+    same = [0.5] * 399 + [0.49]
+    for clusters, verdict in ((400, Verdict.EQUIVALENT), (100, Verdict.UNDECIDED)):
+        of = {f"q{at:04d}": f"={at % clusters}" for at in range(400)}
+        new = quality({"nDCG@10": same}, ["new"] * 400, clusters=of)
+        (gate,) = judge_quality(quality({"nDCG@10": [0.5] * 400}), new, LIMIT).gates
+        assert gate.verdict is verdict
+
+
 def test_a_drop_beyond_the_limit_hidden_in_noise_is_undecided() -> None:
     rng = np.random.default_rng(3)
     noise = rng.normal(0, 0.3, N)

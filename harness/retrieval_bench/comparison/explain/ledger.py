@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.comparison.explain.part_costs import Cost, cost_of
 from retrieval_bench.comparison.pairs.brackets import Brackets
-from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, bracket, corrected
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, corrected
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.remembered import numbered
@@ -37,6 +37,7 @@ from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import UNKNOWN, Rankings, Run, equally_wide
 from retrieval_bench.runs.summary import PartFacts
 from retrieval_bench.stats.defaults import MARGIN
+from retrieval_bench.stats.intervals import bracket
 from retrieval_bench.stats.paired import paired_tests
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.randomization import ROUNDING, signs

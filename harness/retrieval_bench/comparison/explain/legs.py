@@ -7,6 +7,7 @@ from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.resampling import RESAMPLES
 
@@ -23,7 +24,9 @@ def best_leg(run: Run, dataset: Dataset) -> Delta | None:
         return None
     names = [system.leg or system.name for system in explanation.systems]
     columns = [explanation.values[:, [at]] for at in range(len(names))]
-    judge = PairJudge(run.summary.dataset.name, names, (metric,), columns)
+    of = [run.clusters.get(query_id, query_id) for query_id in explanation.query_ids]
+    clusters = [Clusters.by(of)] * len(columns)
+    judge = PairJudge(run.summary.dataset.name, names, (metric,), columns, clusters=clusters)
     deltas = judge.judged([(0, leg) for leg in legs], Rules(MARGIN, (), RESAMPLES))
     means = [explanation.means[leg].mean for leg in legs]
     return deltas[means.index(max(means))]

@@ -14,6 +14,10 @@ from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, Pair
 from retrieval_bench.comparison.pairs.speed import latencies
 from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.comparison.recommendation import recommended
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics.names import label_of
+from retrieval_bench.runs.dataset import n_alike, told_alike
+from retrieval_bench.runs.run import clusters_of
 from retrieval_bench.stats import intervals
 
 MOST_RESAMPLES = 200_000
@@ -40,7 +44,9 @@ def compare_fixed(
             "them; name a baseline, to compare fewer"
         )
         warnings = [*warnings, too_many]
-    deltas = PairJudge.of_runs(*systems).judged(pairs, replace(rules, resamples=resamples))
+    rules = replace(rules, resamples=resamples)
+    deltas = PairJudge.of_runs(*systems).judged(pairs, rules)
+    warnings = [*warnings, *_one_question(systems, pairs, rules, deltas)]
     run_of = dict(zip(systems.names, systems.runs, strict=True))
     same = cache(lambda a, b: identical_rankings(run_of[a], run_of[b]))
     return Fixed(
@@ -63,6 +69,30 @@ def _identical(delta: Delta) -> Delta:
     """``delta`` without what more queries would show of rankings that nothing tells apart."""
     nothing: dict[str, Any] = dict.fromkeys(("bound", "resolvable_from", "queries_needed"))
     return replace(delta, **nothing, needed_for="", identical=True)
+
+
+def _one_question(
+    systems: Systems, pairs: Sequence[Pair], rules: Rules, deltas: Sequence[Delta]
+) -> list[str]:
+    """Warn where queries are nearly the same question and nothing says so, with the verdicts in the
+    deciding metric that would be others."""
+    run, alone = systems.runs[0], systems._replace(metrics=systems.metrics[:1])
+    labels = run.rankings.clusters_of(run.evaluation.query_ids)
+    if clusters_of(systems.runs) or not n_alike(labels):
+        return []
+    of = dict(zip(run.evaluation.query_ids, labels, strict=True))
+    again = PairJudge.of_runs(*alone, of).judged(pairs, rules)
+    other = [
+        f"{new.b} against {new.a}: {_word(new.verdict)} in place of {_word(own.verdict)}"
+        for own, new in zip(deltas[:: len(systems.metrics)], again, strict=True)
+        if own.verdict is not new.verdict
+    ]
+    change = f"{label_of(str(alone.metrics[0]))} says {'; '.join(other[:3])}"
+    return [told_alike(len(labels), n_alike(labels), change if other else "no verdict is another")]
+
+
+def _word(verdict: Verdict) -> str:
+    return "can't tell" if verdict.open else str(verdict.value)
 
 
 def resamples_for(rows: int) -> int:

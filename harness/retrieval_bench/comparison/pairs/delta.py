@@ -8,8 +8,8 @@ from typing import Annotated
 
 from retrieval_bench.comparison.pairs.both_answered import Answered
 from retrieval_bench.core.as_json.document import Documented, Spelt
-from retrieval_bench.core.figures import levels_text
 from retrieval_bench.core.types import Verdict
+from retrieval_bench.stats.intervals import levels_text
 
 FigureOfTest = Annotated[str, Spelt("^p_(t|wilcoxon)(_adjusted)?$")]
 """The name of the p of a further test, or of that after Holm."""
@@ -29,6 +29,8 @@ class Delta(Documented):
         verdict: of b beside a.
         dataset: its name.
         n: queries.
+        clusters: that these are; None where queries are independent. They are the unit of tests and
+            intervals.
         difference: mean of b minus mean of a; None when the two cannot be compared.
         ci: the means that the test does not reject: it excludes 0 exactly where the verdict is
             better or worse. It holds by itself; only the verdicts hold together. Where the verdict
@@ -55,8 +57,8 @@ class Delta(Documented):
             ``p_equivalence``; may stand beside better and worse, for a difference can be real and
             small.
         tests: further tests that were asked for: name -> (p, p after Holm).
-        resolvable_from: queries from which on the test can show any difference at the level that
-            the table leaves to a pair; only for an unresolvable one.
+        resolvable_from: queries, or clusters, from which on the test can show any difference at
+            the level that the table leaves to a pair; only for an unresolvable one.
         queries_needed: further queries, at least 1, with which a difference of this size and
             spread would be decided with 80 % power; only for an undecided one.
         needed_for: what these queries would show: "a difference" or "equivalence".
@@ -71,10 +73,10 @@ class Delta(Documented):
     """
 
     KEYS = (
-        "dataset metric a b n difference ci level bound decides? p p_adjusted effect_size wins "
-        "ties losses p_equivalence within_margin verdict queries_needed *p_of_tests ratio? "
-        "interval? resolvable_from? needed_for? answered? rests_on_failures?=resting "
-        "identical? reason?"
+        "dataset metric a b n clusters? difference ci level bound decides? p p_adjusted "
+        "effect_size wins ties losses p_equivalence within_margin verdict queries_needed "
+        "*p_of_tests ratio? interval? resolvable_from? needed_for? answered? "
+        "rests_on_failures?=resting identical? reason?"
     )
 
     metric: str
@@ -83,6 +85,7 @@ class Delta(Documented):
     verdict: Verdict
     dataset: str = ""
     n: int = 0
+    clusters: int | None = None
     difference: float | None = None
     ci: tuple[float, float] | None = None
     level: float | None = None
@@ -106,6 +109,11 @@ class Delta(Documented):
     anytime: bool = False
     identical: bool | None = None
     reason: str = ""
+
+    @property
+    def units(self) -> int:
+        """Number of clusters, else of queries."""
+        return self.n if self.clusters is None else self.clusters
 
     @property
     def small(self) -> bool:

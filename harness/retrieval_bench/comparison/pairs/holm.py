@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.stats.intervals import bracket
 from retrieval_bench.stats.paired import PairedTests
 from retrieval_bench.stats.power import Needed
 from retrieval_bench.stats.resampling import holm
@@ -73,23 +74,6 @@ def with_larger(
             for name, own in extra.items():
                 own[row] = 1.0 if other is None else np.maximum(own[row], other.extra[name][0])
     return replace(paired_tests, p=p, extra=extra)
-
-
-def bracket(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 minus the level of the intervals of all pairs, one for each metric: of ``p`` after Holm,
-    (pairs, metrics), as is what is returned.
-
-    It is the level of the first p that he does not reject, and so above every p that he does, and
-    no higher than any other: an interval excludes 0 exactly where he rejects.
-    """
-    decided = np.count_nonzero(p < QUALITY_ALPHA, axis=0)
-    return np.broadcast_to(QUALITY_ALPHA / np.maximum(1, len(p) - decided), p.shape)
-
-
-def as_far_as(alpha: NDArray[np.float64], equivalence: NDArray[np.float64]) -> NDArray[np.float64]:
-    """p of equivalence, doubled and corrected as far as intervals of level 1 - ``alpha`` are: below
-    5 % exactly where both one-sided tests reject at half of ``alpha``."""
-    return np.minimum(1.0, 2 * equivalence * QUALITY_ALPHA / alpha)
 
 
 def corrected(

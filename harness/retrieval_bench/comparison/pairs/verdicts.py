@@ -12,7 +12,7 @@ that either side failed on: a verdict that is not the same there rests on failur
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,15 +26,16 @@ from retrieval_bench.comparison.pairs.holm import (
     QUALITY_ALPHA,
     Corrected,
     Pair,
-    as_far_as,
     stepped,
     with_larger,
 )
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
-from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.run import Run, clusters_of, labels_by_id
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.defaults import EQUIVALENCE
+from retrieval_bench.stats.intervals import as_far_as
 from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.power import Needed
 from retrieval_bench.stats.randomization import ROUNDING, fewest_rows, smallest_p
@@ -90,6 +91,7 @@ class PairJudge:
         refusal: which pairs cannot be tested.
         answered: of each system (queries,), whether it answered; None = all of them did.
         fixed: why a pair cannot differ in a metric, whatever was returned; "" where it can.
+        clusters: of the queries of each system; None where each is independent of all others.
     """
 
     def __init__(
@@ -102,18 +104,30 @@ class PairJudge:
         *,
         answered: Sequence[NDArray[np.bool_]] | None = None,
         fixed: Callable[[int, int, Metric], str] | None = None,
+        clusters: Sequence[Clusters | None] | None = None,
     ) -> None:
         self._dataset, self._names, self._metrics = dataset, names, metrics
         self._values = [_additive(value, metrics) for value in values]
         self._refusal = refusal or (lambda i, j: (Verdict.UNDECIDED, ""))
         self._answered = answered or [np.ones(len(value), dtype=bool) for value in values]
         self._fixed = fixed or (lambda i, j, metric: "")
+        self._clusters = clusters or [None] * len(self._values)
 
     @classmethod
     def of_runs(
-        cls, dataset: str, runs: Sequence[Run], names: Sequence[str], metrics: Sequence[Metric]
+        cls,
+        dataset: str,
+        runs: Sequence[Run],
+        names: Sequence[str],
+        metrics: Sequence[Metric],
+        clusters: Mapping[str, str] | None = None,
     ) -> PairJudge:
-        """For ``runs``, all of which have ``metrics``."""
+        """For ``runs``, all of which have ``metrics``.
+
+        Args:
+            clusters: query -> label of its cluster; None = as the runs say.
+        """
+        of = clusters_of(runs) if clusters is None else clusters
 
         def refusal(i: int, j: int) -> tuple[Verdict, str]:
             reason = not_comparable(runs[i], runs[j])
@@ -136,6 +150,7 @@ class PairJudge:
             refusal,
             answered=[answered_queries(run) for run in runs],
             fixed=lambda i, j, metric: nothing_can_differ(runs[i], runs[j], metric),
+            clusters=[Clusters.by(labels_by_id(run, of)) for run in runs],
         )
 
     def judged(self, pairs: Sequence[Pair], rules: Rules) -> list[Delta]:
@@ -199,9 +214,8 @@ class PairJudge:
         both = self._answered[i] & self._answered[j]
         if not both.any():
             return None
-        return self._tests(
-            np.stack([self._values[i][both], self._values[j][both]]), [(0, 1)], rules
-        )
+        values, clusters = [self._values[at][both] for at in (i, j)], self._clusters[i]
+        return self._tests(np.stack(values), [(0, 1)], rules, clusters and clusters.at(both))
 
     def _second_look(
         self,
@@ -244,6 +258,7 @@ class PairJudge:
             "",
             Verdict.UNDECIDED,
             n=paired_tests.n,
+            clusters=paired_tests.clusters,
             difference=difference,
             p=float(paired_tests.p[place]),
             level=bracket.level,
@@ -278,10 +293,15 @@ class PairJudge:
         systems = sorted({at for pair in pairs for at in pair})
         place = {at: i for i, at in enumerate(systems)}
         pairs = [(place[i], place[j]) for i, j in pairs]
-        return self._tests(np.stack([self._values[at] for at in systems]), pairs, rules)
+        values = np.stack([self._values[at] for at in systems])
+        return self._tests(values, pairs, rules, self._clusters[systems[0]])
 
     def _tests(
-        self, values: NDArray[np.float64], pairs: Sequence[Pair], rules: Rules
+        self,
+        values: NDArray[np.float64],
+        pairs: Sequence[Pair],
+        rules: Rules,
+        clusters: Clusters | None,
     ) -> PairedTests:
         return paired_tests(
             values,
@@ -291,6 +311,7 @@ class PairJudge:
             resamples=rules.resamples,
             scales=[metric.scale for metric in self._metrics],
             equivalence=rules.equivalence,
+            clusters=clusters,
         )
 
     def _delta(
@@ -323,6 +344,7 @@ class PairJudge:
             Verdict.UNDECIDED,
             self._dataset,
             n=paired_tests.n,
+            clusters=paired_tests.clusters,
             difference=difference,
             ci=bracket.ci,
             level=bracket.level,
@@ -370,7 +392,7 @@ def _decided(delta: Delta, needed: Needed, level: float = QUALITY_ALPHA) -> Delt
         return replace(delta, verdict=Verdict.BETTER if delta.difference > 0 else Verdict.WORSE)
     if delta.within_margin:
         return replace(delta, verdict=Verdict.EQUIVALENT)
-    if smallest_p(delta.n) >= level:
+    if smallest_p(delta.units) >= level:
         return replace(delta, verdict=Verdict.UNRESOLVABLE, resolvable_from=fewest_rows(level))
     ways = [(needed.difference, "a difference")]
     if delta.p_equivalence is not None:

@@ -29,6 +29,7 @@ from retrieval_bench.experiment.doctor.judgements import (
     Judgements,
     counts,
     nothing_relevant,
+    one_question,
     queries_in_corpus,
 )
 from retrieval_bench.experiment.doctor.pools import Lists, judged_at, pool, too_little_for_a_pool
@@ -145,7 +146,8 @@ def doctor(
     )
     seconds = time.perf_counter() - start
     judgements = _judgements(experiment, asked, answers, reporter)
-    warnings = (*judgements.warnings, *queries_in_corpus(data), *nothing_relevant(data))
+    about_queries = (*queries_in_corpus(data), *one_question(data))
+    warnings = (*judgements.warnings, *about_queries, *nothing_relevant(data))
     return Diagnosis(
         (
             _data(data),

@@ -21,12 +21,16 @@ from retrieval_bench.data.self_queries import ASK, selves_in
 from retrieval_bench.experiment.doctor.copies import CHARACTERS, NEAR, WORDS, Copies, Twins
 from retrieval_bench.experiment.doctor.pools import Held, JudgedAt, Pool
 from retrieval_bench.experiment.warnings import without_relevant
+from retrieval_bench.runs.dataset import alike, n_alike, told_alike
 
 ENOUGH = 0.8
 """Where the interval of Judged@k lies below this, too much of the top hits is unjudged."""
 
 _SPARSE = 2
 """Judgements of the median query up to which they are sparse, if all of them are relevant."""
+
+FEWEST_CLUSTERS = 6
+"""Signs without which no test can fall below .05."""
 
 _MANY, _SOME = 0.1, 3
 """From this share of the queries on, and so many of them, copies change what a comparison says."""
@@ -197,6 +201,17 @@ def queries_in_corpus(data: Dataset) -> list[str]:
             f"is the query itself, give the query its id: {ASK} goes by id, as BEIR does."
         )
     return list(coded(found, Code.SELF_HITS))
+
+
+def one_question(data: Dataset) -> list[str]:
+    """Warn where evaluated queries are nearly the same question, and nothing says so."""
+    queries = data.evaluated
+    n = n_alike(alike(queries)) if data.cluster_key is None else 0
+    if not n:
+        return []
+    wider = f"intervals are about {math.sqrt(len(queries) / n):.2g} times as wide"
+    change = wider if n >= FEWEST_CLUSTERS else "no test can show a difference: it takes 6"
+    return [told_alike(len(queries), n, change)]
 
 
 def _many(n: int, of: int) -> bool:

@@ -45,6 +45,7 @@ from retrieval_bench.reports.tables.run_facts import (
     below_clock,
     corpus,
     evaluated,
+    of_one_run,
     origin_of,
 )
 from retrieval_bench.reports.tables.understand.comparison import (
@@ -372,7 +373,7 @@ def warnings_of(group: DatasetComparison) -> list[AnyNote]:
         return said(
             lambda run: [
                 warning(text)
-                for text in loudest_first(run.summary.warnings)
+                for text in loudest_first(of_one_run(run))
                 if says([text], *LOUD) is loud
             ],
             pairs,

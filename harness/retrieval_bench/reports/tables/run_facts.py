@@ -9,6 +9,7 @@ from typing import Any
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import LEAST_SHOWN_MS
+from retrieval_bench.core.notices import Code, says
 from retrieval_bench.data.needs_judgements import judged_by
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind
 from retrieval_bench.reports.render.words import on_dataset
@@ -132,6 +133,12 @@ def unsupported(summary: Summary) -> list[str]:
             if entry.reason:
                 missing.setdefault(entry.reason, []).append(f"{prefix}{level}")
     return [f"No {', '.join(names)}: {reason}." for reason, names in missing.items()]
+
+
+def of_one_run(run: Run) -> list[str]:
+    """The first warnings of a run in a comparison, which itself tells of equal questions."""
+    about = [text for text in run.summary.warnings if not says([text], Code.SAME_QUESTION)]
+    return shown_warnings(run.summary.replace(warnings=about))
 
 
 def shown_warnings(summary: Summary) -> list[str]:

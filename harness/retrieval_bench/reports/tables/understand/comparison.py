@@ -56,9 +56,9 @@ from retrieval_bench.reports.render.words import (
 )
 from retrieval_bench.reports.tables.run_facts import (
     measured_on,
+    of_one_run,
     origin_of,
     replayed,
-    shown_warnings,
     unsupported,
 )
 from retrieval_bench.reports.tables.understand.likeness import likeness_tables
@@ -283,9 +283,6 @@ _WHERE_DIFFERENT: Mapping[str, Callable[[Run], str]] = {
 }
 
 
-# -- differences ---------------------------------------------------------------------------------
-
-
 def differences_table(
     comparison: Comparison, group: DatasetComparison, metric: Metric, most: int = PAIRS_SHOWN
 ) -> Table:
@@ -350,7 +347,8 @@ def difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[Content]]:
     elif delta.rests_on_failures:
         remark = "(rests on failures)"
     elif delta.resolvable_from is not None:
-        remark = f"({counted(delta.resolvable_from, 'query')} could)"
+        unit = "query" if delta.clusters is None else "cluster"
+        remark = f"({counted(delta.resolvable_from, unit)} could)"
     elif delta.queries_needed is not None:
         remark = f"(needs about {about(delta.n + delta.queries_needed)} queries)"
     elif delta.small:
@@ -406,6 +404,11 @@ def _test_notes(
             f"p: paired randomisation test ({patterns(group)}), Holm-corrected over "
             f"{counted(len(tested), 'pair')} of this metric and dataset."
         )
+        if clusters := tested[0].clusters:
+            key = group.runs[0].summary.dataset.cluster_key
+            notes.append(
+                f"Clusters (by {key}), {clusters:,}, are the unit; the mean is of queries."
+            )
     if tests:
         notes.append(f"p {', p '.join(tests)}: of these tests, Holm-corrected likewise.")
     how = f"{_HOW_EQUIVALENT[comparison.equivalence]}, Holm-corrected" if tested else "the interval"
@@ -421,21 +424,16 @@ def _test_notes(
         notes.append(
             f"Both answered: the same {group.without_failures}. Where that changes the verdict, "
             "the verdict rests on failures: can't tell."
-            + " Of the two p the larger is shown."
-            * bool(tested)
         )
     return notes
 
 
 def patterns(group: DatasetComparison) -> str:
     """Return how many sign patterns the test looks at."""
-    tested = [delta.n for delta in group.deltas if delta.p is not None]
+    tested = [delta.units for delta in group.deltas if delta.p is not None]
     if tested and max(tested) <= EXACT_ROWS:
         return "all sign patterns"
     return f"{group.resamples:,} resamples"
-
-
-# -- notes ---------------------------------------------------------------------------------------
 
 
 def how_measured(group: DatasetComparison) -> list[AnyNote]:
@@ -454,7 +452,7 @@ def how_measured(group: DatasetComparison) -> list[AnyNote]:
         *([] if all(map(replayed, runs)) else [how_timed(runs)]),
         *said(lambda run: unsupported(run.summary), pairs),
         *said(lambda run: run.summary.health, pairs),
-        *said(lambda run: list(map(warning, shown_warnings(run.summary))), pairs),
+        *said(lambda run: list(map(warning, of_one_run(run))), pairs),
     ]
 
 

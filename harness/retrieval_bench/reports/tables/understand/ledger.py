@@ -11,7 +11,6 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import (
     LEAST_SHOWN_MS,
     about,
-    levels_text,
     short_ms,
     signed,
     three_digits,
@@ -28,6 +27,7 @@ from retrieval_bench.reports.render.words import (
     worth_label,
 )
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.intervals import levels_text
 
 FILTERS = "filters"
 """The part that the filters of the queries are: what must not be seen is not for sale."""

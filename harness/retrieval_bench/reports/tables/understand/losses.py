@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from retrieval_bench.comparison.explain.losses import Losses, LossStep, Seen
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import levels_text, short_ms, signed
+from retrieval_bench.core.figures import short_ms, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import (
     SHORT_DIFFERENCE,
@@ -18,6 +18,7 @@ from retrieval_bench.reports.render.cells import (
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
+from retrieval_bench.stats.intervals import levels_text
 
 MEGABYTES = Form(lambda n: short_ms(n / 1e6))
 

@@ -1,0 +1,84 @@
+"""Queries in clusters, and one question under many ids, as a user meets them (F10)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.builders.files import save
+from tests.cli.project import Command
+
+TOPICS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")
+
+TRAPS = """
+from retrieval_bench import Ranking, Retriever
+
+
+class A(Retriever):
+    misses = ("alpha",)
+
+    def index(self, documents):
+        list(documents)
+
+    def search(self, query, k):
+        return Ranking([] if query.text in self.misses else [f"d-{query.text}"], None)
+
+
+class B(A):
+    misses = ("alpha", "beta", "gamma")
+"""
+
+ONCE = "--dataset many --no-pictures --rounds 1 --warm-up 0"
+
+
+@pytest.fixture
+def many(project: Path, run: Command) -> Command:
+    """A command beside 90 queries that are six texts, each under 15 ids."""
+    del project
+    rows = [{"_id": f"d-{topic}", "text": topic} for topic in TOPICS]
+    queries = [
+        {"_id": f"{topic}{at:02}", "text": topic, "metadata": {"topic": topic}}
+        for topic in TOPICS
+        for at in range(15)
+    ]
+    for name, of in (("corpus", rows), ("queries", queries)):
+        save(Path("many") / f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in of))
+    judged = [f"{one['_id']}\td-{one['text']}\t1" for one in queries]
+    save(Path("many/qrels/test.tsv"), "\n".join(["query-id\tcorpus-id\tscore", *judged]) + "\n")
+    save(Path("traps.py"), TRAPS)
+    return run
+
+
+def test_f10_without_a_key_the_copies_are_told_with_the_verdict_that_they_change(
+    many: Command,
+) -> None:
+    assert many(f"compare traps.py:A traps.py:B {ONCE}") == 0
+    text = " ".join(many.out.split())
+    assert "90 queries have 6 different texts, or nearly." in text
+    assert "nDCG@10 says B against A: can't tell in place of worse." in text
+    assert text.count("6 different texts") == 1
+    assert many(f"bench traps.py:A {ONCE}") == 0
+    text = " ".join(many.out.split())
+    assert "the interval of nDCG@10 is [0.358, 0.996] in place of [0.740, 0.904]" in text
+
+
+def test_f10_with_the_key_six_topics_decide(many: Command) -> None:
+    save(Path("many/dataset.yaml"), "format: beir\ncluster_key: topic\n")
+    document = many.json(f"compare traps.py:A traps.py:B {ONCE}")
+    first = document["comparisons"][0]
+    assert (first["n"], first["clusters"], first["p"]) == (90, 6, 0.5)
+    assert first["verdict"] == "undecided"
+    assert not any("different texts" in text for text in document["warnings"])
+    # A saved run knows its clusters.
+    again = many.json("compare A@latest B@latest")["comparisons"][0]
+    assert (again["clusters"], again["p"], again["ci"]) == (6, 0.5, first["ci"])
+    assert many("compare traps.py:A traps.py:B --dataset many --until-decided") == 2
+    assert "whose queries come in clusters" in many.err
+
+
+def test_a_key_that_no_query_has_is_refused_with_those_there_are(many: Command) -> None:
+    save(Path("many/dataset.yaml"), "format: beir\ncluster_key: topik\n")
+    assert many(f"bench traps.py:A {ONCE}") == 2
+    assert "did you mean topic?" in many.err
