@@ -53,8 +53,8 @@ MUTANTS = (
     _of_harness(
         "of a ranking's tied hits, the order of the engine stays",
         "core/ranking.py",
-        "elif any(ids[i] > ids[i + 1] for i in tied):",
-        "elif False:",
+        "if any(keys[i] > keys[i + 1] for i in tied):",
+        "if False:",
         *("core/test_ranking.py", "measure/test_runner.py"),
     ),
     _of_harness(
