@@ -30,8 +30,8 @@ SETTINGS = ("unit_key", "language", "filter", "self_hits", "drawn_from")
 """Those that change what is measured or may be said of it; ``filter`` stands in the queries."""
 
 OTHERS = {"format", "name", "description", "licence", "source", "version", "files", "splits"}
-OTHERS |= {"columns", "judges"}
-"""Where the data lie and what people read; a test of its own for ``judges``."""
+OTHERS |= {"columns", "judges", "cluster_key"}
+"""Where the data lie and what people read; tests of their own have ``judges``, ``cluster_key``."""
 
 
 def write_dataset(folder: Path, setting: str) -> None:

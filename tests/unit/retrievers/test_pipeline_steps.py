@@ -78,7 +78,7 @@ def on(text: str, bad: Any, good: Callable[[int], Any]) -> Callable[..., Any]:
     [
         ([1.0, 2.0], "gave 2 scores for 3 documents"),
         ([], "gave 0 scores for 3 documents"),
-        (np.ones((3, 2)), "gave 6 scores for 3 documents"),
+        (np.ones((3, 2)), "gave 6 scores of the shape (3, 2) for 3 documents"),
         ([1.0, float("nan"), 0.0], "gave the score nan to document 'b'"),
         ([float("inf"), 0.0, float("nan")], "gave the score inf to document 'a' and 1 more that"),
     ],

@@ -1,0 +1,203 @@
+"""What the kernel still knows of its capabilities: arrows that may only become fewer.
+
+Each capability is to be a package beside the kernel (:mod:`retrieval_bench.capabilities`). The
+modules of those that are not yet are listed here, and the imports that tie the kernel to them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders.imports import CORE, graph
+
+PLANNED = {
+    "kernel": "reports/page/file scoring/joining",
+    "answers": "data/formats/halubench data/formats/scienceqa",
+    "doctor": "experiment/doctor/ cli/understand/doctor reports/tables/measure/probe "
+    "reports/tables/understand/doctor",
+    "duet": "duets/ cli/guard/duet cli/guard/selftest reports/pictures/rounds "
+    "reports/tables/guard/duet reports/tables/guard/selftest",
+    "exchange": "data/formats/questions/ cli/share/export cli/share/fetch cli/share/load "
+    "data/export data/formats/irds data/formats/quepid data/formats/rank_eval data/formats/squad "
+    "data/stores reports/tables/share/export reports/tables/share/kept runs/ir_metadata",
+    "explain": "comparison/explain/ cli/understand/explain cli/understand/ledger "
+    "cli/understand/losses experiment/ablation reports/pictures/gains reports/pictures/ledger "
+    "reports/pictures/queries reports/pictures/stages reports/tables/understand/diff "
+    "reports/tables/understand/ledger reports/tables/understand/losses "
+    "reports/tables/understand/slice",
+    "fresh": "experiment/fresh/cold experiment/workers/cold_worker reports/tables/measure/cold",
+    "load": "load/ cli/measure/load regression/load_duet regression/loads reports/pictures/load "
+    "reports/tables/measure/load",
+    "modes": "comparison/likeness comparison/modes/unjudged comparison/modes/until_decided "
+    "reports/tables/understand/likeness",
+    "pages": "reports/page/ cli/share/report reports/methods reports/pictures/of_runs",
+    "regress": "regression/ cli/guard/history cli/guard/regress reports/pictures/history "
+    "reports/render/junit reports/tables/guard/github_benchmark reports/tables/guard/history "
+    "reports/tables/guard/regress",
+    "scale": "approximate/ shards/ cli/measure/sweep cli/share/encode reports/pictures/sweep "
+    "reports/tables/measure/sweep",
+    "score": "scoring/ cli/judge/score metrics/thresholds reports/render/trec_eval "
+    "reports/tables/judge/abstention reports/tables/judge/audit reports/tables/judge/score",
+    "conformance": "testing/",
+    "tune": "tuning/ cli/understand/tune reports/tables/understand/tuning",
+}
+"""Capability -> its modules, or folders of them; the longest name that fits counts."""
+
+ARROWS = """
+api/measuring -> duets/controller
+api/measuring -> duets/duet
+api/measuring -> duets/result
+api/measuring -> duets/revisions/environments
+api/measuring -> regression/gate
+api/measuring -> regression/regress
+api/measuring -> reports/tables/guard/duet
+api/measuring -> reports/tables/guard/regress
+api/measuring -> tuning/fusing
+api/measuring -> tuning/tune
+api/reading -> comparison/explain/diff
+api/reading -> comparison/explain/differences
+api/reading -> regression/history/history
+api/reading -> reports/page/report
+api/reading -> reports/pictures/history
+api/reading -> reports/tables/guard/history
+api/reading -> reports/tables/judge/audit
+api/reading -> reports/tables/understand/diff
+api/reading -> scoring/audit
+api/reading -> scoring/score
+api/reading -> scoring/scorecard
+api/results -> reports/page/pictures
+api/results -> reports/page/report
+api/results -> reports/pictures/of_runs
+api/results -> reports/tables/judge/score
+api/results -> reports/tables/understand/tuning
+api/results -> scoring/scorecard
+api/results -> tuning/__init__
+cli/console -> reports/render/junit
+cli/measure/bench -> cli/measure/sweep
+cli/measure/bench -> experiment/doctor/probing
+cli/measure/bench -> experiment/fresh/cold
+cli/measure/bench -> reports/tables/measure/cold
+cli/measure/bench -> reports/tables/measure/probe
+cli/measure/common -> experiment/doctor/probing
+cli/measure/compare -> cli/measure/load
+cli/measure/compare -> comparison/explain/groupings
+cli/measure/compare -> comparison/explain/slices
+cli/measure/compare -> comparison/modes/unjudged
+cli/measure/compare -> reports/tables/understand/slice
+cli/measure/compare -> tuning/fusing
+cli/options -> duets/revisions/environments
+cli/share/index -> reports/tables/share/kept
+comparison/analysis -> comparison/explain/diff
+comparison/analysis -> comparison/explain/ledger
+comparison/analysis -> comparison/explain/slices
+comparison/analysis -> comparison/explain/steps
+comparison/analysis -> comparison/explain/winners
+comparison/analysis -> comparison/modes/unjudged
+comparison/comparison -> comparison/likeness
+comparison/comparison -> comparison/modes/unjudged
+comparison/comparison -> comparison/modes/until_decided
+data/__init__ -> data/export
+data/catalog -> data/formats/irds
+data/formats/__init__ -> data/formats/halubench
+data/formats/__init__ -> data/formats/quepid
+data/formats/__init__ -> data/formats/questions/question_tables
+data/formats/__init__ -> data/formats/rank_eval
+data/formats/__init__ -> data/formats/scienceqa
+data/formats/__init__ -> data/formats/squad
+experiment/experiment -> experiment/ablation
+reports/finish -> comparison/explain/ledger
+reports/finish -> comparison/explain/legs
+reports/finish -> experiment/fresh/cold
+reports/finish -> reports/pictures/of_runs
+reports/frames -> comparison/explain/ledger
+reports/frames -> comparison/explain/slices
+reports/frames -> comparison/likeness
+reports/frames -> comparison/modes/unjudged
+reports/render/words -> comparison/explain/ledger
+reports/tables/brief -> comparison/explain/ledger
+reports/tables/brief -> comparison/modes/unjudged
+reports/tables/brief -> reports/tables/understand/ledger
+reports/tables/brief -> reports/tables/understand/likeness
+reports/tables/measure/run -> comparison/explain/ledger
+reports/tables/measure/run -> reports/tables/understand/ledger
+reports/tables/measure/run -> reports/tables/understand/likeness
+reports/tables/understand/comparison -> comparison/explain/slices
+reports/tables/understand/comparison -> comparison/modes/unjudged
+reports/tables/understand/comparison -> reports/tables/understand/likeness
+reports/tables/understand/comparison -> reports/tables/understand/slice
+runs/tool_files -> data/formats/questions/incoming
+runs/tool_files -> data/formats/questions/question_tables
+scoring/joining -> scoring/data_frames
+"""
+"""Modules of the kernel, and modules of capabilities that they import."""
+
+REACHED = {"cli/measure/bench": (224, 43_100), "cli/measure/compare": (259, 52_700)}
+"""Modules that a command reaches by imports, and their lines: at most so many."""
+
+
+def _capability(module: str) -> str:
+    """The capability that a module belongs to, "kernel" for none."""
+    if module.startswith("retrieval_bench_"):
+        return module.partition("/")[0]
+    fitting = [
+        (len(place), name)
+        for name, places in PLANNED.items()
+        for place in places.split()
+        if module == place or (place.endswith("/") and module.startswith(place))
+    ]
+    return max(fitting)[1] if fitting else "kernel"
+
+
+def _arrows() -> dict[str, set[str]]:
+    return {
+        module: away
+        for module, others in graph().items()
+        if _capability(module) == "kernel"
+        and (away := {other for other in others if _capability(other) != "kernel"})
+    }
+
+
+def _listed() -> dict[str, set[str]]:
+    listed: dict[str, set[str]] = {}
+    for line in ARROWS.strip().splitlines():
+        module, _, other = line.partition(" -> ")
+        listed.setdefault(module, set()).add(other)
+    return listed
+
+
+def test_the_kernel_imports_no_more_of_its_capabilities_than_is_listed() -> None:
+    listed, there = _listed(), _arrows()
+    new = {module: others - listed.get(module, set()) for module, others in there.items()}
+    assert not {module: others for module, others in new.items() if others}
+
+
+def test_an_arrow_that_is_gone_is_listed_no_more() -> None:
+    there = _arrows()
+    gone = {module: others - there.get(module, set()) for module, others in _listed().items()}
+    assert not {module: others for module, others in gone.items() if others}
+
+
+def test_every_module_that_is_planned_is_there() -> None:
+    places = [place for named in PLANNED.values() for place in named.split()]
+    modules = graph()
+    assert not [
+        place
+        for place in places
+        if not any(module == place or module.startswith(place) for module in modules)
+    ]
+
+
+@pytest.mark.parametrize("command", REACHED)
+def test_what_a_command_reaches_does_not_grow(command: str) -> None:
+    modules = graph()
+    reached, todo = set[str](), [command]
+    while todo:
+        module = todo.pop()
+        if module not in reached:
+            reached.add(module)
+            todo += modules[module]
+    lines = sum((CORE / f"{module}.py").read_bytes().count(b"\n") for module in reached)
+    most_modules, most_lines = REACHED[command]
+    there = f"{len(reached)} modules, {lines:,} lines"
+    assert len(reached) <= most_modules, there
+    assert lines <= most_lines, there
