@@ -166,7 +166,7 @@ class TestCompare:
         assert set(row) == {
             "dataset", "metric", "a", "b", "n", "difference", "ci", "level", "bound", "p",
             "p_adjusted", "effect_size", "wins", "ties", "losses", "p_equivalence", "within_margin",
-            "verdict", "queries_needed", "resolvable_from",
+            "verdict", "queries_needed", "identical",
         }  # fmt: skip
         assert (row["difference"], row["p"], row["verdict"]) == (0.0, 1.0, "unresolvable")
 
