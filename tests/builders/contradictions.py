@@ -13,8 +13,10 @@ Ends = tuple[float, float]
 
 ABOVE = ("better", "helps")
 BELOW = ("worse", "harmful", "fail")
-OPEN = ("can't tell", "undecided", "unresolvable", "equivalent", "dead", "inconclusive")
-OPEN += ("identical rankings",)
+OPEN = (
+    *("can't tell", "undecided", "unresolvable", "equivalent", "identical rankings"),
+    *("dead", "inconclusive"),
+)
 
 _NUMBER = r"[+\-−]?\d[\d,]*(?:\.\d+)?"
 _INTERVAL = re.compile(rf"\[\s*({_NUMBER})\s*[,;]\s*({_NUMBER})\s*\]")
