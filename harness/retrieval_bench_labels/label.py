@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from retrieval_bench.core.types import Document
 from retrieval_bench.experiment.until import Target
+from retrieval_bench.runs.dataset import n_alike
 
 GRADES = range(4)
 """What a judgement can say."""
@@ -119,6 +120,9 @@ class Pool:
             of error.
         target: whose mean the order was drawn for.
         failed: system -> ids of queries that it failed on; their lists are empty.
+        cluster_key: of the dataset: clusters of queries are the unit.
+        clusters: query id -> label of its cluster, or, without a key, of what is nearly the same
+            question; empty where each is one by itself.
     """
 
     dataset: str
@@ -137,6 +141,13 @@ class Pool:
     generation: int = 1
     target: Target = Target.SPLIT
     failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    cluster_key: str | None = None
+    clusters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters by ``cluster_key``; 0 where each query is one by itself."""
+        return n_alike([*self.clusters.values()]) if self.cluster_key else 0
 
     @property
     def in_turn(self) -> list[PooledQuery]:

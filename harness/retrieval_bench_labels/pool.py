@@ -18,6 +18,7 @@ from retrieval_bench.core.types import Dataset, Document
 from retrieval_bench.data.fingerprint import texts_fingerprint
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.metrics import one_metric
+from retrieval_bench.runs.dataset import labels_of
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench_labels.decide.draws import all_bounds, drawn_order, weights
@@ -139,6 +140,7 @@ def make_pool(
         "margin": wanted.margin,
         "target": wanted.target,
     }
+    labels = labels_of(dataset, [query for query in dataset.queries if query.id in unions])
     generation = _generation(before, facts, lists, store)
     origins = {query.id: str(query.metadata.get("origin", "")) for query in dataset.queries}
     queries = [
@@ -157,6 +159,8 @@ def make_pool(
         guidelines=wanted.guidelines or (before.guidelines if before else GUIDELINES),
         generation=generation,
         failed={name: tuple(ids) for name, ids in (failed or {}).items()},
+        cluster_key=dataset.cluster_key,
+        clusters=dict(zip(unions, labels, strict=False)),
     )
     inside = set(pool.pairs)
     others = {

@@ -57,7 +57,7 @@ CREATE TABLE IF NOT EXISTS claims (
 
 _FACTS = (
     "dataset", "source", "split", "fingerprint", "depth", "seed", "metric", "margin", "generation",
-    "target", "systems", "failed", "guidelines",
+    "target", "systems", "failed", "guidelines", "cluster_key", "clusters",
 )  # fmt: skip
 
 _LABEL = "query, doc, who, kind, grade, digest, note, start, stop, at, source"
@@ -179,10 +179,12 @@ class Store:
                 lists[system][query] = json.loads(docs)
         guidelines = {int(grade): text for grade, text in facts.pop("guidelines").items()}
         systems = tuple(facts.pop("systems"))
-        failed = facts.pop("failed") or {}  # pools made before this was kept, as the target
+        # Pools made before these were kept have none, as the target.
+        failed, clusters = (facts.pop(name) or {} for name in ("failed", "clusters"))
         return Pool(
             **facts | {"target": Target(facts["target"] or Target.SPLIT)},
             failed={name: tuple(ids) for name, ids in failed.items()},
+            clusters=clusters,
             systems=systems,
             lists=lists,
             queries=queries,

@@ -74,8 +74,20 @@ def test_f10_with_the_key_six_topics_decide(many: Command) -> None:
     # A saved run knows its clusters.
     again = many.json("compare A@latest B@latest")["comparisons"][0]
     assert (again["clusters"], again["p"], again["ci"]) == (6, 0.5, first["ci"])
-    assert many("compare traps.py:A traps.py:B --dataset many --until-decided") == 2
+    until = "compare traps.py:A traps.py:B --dataset many --no-pictures --until-decided"
+    assert many(until) == 2
     assert "whose queries come in clusters" in many.err
+    # The mean of these very queries is of no other cluster.
+    assert many(f"{until} split") == 0
+
+
+def test_f10_bets_on_copies_are_told_with_the_verdict_that_they_change(many: Command) -> None:
+    until = "compare traps.py:A traps.py:B --dataset many --no-pictures --until-decided"
+    assert many(until) == 0
+    assert "queries have 6 different texts, or nearly." in many.unwrapped
+    assert "nDCG@10 says B against A: can't tell in place of worse." in many.unwrapped
+    assert many(f"{until} split") == 0
+    assert "different texts" not in many.unwrapped
 
 
 def test_a_key_that_no_query_has_is_refused_with_those_there_are(many: Command) -> None:

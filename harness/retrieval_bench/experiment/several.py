@@ -62,7 +62,7 @@ def prepare_several(
             if target is not None and watch is not None:
                 total = len(experiment.counted) if target is Target.SPLIT else None
                 see = watch(experiment.names, experiment.metrics[0], total)
-                _check_independent(experiment.dataset)
+                _check_independent(experiment.dataset, target)
                 experiments[at] = experiment.ending(Until(target, see))
     except BaseException:
         for experiment in experiments:
@@ -93,12 +93,15 @@ def run_each(
         close_all([candidate for item in waiting for candidate in item.candidates])
 
 
-def _check_independent(dataset: Dataset) -> None:
-    if dataset.cluster_key is not None:
+def _check_independent(dataset: Dataset, target: Target) -> None:
+    """Raise where bets on queries like these would be on clusters; the mean of a split is that of
+    these very queries, drawn one by one."""
+    if dataset.cluster_key is not None and target is Target.POPULATION:
         raise ConfigError(
             f"--until-decided on {dataset.name!r}, whose queries come in clusters "
             f"(cluster_key: {dataset.cluster_key})",
             accepted="queries that are independent: a bet on each of a cluster would count one "
             "question several times",
-            fix="measure without --until-decided",
+            fix="measure without --until-decided, or ask for the mean of these very queries alone: "
+            "--until-decided split",
         )

@@ -136,10 +136,11 @@ def run_pool(options: argparse.Namespace) -> int:
             store, data, gathered.lists, wanted, source=gathered.source, failed=gathered.failed
         )
         pool_status = status(store)
+    warnings = (*gathered.warnings, *pool_status.warnings)
     show(
         options,
-        Pooled(pool_status, str(path), gathered.warnings),
-        lambda: pool_tables(pool_status, str(path), gathered.warnings),
+        Pooled(pool_status, str(path), warnings),
+        lambda: pool_tables(pool_status, str(path), warnings),
     )
     return OK
 

@@ -8,6 +8,8 @@ chance of at most :data:`BETTING`. A question on which no two systems can differ
 as a zero, without a label. Once all that can differ is judged, the answer is what ``compare`` says
 of the same judgements, by the same function; so the two never differ.
 
+Queries of one cluster are no independent bets: none is made on them, and that answer alone counts.
+
 A pool whose questions were drawn with unequal chances is no such sample before it is complete.
 """
 
@@ -20,7 +22,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.modes.fixed import resamples_for
+from retrieval_bench.comparison.modes.fixed import resamples_for, told_with_verdicts
 from retrieval_bench.comparison.pairs.anytime import deltas_in_order, scale_to_bet_on
 from retrieval_bench.comparison.pairs.comparability import NOTHING_RELEVANT
 from retrieval_bench.comparison.pairs.delta import Delta
@@ -30,6 +32,8 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.metrics import one_metric
+from retrieval_bench.runs.dataset import n_alike, told_alike
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench_labels.decide.completeness import RELEVANT
 from retrieval_bench_labels.decide.deciding import FEW, between, level, values_by_grades
 from retrieval_bench_labels.grades import Settled
@@ -45,9 +49,9 @@ class PopulationPair(Documented):
 
     Attributes:
         delta: as in ``compare``; ``anytime`` as long as labels are missing.
-        beyond: questions like these that it probably takes beyond those of the pool, so that all
-            labels together show something; 0 where the pool may do, or has done; None where that
-            cannot be told.
+        beyond: questions like these (clusters, where those of the pool can show nothing) that it
+            probably takes beyond those of the pool, so that all labels together show something; 0
+            where the pool may do, or has done; None where that cannot be told.
     """
 
     KEYS = "*delta beyond"
@@ -102,15 +106,31 @@ def of_population(pool: Pool, grades: Mapping[Pair, Settled]) -> Population | No
     open_ = [query for query in pool.queries if query.weight > 0 and not query.finished(grades)]
     pairs = list(combinations(range(len(pool.systems)), 2))
     if not open_:
-        rules, n = _rules(pool, pairs), len(pool.queries)
+        rules = _rules(pool, pairs)
         # By the function of ``compare``, of all questions.
         deltas = _judge(pool, grades, pool.queries).judged(pairs, rules) if pairs else []
-        return Population(True, n, 0, tuple(PopulationPair(d, _beyond(d, n)) for d in deltas))
+        shown = tuple(PopulationPair(delta, _beyond(delta, pool)) for delta in deltas)
+        return Population(True, len(pool.queries), 0, shown)
     if pool.target is not Target.POPULATION:
         return None
     left = sum(pair not in grades for query in open_ for pair in query.pairs)
     drawn = pool.queries[: pool.queries.index(open_[0])]
     return Population(False, len(drawn), left, tuple(_so_far(pool, grades, pairs, drawn)))
+
+
+def one_question(pool: Pool, grades: Mapping[Pair, Settled], shown: Population) -> list[str]:
+    """Warn where questions of ``pool`` are nearly the same and no key says so, with the verdicts of
+    ``shown`` that would be others."""
+    labels = [*pool.clusters.values()]
+    if pool.cluster_key or not labels or not shown.pairs:
+        return []
+    if not shown.complete:
+        change = "nothing is said of questions like these until all is judged"
+        return [told_alike(len(labels), n_alike(labels), change)]
+    again = _judge(replace(pool, cluster_key="text"), grades, pool.queries)
+    pairs = list(combinations(range(len(pool.systems)), 2))
+    own = [pair.delta for pair in shown.pairs]
+    return [told_with_verdicts(labels, own, again.judged(pairs, _rules(pool, pairs)))]
 
 
 def _rules(pool: Pool, pairs: Sequence[tuple[int, int]]) -> Rules:
@@ -124,6 +144,7 @@ def _judge(
     metric = one_metric(pool.metric)
     ids = sorted(query.id for query in queries)  # as compare has them
     values = values_by_grades(metric, _lists(pool), ids, grades, set(ids))
+    clusters = Clusters.by([pool.clusters[id_] for id_ in ids]) if pool.n_clusters else None
     relevant = any(
         grade.grade >= RELEVANT for pair, grade in grades.items() if pair.query_id in ids
     )
@@ -135,6 +156,7 @@ def _judge(
         [of[:, None] for of in values],
         answered=list(_answered(pool, ids)),
         fixed=lambda i, j, metric: "" if relevant or may_be else NOTHING_RELEVANT,
+        clusters=[clusters] * len(values),
     )
 
 
@@ -149,21 +171,20 @@ def _so_far(
     names = [(pool.systems[i], pool.systems[j]) for i, j in pairs]
     if not pairs:
         return []
-    if not drawn:
-        nothing = Delta(pool.metric, "", "", Verdict.UNDECIDED, pool.dataset)
-        return [PopulationPair(replace(nothing, a=a, b=b), None) for a, b in names]
     ids = [query.id for query in drawn]
     pooled = set(pool.pairs)
     inside = {pair: grade for pair, grade in grades.items() if pair in pooled}
-    deltas = deltas_in_order(
-        pool.systems,
-        values_by_grades(metric, _lists(pool), ids, inside, set(ids)),
-        _answered(pool, ids),
-        pairs,
-        scale_to_bet_on(metric, where="--metric"),
-        margin=pool.margin,
-        alpha=level(pool.generation, BETTING),
-    )
+    deltas = [Delta("", "", "", Verdict.UNDECIDED)] * len(pairs)
+    if drawn and not pool.n_clusters:
+        deltas = deltas_in_order(
+            pool.systems,
+            values_by_grades(metric, _lists(pool), ids, inside, set(ids)),
+            _answered(pool, ids),
+            pairs,
+            scale_to_bet_on(metric, where="--metric"),
+            margin=pool.margin,
+            alpha=level(pool.generation, BETTING),
+        )
     shown = [
         replace(delta, metric=pool.metric, a=a, b=b, dataset=pool.dataset)
         for delta, (a, b) in zip(deltas, names, strict=True)
@@ -171,17 +192,18 @@ def _so_far(
     beyond: list[int | None] = [None] * len(pairs)
     if len(drawn) >= FEW:  # what the test of all labels takes, if others are like these
         tests = _judge(pool, inside, drawn).judged(pairs, _rules(pool, pairs))
-        beyond = [_beyond(test, len(pool.queries)) for test in tests]
+        beyond = [_beyond(test, pool) for test in tests]
     population_pairs = map(PopulationPair, shown, beyond)
     return [replace(pair, beyond=0) if pair.decided else pair for pair in population_pairs]
 
 
-def _beyond(delta: Delta, queries: int) -> int | None:
-    """Questions beyond ``queries`` that the test takes, by those that ``delta`` is of."""
+def _beyond(delta: Delta, pool: Pool) -> int | None:
+    """Questions beyond those of ``pool`` that the test takes, by those that ``delta`` is of."""
+    queries = len(pool.queries)
     if PopulationPair(delta, None).decided:
         return 0
     if delta.resolvable_from is not None:
-        return max(0, delta.resolvable_from - queries)
+        return max(0, delta.resolvable_from - (pool.n_clusters or queries))
     needed = delta.queries_needed
     return None if needed is None else max(0, delta.n + needed - queries)
 
@@ -213,7 +235,8 @@ def sentence(pool: Pool, population: Population, pair: PopulationPair) -> str:
         return f"{open_} {reason[:1].upper()}{reason[1:]}."
     if delta.verdict is Verdict.UNRESOLVABLE:
         further = counted(pair.beyond or 0, "further one")
-        return f"{open_} So few questions can show nothing: it takes at least {further}."
+        few = "clusters" if pool.n_clusters else "questions"
+        return f"{open_} So few {few} can show nothing: it takes at least {further}."
     return f"{open_} {what_it_takes(population, pair.beyond)}"
 
 

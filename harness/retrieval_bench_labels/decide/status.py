@@ -11,7 +11,7 @@ from retrieval_bench.experiment.until import Target
 from retrieval_bench_labels.agreement import Agreement, cohen_kappa
 from retrieval_bench_labels.decide.completeness import Completeness, completeness
 from retrieval_bench_labels.decide.deciding import Decision, decide
-from retrieval_bench_labels.decide.population import Population, of_population
+from retrieval_bench_labels.decide.population import Population, of_population, one_question
 from retrieval_bench_labels.grades import Settled, Whose, settled
 from retrieval_bench_labels.label import GRADES, Label, Pair, Pool
 from retrieval_bench_labels.queue import Progress, progress
@@ -44,7 +44,7 @@ class ShownPool(Documented):
     KEYS = (
         "dataset=pool.dataset split=pool.split fingerprint=pool.fingerprint depth=pool.depth "
         "metric=pool.metric margin=pool.margin target=pool.target systems=pool.systems "
-        "generation=pool.generation"
+        "generation=pool.generation cluster_key?=pool.cluster_key"
     )
 
     pool: Pool
@@ -64,6 +64,7 @@ class Status(Documented):
         population: what is shown of questions like those of the pool; None where they were drawn
             with unequal chances, and are not all judged.
         decision: what is shown of these very questions.
+        warnings: of questions that are nearly the same.
     """
 
     KEYS = (
@@ -78,6 +79,7 @@ class Status(Documented):
     outdated: int
     population: Population | None
     decision: Decision
+    warnings: Sequence[str] = ()
 
     @property
     def done(self) -> bool:
@@ -116,7 +118,7 @@ class LabelStatus(Documented):
         file: of the labels.
     """
 
-    KEYS = "*status file"
+    KEYS = "*status file warnings=status.warnings"
 
     status: Status
     file: str
@@ -133,6 +135,7 @@ def status(store: Store) -> Status:
     grades = settled(labels)
     inside = set(pool.pairs)
     counting: Mapping[Pair, Settled] = {p: g for p, g in grades.items() if p in inside}
+    population = of_population(pool, grades)
     return Status(
         pool,
         progress(pool, store),
@@ -140,8 +143,9 @@ def status(store: Store) -> Status:
         Whose.of(counting.values()),
         tuple(_agreements(labels)),
         len(store.outdated()),
-        of_population(pool, grades),
+        population,
         decide(pool, grades, futures=pool.target is Target.SPLIT),
+        () if population is None else one_question(pool, grades, population),
     )
 
 

@@ -201,9 +201,15 @@ def _meanings(status: Status) -> list[str]:
         return [f"These very questions, none else; {these}. {drawn} until all is judged."]
     if population.complete:
         deltas = [pair.delta for pair in population.pairs]
+        unit = f" of {_in_clusters(status)}" if status.pool.n_clusters else ""
         first = (
             "Questions like these: what `compare` says of these judgements (paired randomisation "
-            f"test, p < .05{' after Holm' * several}; brackets: {how_bracketed(deltas)})."
+            f"test{unit}, p < .05{' after Holm' * several}; brackets: {how_bracketed(deltas)})."
+        )
+    elif status.pool.n_clusters:
+        first = (
+            f"Questions like these: these come in {_in_clusters(status)}, which are no independent "
+            "bets. Once all is judged, the test of `compare` decides, of clusters."
         )
     else:
         share = f"{100 * (1 - level(status.pool.generation, BETTING)):.3g} %"
@@ -217,6 +223,10 @@ def _meanings(status: Status) -> list[str]:
     return [first, f"{these}; brackets 95 %{together}, right however often you look."]
 
 
+def _in_clusters(status: Status) -> str:
+    return f"{counted(status.pool.n_clusters, 'cluster')} (by {status.pool.cluster_key})"
+
+
 def _of_labels(status: Status) -> Iterator[Note]:
     """Say how far the labels go, and what changes how the figures must be read."""
     decided, completeness = status.decision, status.completeness
@@ -225,6 +235,7 @@ def _of_labels(status: Status) -> Iterator[Note]:
         f"{completeness.finished:,} of {counted(completeness.queries, 'query')} finished. "
         f"{status.whose.sentence}"
     )
+    yield from map(warning, status.warnings)
     if status.whose.mixed:
         yield warning(
             "These figures mix judgements of people with those of models or of the dataset; "

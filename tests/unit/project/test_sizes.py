@@ -34,7 +34,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/testing": 1_200,
     "retrieval_bench/tuning": 1_950,
     "retrieval_bench_answers": 4_900,
-    "retrieval_bench_labels": 5_500,
+    "retrieval_bench_labels": 5_520,
     "retrieval_bench_retrievers": 550,
     "retrieval_bench_retrievers/dense": 1_050,
     "retrieval_bench_retrievers/encoders": 2_600,
@@ -49,7 +49,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 1_850,
     "retrieval_bench_retrievers/text": 800,
     "product": 103_000,
-    "tests": 86_700,
+    "tests": 87_000,
     "frozen data": 11_500,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,

@@ -46,7 +46,7 @@ def compare_fixed(
         warnings = [*warnings, too_many]
     rules = replace(rules, resamples=resamples)
     deltas = PairJudge.of_runs(*systems).judged(pairs, rules)
-    warnings = [*warnings, *_one_question(systems, pairs, rules, deltas)]
+    warnings = [*warnings, *one_question(systems, pairs, rules, deltas)]
     run_of = dict(zip(systems.names, systems.runs, strict=True))
     same = cache(lambda a, b: identical_rankings(run_of[a], run_of[b]))
     return Fixed(
@@ -71,7 +71,7 @@ def _identical(delta: Delta) -> Delta:
     return replace(delta, **nothing, needed_for="", identical=True)
 
 
-def _one_question(
+def one_question(
     systems: Systems, pairs: Sequence[Pair], rules: Rules, deltas: Sequence[Delta]
 ) -> list[str]:
     """Warn where queries are nearly the same question and nothing says so, with the verdicts in the
@@ -82,13 +82,19 @@ def _one_question(
         return []
     of = dict(zip(run.evaluation.query_ids, labels, strict=True))
     again = PairJudge.of_runs(*alone, of).judged(pairs, rules)
+    return [told_with_verdicts(labels, deltas[:: len(systems.metrics)], again)]
+
+
+def told_with_verdicts(labels: Sequence[str], own: Sequence[Delta], again: Sequence[Delta]) -> str:
+    """Say how many questions ``labels`` are, and which verdicts of ``own`` would be others, counted
+    as such: those of ``again``."""
     other = [
-        f"{new.b} against {new.a}: {_word(new.verdict)} in place of {_word(own.verdict)}"
-        for own, new in zip(deltas[:: len(systems.metrics)], again, strict=True)
-        if own.verdict is not new.verdict
+        f"{new.b} against {new.a}: {_word(new.verdict)} in place of {_word(old.verdict)}"
+        for old, new in zip(own, again, strict=True)
+        if _word(old.verdict) != _word(new.verdict)
     ]
-    change = f"{label_of(str(alone.metrics[0]))} says {'; '.join(other[:3])}"
-    return [told_alike(len(labels), n_alike(labels), change if other else "no verdict is another")]
+    change = f"{label_of(own[0].metric)} says {'; '.join(other[:3])}" if other else ""
+    return told_alike(len(labels), n_alike(labels), change or "no verdict is another")
 
 
 def _word(verdict: Verdict) -> str:

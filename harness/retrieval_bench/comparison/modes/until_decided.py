@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
-from retrieval_bench.comparison.modes.fixed import Fixed
+from retrieval_bench.comparison.modes.fixed import Fixed, one_question
 from retrieval_bench.comparison.pairs.anytime import anytime_deltas, until_of
 from retrieval_bench.comparison.pairs.delta import ANYTIME, Delta
 from retrieval_bench.comparison.pairs.holm import Pair
@@ -119,4 +119,5 @@ def compare_until_decided(
         return Fixed(*systems, deltas, warnings=tuple(warnings))
     deciding = [delta for delta in deltas if delta.metric == str(systems.metrics[0])]
     asked = Asked.of(systems.runs, deciding)
-    return UntilDecided(*systems, deltas, warnings=tuple(warnings), asked=asked)
+    alike = one_question(systems, pairs, rules, deltas) if asked.target == "population" else ()
+    return UntilDecided(*systems, deltas, warnings=(*warnings, *alike), asked=asked)
