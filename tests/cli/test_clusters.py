@@ -59,6 +59,10 @@ def test_f10_without_a_key_the_copies_are_told_with_the_verdict_that_they_change
     assert "90 queries have 6 different texts, or nearly." in text
     assert "nDCG@10 says B against A: can't tell in place of worse." in text
     assert text.count("6 different texts") == 1
+    assert "these queries can't tell which is better in nDCG@10." in text
+    assert "Here queries of nearly the same text count as one question." in text
+    assert "significantly better" not in text
+    assert "p .500" in text
     assert many(f"bench traps.py:A {ONCE}") == 0
     text = " ".join(many.out.split())
     assert "the interval of nDCG@10 is [0.358, 0.996] in place of [0.740, 0.904]" in text

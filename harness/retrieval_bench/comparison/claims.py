@@ -1,12 +1,14 @@
-"""Claims on a system, and what each warning of it leaves of them: the one place where that is
-decided, for the first lines of all commands."""
+"""Claims on a system, what each warning of it leaves of them, and what the first line of each
+command claims: the one place where that is decided."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
-from retrieval_bench.core.notices import Code, Notice
+from retrieval_bench.core.notices import Code, Notice, says
 
 
 class Claim(StrEnum):
@@ -77,6 +79,91 @@ VOIDS: Mapping[Code, tuple[Void, Void]] = {
     Code.NOTE: (Void.NOTHING, Void.NOTHING),
 }
 """Code -> what it makes void of claims on quality and on speed."""
+
+
+SHARED = frozenset({Code.FEWER, Code.SELF_HITS})
+"""They wrong nobody where both systems have them."""
+
+
+class FirstLine(NamedTuple):
+    """Claims of the first line of a command.
+
+    Attributes:
+        claims: subject -> what makes void what is said of it, beside :attr:`Void.ALL`.
+        itself: a retriever is held against itself: nobody is wronged by what is :data:`SHARED`.
+    """
+
+    claims: Mapping[Claim, tuple[Void, ...]] = MappingProxyType({})
+    itself: bool = False
+
+
+_GOOD, _FIGURE = (Void.PRAISE,), (Void.PRAISE, Void.BLAME)
+_NOTHING = FirstLine()
+"""It counts, names files, or tells what was looked at: no warning of a system changes that."""
+
+FIRST_LINES: Mapping[str, FirstLine] = {
+    "bench": FirstLine({Claim.QUALITY: _FIGURE, Claim.SPEED: _FIGURE}),
+    "bench --sweep": FirstLine({Claim.SPEED: _GOOD}),  # the cheapest value that finds enough
+    "bench --protocol tutorial": _NOTHING,  # it says how far such a figure is from the own one
+    "bench --probe": _NOTHING,
+    "bench --dry-run": _NOTHING,  # nor does a cold start, whose first line is a heading
+    # System against system: :func:`.voided.void` asks for each pair.
+    "compare": FirstLine({Claim.QUALITY: _FIGURE, Claim.SPEED: _FIGURE}),
+    "report": FirstLine({Claim.QUALITY: _FIGURE, Claim.SPEED: _FIGURE}),
+    "explain": FirstLine({Claim.QUALITY: _FIGURE}, itself=True),
+    "explain --by stage": FirstLine({Claim.QUALITY: _FIGURE}, itself=True),
+    "explain --by loss": FirstLine({Claim.QUALITY: _FIGURE}, itself=True),
+    "compare LOAD LOAD": FirstLine({Claim.SPEED: _FIGURE}),
+    "load": FirstLine({Claim.SPEED: _FIGURE}),
+    "tune": FirstLine({Claim.QUALITY: _FIGURE}, itself=True),
+    "duet": FirstLine({Claim.SPEED: _FIGURE}),
+    # Of quality it says that today's is not below that of then, by the same rules: whatever is
+    # wrong with both wrongs nobody. Answers that hardly come from a search are another matter.
+    "regress": FirstLine({Claim.QUALITY: _GOOD, Claim.SPEED: _FIGURE}, itself=True),
+    "score run": FirstLine({Claim.QUALITY: _FIGURE}),
+    "score audit": FirstLine({Claim.QUALITY: ()}),  # the order of the same lists by other rules
+    "score audit --scorer": _NOTHING,  # of code and of printed tables, not of a system
+    "score audit --table": _NOTHING,
+    "report --verify": _NOTHING,
+    **dict.fromkeys(("doctor", "doctor --selftest", "baseline", "lab selftest"), _NOTHING),
+    **dict.fromkeys(("data list", "data list TARGET", "data schema", "data fetch"), _NOTHING),
+    **dict.fromkeys(("data export", "data load", "data index", "data encode"), _NOTHING),
+    "data cache": _NOTHING,
+    "data history": _NOTHING,  # how many runs there are; of each the warnings stand in its folder
+}
+"""Command, as it is typed -> what its first line, in Python, too, claims. Those of capabilities
+count labels and answers, or are headings."""
+
+
+def left_open(command: str, warnings: Iterable[str], *subjects: Claim) -> str:
+    """Return why what the first line of a command claims, of these ``subjects`` or of all, is open:
+    the gist of the first warning that makes it void; empty where the claim stands."""
+    line, texts = FIRST_LINES[command], list(warnings)
+    if line.itself:
+        texts = [text for text in texts if not says([text], *SHARED)]
+    for claim in subjects or line.claims:
+        if text := voiding(texts, claim, *line.claims[claim]):
+            return gist(text)
+    return ""
+
+
+def in_doubt(command: str, warnings: Iterable[str], *subjects: Claim) -> str:
+    """Continue a figure that a warning makes void; the warning stands beside it."""
+    return " (in doubt)" if left_open(command, warnings, *subjects) else ""
+
+
+def unless_open(command: str, answer: str, warnings: Iterable[str]) -> str:
+    """Return the ``answer`` of a command, or in its place why nothing is claimed."""
+    return unless(left_open(command, warnings), answer)
+
+
+def unless(why: str, answer: str) -> str:
+    """Return the ``answer``, or, where there is a ``why``, in its place that nothing is claimed: as
+    a sentence where the answer is one."""
+    if not why:
+        return answer
+    of, rest = "Nn"[answer[:1].islower()], "." * (answer[-1:] == "." and why[-1:] != "?")
+    return f"{of}othing is claimed while this is open: {why}{rest}"
 
 
 def voiding(texts: Iterable[str], claim: Claim, *what: Void) -> str:

@@ -72,6 +72,8 @@ class DatasetComparison(ABC):
         latency: every pair whose times can be held against each other, or why not.
         resamples: how many sign patterns were drawn for each p.
         warnings: what makes the differences less than they seem, in plain words.
+        by_question: the deciding metric's differences with queries that are nearly the same
+            question as one cluster, where nothing says that they are and a verdict is another.
     """
 
     dataset: str
@@ -82,6 +84,7 @@ class DatasetComparison(ABC):
     latency: tuple[LatencyDelta, ...] = ()
     resamples: int = RESAMPLES
     warnings: tuple[str, ...] = ()
+    by_question: tuple[Delta, ...] = ()
 
     @abstractmethod
     def recommended(self, margin: float, baseline: str | None = None) -> Recommendation:

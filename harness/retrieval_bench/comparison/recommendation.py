@@ -8,6 +8,7 @@ makes void (:data:`.claims.VOIDS`) is not decided: the rest is, if there is any.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from retrieval_bench.metrics.names import label_of
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.randomization import ROUNDING
 
+_BY_QUESTION = "Here queries of nearly the same text count as one question."
+
 LEAST_MS = 1.0
 """By less than this nobody waits less: a p50 that is lower by less decides between no systems."""
 
@@ -38,6 +41,10 @@ def recommended(
 
     Others are held against it, but it against ``baseline`` where there is one, as in the table.
     """
+    if group.by_question:  # copies of a question would turn the verdict
+        as_one = replace(group, deltas=group.by_question, by_question=())
+        answer = recommended(as_one, margin, baseline)
+        return replace(answer, reasons=(_BY_QUESTION, *answer.reasons))
     view = _View(group, group.metrics[0], margin)
     if not view.pairs:
         refusals = dict.fromkeys(d.reason for d in group.of(view.metric) if d.reason)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.notices import with_text
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.files.lines import lines
@@ -109,7 +110,7 @@ def audit_runs(
     rankings = [ranking for ranking, _ in left]
     audited = audit(rankings, known.judgements, chosen, k, unanswerable=known.unanswerable)
     apart = [
-        f"{name}: {warning}"
+        with_text(warning, f"{name}: {warning}")
         for name, (run, told) in zip(audited.systems, left, strict=True)
         for lists in [{query: of.doc_ids for query, of in run.rankings.items()}]
         for warning in (*id_warnings(lists, known), *told, *data_warnings(known, lists))

@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.claims import VOIDS, Void
+from retrieval_bench.comparison.claims import SHARED, VOIDS, Void
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.comparison.group import Recommendation
 from retrieval_bench.comparison.pairs.speed import ALLOWANCE, latencies, latency_deltas
-from retrieval_bench.comparison.pairs.voided import SHARED
 from retrieval_bench.core.notices import LOUD, Code, Notice
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run

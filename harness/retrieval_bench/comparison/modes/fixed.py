@@ -46,7 +46,7 @@ def compare_fixed(
         warnings = [*warnings, too_many]
     rules = replace(rules, resamples=resamples)
     deltas = PairJudge.of_runs(*systems).judged(pairs, rules)
-    warnings = [*warnings, *one_question(systems, pairs, rules, deltas)]
+    by_question, told = one_question(systems, pairs, rules, deltas)
     run_of = dict(zip(systems.names, systems.runs, strict=True))
     same = cache(lambda a, b: identical_rankings(run_of[a], run_of[b]))
     return Fixed(
@@ -57,7 +57,8 @@ def compare_fixed(
         ),
         latencies(systems.runs, systems.names, pairs),
         resamples,
-        tuple(warnings),
+        (*warnings, *told),
+        by_question,
     )
 
 
@@ -73,16 +74,20 @@ def _identical(delta: Delta) -> Delta:
 
 def one_question(
     systems: Systems, pairs: Sequence[Pair], rules: Rules, deltas: Sequence[Delta]
-) -> list[str]:
-    """Warn where queries are nearly the same question and nothing says so, with the verdicts in the
-    deciding metric that would be others."""
+) -> tuple[tuple[Delta, ...], list[str]]:
+    """Judge the deciding metric anew where queries are nearly the same question and nothing says
+    so; return that where a verdict is another, and a warning."""
     run, alone = systems.runs[0], systems._replace(metrics=systems.metrics[:1])
     labels = run.rankings.clusters_of(run.evaluation.query_ids)
     if clusters_of(systems.runs) or not n_alike(labels):
-        return []
+        return (), []
     of = dict(zip(run.evaluation.query_ids, labels, strict=True))
     again = PairJudge.of_runs(*alone, of).judged(pairs, rules)
-    return [told_with_verdicts(labels, deltas[:: len(systems.metrics)], again)]
+    own = deltas[:: len(systems.metrics)]
+    turned = any(
+        _word(old.verdict) != _word(new.verdict) for old, new in zip(own, again, strict=True)
+    )
+    return tuple(again) if turned else (), [told_with_verdicts(labels, own, again)]
 
 
 def told_with_verdicts(labels: Sequence[str], own: Sequence[Delta], again: Sequence[Delta]) -> str:

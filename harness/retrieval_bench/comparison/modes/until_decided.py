@@ -119,5 +119,8 @@ def compare_until_decided(
         return Fixed(*systems, deltas, warnings=tuple(warnings))
     deciding = [delta for delta in deltas if delta.metric == str(systems.metrics[0])]
     asked = Asked.of(systems.runs, deciding)
-    alike = one_question(systems, pairs, rules, deltas) if asked.target == "population" else ()
-    return UntilDecided(*systems, deltas, warnings=(*warnings, *alike), asked=asked)
+    alike: tuple[tuple[Delta, ...], list[str]] = (), []
+    if asked.target == "population":
+        alike = one_question(systems, pairs, rules, deltas)
+    warnings, by_question = (*warnings, *alike[1]), alike[0]
+    return UntilDecided(*systems, deltas, warnings=warnings, by_question=by_question, asked=asked)

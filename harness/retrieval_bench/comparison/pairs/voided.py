@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrieval_bench.comparison.claims import Claim, Void, gist, voiding
+from retrieval_bench.comparison.claims import SHARED, Claim, Void, gist, voiding
 from retrieval_bench.core.figures import times_text
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.runs.run import Run
-
-SHARED = frozenset({Code.FEWER, Code.SELF_HITS})
-"""They wrong nobody where both systems have them."""
 
 
 def void(claim: Claim, ahead: Run, behind: Run, names: tuple[str, str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import PurePath
 
-from retrieval_bench.comparison.claims import Claim, Void, voiding
+from retrieval_bench.comparison.claims import Claim, in_doubt
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
@@ -157,7 +157,9 @@ def _shown(notices: Iterable[AnyNote]) -> tuple[list[AnyNote], list[AnyNote]]:
 def _title(run: Run) -> str:
     metric, mean = run.evaluation.metrics[0], run.evaluation.means[0]
     cell = SHORT_QUALITY(mean.mean, mean.ci95)
-    of_quality, of_time = (_in_doubt(run, claim) for claim in (Claim.QUALITY, Claim.SPEED))
+    of_quality, of_time = (
+        in_doubt("bench", run.summary.warnings, claim) for claim in (Claim.QUALITY, Claim.SPEED)
+    )
     figures = [f"{metric_label(metric)} {cell.text} {cell.more}".strip() + of_quality] * run.judged
     p50 = run.summary.latency_ms.at("p50")
     if below_clock(run):
@@ -168,12 +170,6 @@ def _title(run: Run) -> str:
     partial = " (PARTIAL RUN)" if run.summary.status == "partial" else ""
     title = f"{run.name} {on_dataset(run.summary.dataset.name)}{partial}"
     return f"{title}: {', '.join(figures)}" if figures else title
-
-
-def _in_doubt(run: Run, claim: Claim) -> str:
-    """Say of a figure that a warning makes void that it is in doubt."""
-    void = voiding(run.summary.warnings, claim, Void.PRAISE, Void.BLAME)
-    return " (in doubt)" if void else ""
 
 
 def _warnings(run: Run) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from retrieval_bench.comparison.claims import in_doubt
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import short_ms
 from retrieval_bench.duets.decision import GATES
@@ -15,12 +16,12 @@ from retrieval_bench.reports.render.table import AnyNote, Table, warning
 
 def duet_tables(result: DuetResult) -> list[Table]:
     """One table: a line for each gate, and how it was measured."""
-    shown = result
+    shown, word = result, f"{result.word}{in_doubt('duet', result.warnings)}"
     if result.blocks is not None:  # which tells of launches in words of its own
         shown = replace(result, gates=tuple(replace(gate, confirmed=None) for gate in result.gates))
     return [
         Table(
-            f"{result.word}: {_side(result, 'b')} beside {_side(result, 'a')}",
+            f"{word}: {_side(result, 'b')} beside {_side(result, 'a')}",
             ("", "time b/a", "limit", "visible", "verdict"),
             [_row(gate) for gate in result.gates],
             notes=[

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from retrieval_bench.comparison.claims import in_doubt
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import (
     end_text,
@@ -51,7 +52,8 @@ def regress_tables(regression: Regression, *, texts: bool = True) -> list[Table]
     start = len(quality_gates)
     tables = [
         Table(
-            f"{WORDS[regression.verdict]}: {_subject(regression.subject)}",
+            f"{WORDS[regression.verdict]}{in_doubt('regress', regression.warnings)}: "
+            + _subject(regression.subject),
             ("", "baseline", "now", "change", "limit", "verdict"),
             [*map(_quality_row, quality_gates), *map(_latency_row, latency_gates)],
             [start] if start and latency_gates else [],

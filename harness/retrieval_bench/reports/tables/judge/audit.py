@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from retrieval_bench.comparison.claims import unless_open
 from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
@@ -75,9 +76,9 @@ def audit_tables(audit: Audit) -> list[Table]:
             ("metric", "convention", *audit.systems),
             rows,
             starts,
-            [*(_changes(audit.turns)), *(best if several else []), *map(warning, audit.warnings)],
+            [*_changes(audit.turns), *(best if several else []), *map(warning, audit.warnings)],
             words=(0, 1),
-            lead=[_answer(audit)] if compared else [],
+            lead=[result(unless_open("score audit", _answer(audit), audit.warnings))] * compared,
         )
     ]
 
@@ -89,15 +90,15 @@ def _cells(row: Row) -> list[Cell]:
     return [QUALITY(mean, marks="*" if mean is not None and mean >= best else "") for mean in means]
 
 
-def _answer(audit: Audit) -> AnyNote:
+def _answer(audit: Audit) -> str:
     if audit.turns:
         pairs = {frozenset((turn.a, turn.b)) for turn in audit.turns}
-        return result(
+        return (
             "The order of the systems depends on the convention: it differs from that of "
             f"{audit.base} for {counted(len(pairs), 'pair')} of systems."
         )
     missing = any(cell.mean is None for row in audit.rows if row.metric for cell in row.cells)
-    return result(
+    return (
         "No convention changes the order of the systems in any metric that it shares with "
         f"{audit.base}{', as far as there are means' if missing else ''}."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from retrieval_bench.comparison.claims import in_doubt
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, says
 from retrieval_bench.metrics import Metric
@@ -83,7 +84,8 @@ def _answer(card: ScoreCard) -> str:
         return f"No query could be scored{missing}."
     cell = _value(evaluation.metrics[0], evaluation.means[0])
     figure = f"{metric_label(evaluation.metrics[0])} is {cell.text} {cell.more}".strip()
-    return f"{figure} over {counted(counts.evaluated, 'query')}{missing}."
+    doubt = in_doubt("score run", card.scored.warnings)
+    return f"{figure}{doubt} over {counted(counts.evaluated, 'query')}{missing}."
 
 
 def _value(metric: Metric, mean: Mean) -> Cell:

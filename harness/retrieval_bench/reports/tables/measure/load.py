@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from retrieval_bench.comparison.claims import unless_open
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text, quality_text, short_ms, signed
 from retrieval_bench.load.bracket import Capacity
@@ -61,7 +62,8 @@ def load_tables(load: LoadResult, *, full: bool = False) -> list[Table]:
     levels = list(load.levels) if full else _nearest(load)
     rows += [_row(level.result.name, level, metric) for level in levels]
     main = Table(
-        f"{load.retriever} {on_dataset(load.dataset)} under load: {_answer(load)}",
+        f"{load.retriever} {on_dataset(load.dataset)} under load: "
+        + unless_open("load", _answer(load), load.warnings),
         columns,
         rows,
         (1,),
@@ -428,7 +430,9 @@ def _pair_answer(compared_loads: ComparedLoads) -> str:
         words.append(f"the rate that keeps the limit is {compared_loads.capacity}")
     if not levels:
         return "No level was measured in both loads"
-    return "b is " + ("; ".join(words) if words else "neither shown to be slower nor faster than a")
+    answer = "; ".join(words) or "neither shown to be slower nor faster than a"
+    told = [text for load in compared_loads.loads for text in load.warnings]
+    return unless_open("compare LOAD LOAD", f"b is {answer}", told)
 
 
 def _pair_rows(pair: LevelPair, metric: str) -> Iterator[list[Content]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from retrieval_bench.comparison.claims import left_open
 from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.recommendation import maybe_chance
@@ -41,6 +42,8 @@ from retrieval_bench.runs.timing_facts import LatencyFacts, PercentileFacts
 
 def beside_leg(run: Run, leg: Delta) -> AnyNote:
     """Return how the best leg of a hybrid, b, does beside it, a."""
+    if why := left_open("explain", run.summary.warnings):
+        return result(f"It is not held against {leg.b}, its best leg, while this is open: {why}.")
     mean = run.evaluation.means[0].mean
     if leg.ratio is not None:  # of geometric means
         times = TIMES(leg.ratio[0], leg.ratio[1:])

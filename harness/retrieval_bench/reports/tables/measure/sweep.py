@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retrieval_bench.approximate.swept import Reach, Sweep, SweptLevel, SweptValue
-from retrieval_bench.comparison.claims import Claim, Void, gist, voiding
+from retrieval_bench.comparison.claims import left_open
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text, short_ms, times_text
 from retrieval_bench.reports.render.cells import (
@@ -68,8 +68,8 @@ def _answer(sweep: Sweep, level: SweptLevel) -> str:
         name, found = f"{sweep.parameter} {chosen.value:g}", _found(chosen, by_tail=by_tail)
         return f"{name} is the cheapest that finds {top}: {found}, {_price(chosen)}"
     best = max(level.values, key=lambda value: (value.tail if by_tail else value.recall) or 0.0)
-    if best.reach is not Reach.BELOW and (why := voiding(sweep.warnings, Claim.SPEED, Void.PRAISE)):
-        return f"no value is the cheapest that finds {top}: {why[:1].lower()}{gist(why)[1:]}"
+    if best.reach is not Reach.BELOW and (why := left_open("bench --sweep", sweep.warnings)):
+        return f"no value is the cheapest that finds {top}: {why[:1].lower()}{why[1:]}"
     words = {
         Reach.BELOW: f"no value finds {top}",
         Reach.OPEN: f"no value is shown to find {top}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from retrieval_bench.comparison.claims import Claim, left_open, unless
 from retrieval_bench.comparison.explain.diff import (
     Explanation,
     Placed,
@@ -23,6 +24,7 @@ from retrieval_bench.comparison.explain.kept_lists import (
     texts_of,
 )
 from retrieval_bench.comparison.explain.winners import Ceiling, Partition, QueryGroup
+from retrieval_bench.comparison.pairs.voided import void
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.measure.calls import OK
@@ -70,20 +72,21 @@ def answer(explanation: Explanation) -> str:
     if not gap.higher and not gap.lower:
         return f"{gap.one} and {gap.other} have the same {metric} on all {n}."
     if len(explanation.runs) == 1:
+        why = left_open("explain", explanation.runs[0].summary.warnings)
         verb = "gains" if gap.difference > 0 else "loses"
         if explanation.made_by == RERANKING:
-            return (
-                f"What follows {gap.other} {verb} {size} {metric}: it hurt {gap.lower:,} of {n} "
-                f"and helped {gap.higher:,}."
-            )
-        return (
-            f"Fusion {verb} {size} {metric} against {gap.other} alone: it hurt {gap.lower:,} of "
-            f"{n} and helped {gap.higher:,}."
-        )
+            made = f"What follows {gap.other} {verb} {size} {metric}"
+        else:
+            made = f"Fusion {verb} {size} {metric} against {gap.other} alone"
+        return unless(why, f"{made}: it hurt {gap.lower:,} of {n} and helped {gap.higher:,}.")
+    ahead, behind = (1, 0) if gap.difference > 0 else (0, 1)
+    names = explanation.systems[ahead].name, explanation.systems[behind].name
+    why = void(Claim.QUALITY, explanation.runs[ahead], explanation.runs[behind], names)
     where = "above" if gap.difference > 0 else "below"
-    return (
+    return unless(
+        why,
         f"{gap.one} is {size} {where} {gap.other} in {metric}: better on {gap.higher:,} of {n}, "
-        f"worse on {gap.lower:,}."
+        f"worse on {gap.lower:,}.",
     )
 
 

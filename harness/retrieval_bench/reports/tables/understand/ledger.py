@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from retrieval_bench.comparison.claims import left_open, unless_open
 from retrieval_bench.comparison.explain.ledger import Ledger, Row, Worth
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import (
@@ -81,6 +82,8 @@ def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:
 
 def answer(ledger: Ledger) -> list[AnyNote]:
     """Return which parts should go, and what the others are worth."""
+    if left_open("explain --by stage", ledger.run.summary.warnings):
+        return []
     told = [*loud(ledger)]
     if ledger.failed:
         queries = counted(ledger.failed, "query")
@@ -110,6 +113,8 @@ def loud(ledger: Ledger, *, but: Sequence[str] = ()) -> list[AnyNote]:
     Args:
         but: kinds of harmful parts that are told elsewhere.
     """
+    if left_open("explain --by stage", ledger.run.summary.warnings):
+        return []
     metric = metric_label(ledger.metric)
     notes: list[AnyNote] = [
         warning(f"Dead: {row.name}{_takes(row)}. {_reason(ledger, row)}.")
@@ -154,7 +159,8 @@ def _title(ledger: Ledger) -> str:
     if not ledger.n:
         return f"{title}: no query that counts was answered"
     queries = counted(ledger.n, "query")
-    return f"{title}: with all of them {metric} {ledger.mean:.3f} over {queries}{time}"
+    with_all = f"with all of them {metric} {ledger.mean:.3f} over {queries}{time}"
+    return f"{title}: {unless_open('explain --by stage', with_all, ledger.run.summary.warnings)}"
 
 
 def _notes(ledger: Ledger, *, again: bool) -> list[AnyNote]:

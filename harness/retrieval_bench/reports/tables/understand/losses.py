@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from retrieval_bench.comparison.claims import unless_open
 from retrieval_bench.comparison.explain.losses import Losses, LossStep, Seen
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import short_ms, signed
@@ -59,7 +60,11 @@ def answer(losses: Losses) -> list[AnyNote]:
         Verdict.EQUIVALENT: f"{name} is as good as {beside} differ by less than {losses.margin:g}.",
     }
     open_ = f"These queries can't tell {name} from {beside}."
-    notes: list[AnyNote] = [result(said.get(whole.verdict, open_)), result(_by_step(losses))]
+    claimed = said.get(whole.verdict, open_)
+    first_line = unless_open("explain --by loss", claimed, losses.warnings)
+    if first_line != claimed:
+        return [result(first_line)]
+    notes: list[AnyNote] = [result(claimed), result(_by_step(losses))]
     if first.index_bytes and last.index_bytes and first.p50_ms and last.p50_ms:
         bytes_ = [MEGABYTES.text(step.index_bytes or 0) for step in (last, first)]
         notes.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from retrieval_bench.comparison.claims import left_open, unless_open
 from retrieval_bench.comparison.recommendation import maybe_chance
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import p_text, short_ms, signed
@@ -58,7 +59,8 @@ def sentence(tuning: Tuning) -> str:
     if tuning.delta.doubted:
         answer += maybe_chance()
     gain = f"{signed(tuning.held_out - tuning.default)} {metric_label(tuning.metric)}"
-    return f"{name} {on_dataset(data)}: {answer} ({gain} on held-out queries)"
+    answer = unless_open("tune", f"{answer} ({gain} on held-out queries)", tuning.warnings)
+    return f"{name} {on_dataset(data)}: {answer}"
 
 
 def _notes(tuning: Tuning) -> list[AnyNote]:
@@ -82,6 +84,8 @@ def _notes(tuning: Tuning) -> list[AnyNote]:
 def _choice(tuning: Tuning) -> str:
     """Recommend a setting: the winner only where it is shown to be worth it."""
     winner = _named(tuning.winner)
+    if left_open("tune", tuning.warnings):
+        return f"Nothing is recommended. Best on the tuning queries: {winner}."
     if tuning.winner.as_is or tuning.delta.verdict is Verdict.BETTER:
         return f"Recommended: {winner}."
     return (

@@ -1,0 +1,72 @@
+"""First lines of commands against warnings: no cell is open, and what is void is not claimed."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any, cast
+
+import pytest
+
+from retrieval_bench.capabilities import capabilities
+from retrieval_bench.cli.commands import GROUPS, SHOWN
+from retrieval_bench.cli.documents import DOCUMENTS
+from retrieval_bench.comparison.claims import (
+    FIRST_LINES,
+    SHARED,
+    VOIDS,
+    Claim,
+    Void,
+    in_doubt,
+    left_open,
+    unless_open,
+)
+from retrieval_bench.core.notices import Code, Notice
+from retrieval_bench.reports.tables.guard.duet import duet_tables
+
+CELLS = [(command, code) for command, line in FIRST_LINES.items() if line.claims for code in Code]
+
+
+def _said(code: Code) -> list[Notice]:
+    return [Notice(f"It says {code.value}. Do this.", code)]
+
+
+def test_no_first_line_of_a_command_is_without_its_row() -> None:
+    added = {words for one in capabilities() for words in one.commands}
+    typed = {name for group in SHOWN.values() for name in group}
+    typed |= {f"{group} {name}" for group, (*_, inner) in GROUPS.items() for name in inner}
+    printed = {of.command for of in DOCUMENTS.values()} - {
+        of.command for one in capabilities() for of in one.documents.values()
+    }
+    errors = {"COMMAND"}
+    assert (typed - added) | (printed - errors) == set(FIRST_LINES)
+
+
+@pytest.mark.parametrize(("command", "code"), CELLS)
+def test_each_cell_says_whether_the_claim_stands(command: str, code: Code) -> None:
+    line = FIRST_LINES[command]
+    parts = dict(zip(Claim, VOIDS[code], strict=True))
+    void = any(parts[of] in (*what, Void.ALL) for of, what in line.claims.items())
+    void = void and not (line.itself and code in SHARED)
+    assert bool(left_open(command, _said(code))) is void
+    assert in_doubt(command, _said(code)) == (" (in doubt)" if void else "")
+    answer = unless_open(command, "It is best.", _said(code))
+    why = f"Nothing is claimed while this is open: It says {code.value}."
+    assert answer == (why if void else "It is best.")
+
+
+def test_a_title_goes_on_in_small_letters_and_a_question_ends_as_one() -> None:
+    question = [Notice("1.000 on 140 of 140 queries: does it see the judgements?", Code.TOO_GOOD)]
+    assert unless_open("tune", "tuning helps", question) == (
+        "nothing is claimed while this is open: "
+        "1.000 on 140 of 140 queries: does it see the judgements?"
+    )
+
+
+def test_a_gate_says_that_a_warning_makes_its_verdict_doubtful() -> None:
+    about = {"name": "x"}
+    duet = cast("Any", Namespace)(
+        blocks=None, word="PASS", a=about, b=about, gates=(), dataset={}, queries=1, calls=1,
+        launches=1, measured_s=1.0, total_s=1.0, one_core=0, median_ns=None, other_rankings=0,
+        reason="", interrupted=False, warnings=_said(Code.REMEMBERED),
+    )  # fmt: skip
+    assert duet_tables(duet)[0].title == "PASS (in doubt): b = x beside a = x"
