@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-OWN = ("retrieval_bench_labels", "retrieval_bench_answers")
+OWN = ("retrieval_bench_labels", "retrieval_bench_answers", "retrieval_bench_conformance")
 """Packages of this repository, in the order in which ``--help`` has their commands."""
 
 GROUP = b"retrieval_bench.capabilities"
@@ -74,7 +74,8 @@ class Capability(NamedTuple):
         groups: words that have subcommands -> the heading of ``--help`` they stand under, and help.
         commands: by what is typed, such as ``label pool``.
         documents: by name, what its commands print with ``--format json``.
-        names: what users import from ``retrieval_bench`` -> its place.
+        names: what users import from ``retrieval_bench``, or ``testing.NAME`` from that module ->
+            its place.
     """
 
     groups: Mapping[str, tuple[str, str]] = MappingProxyType({})
@@ -89,11 +90,28 @@ def named(place: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
+def brought(name: str) -> Any:
+    """Find what a package beside the kernel has under a name that users import.
+
+    Raises:
+        AttributeError: none has it.
+    """
+    for added in capabilities():
+        if name in added.names:
+            return named(added.names[name])
+    module, _, attribute = f"retrieval_bench.{name}".rpartition(".")
+    away = [package for package in OWN if not (_BESIDE / package).is_dir()]
+    missing = f"; not here: {', '.join(away)}; install retrieval-bench whole" if away else ""
+    raise AttributeError(f"module {module!r} has no attribute {attribute!r}{missing}")
+
+
+_BESIDE = Path(__file__).parents[1]
+
+
 @cache
 def capabilities() -> tuple[Capability, ...]:
     """All that are here: those of this repository in their order, then those of others."""
-    beside = Path(__file__).parents[1]
-    own = [f"{name}.capability:CAPABILITY" for name in OWN if (beside / name).is_dir()]
+    own = [f"{name}.capability:CAPABILITY" for name in OWN if (_BESIDE / name).is_dir()]
     return tuple(map(named, [*own, *_installed()]))
 
 

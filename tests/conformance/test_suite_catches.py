@@ -23,7 +23,7 @@ from retrieval_bench.testing import (
     sample_documents,
     sample_queries,
 )
-from retrieval_bench.testing.compare import difference
+from retrieval_bench_conformance.compare import difference
 from tests.builders.processes import completed
 from tests.builders.reference import Filtering, Service, TermOverlap, order_hits
 from tests.conformance.broken import (

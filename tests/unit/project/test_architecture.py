@@ -19,17 +19,18 @@ README = ROOT / "harness" / "README.md"
 
 FLOORS: dict[str, int] = {
     "core": 1,
-    "data": 2, "stats": 2, "testing": 2,
+    "data": 2, "stats": 2,
     "measure": 3, "metrics": 3,
     "runs": 4,
     "experiment": 5, "comparison": 5,
     "duets": 6, "load": 6, "approximate": 6, "shards": 6, "tuning": 6, "scoring": 6,
     "regression": 7,
     "reports": 8,
-    "capabilities": 1,
+    "capabilities": 1, "testing": 2,
     "cli": 9, "api": 9,
     "__init__": 10, "__main__": 10,
     "retrieval_bench_answers": 11, "retrieval_bench_labels": 11,
+    "retrieval_bench_conformance": 11,
 }  # fmt: skip
 """A package imports from lower floors only; all that is loose in the folder is named, too. Above
 the kernel are the packages of capabilities."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import re
 import shutil
@@ -11,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+import retrieval_bench
+import retrieval_bench.testing
 from retrieval_bench.capabilities import OWN, capabilities
 from tests.builders.guide import GUIDE
+from tests.builders.imports import CORE
 from tests.builders.processes import completed
 
 ROOT = Path(__file__).parents[3]
@@ -75,9 +80,35 @@ class TestAway:
         assert "no command 'label'" in self.run(kernel, "label", "status")
 
     def test_what_python_has_of_it_says_what_is_missing(self, kernel: Path) -> None:
-        assert "a package beside this one that is not here" in self.run(
-            kernel, code="from retrieval_bench import reader"
-        )
+        for code in (
+            "import retrieval_bench as r; r.reader",
+            "import retrieval_bench.testing as t; t.CHECKS",
+        ):
+            said = self.run(kernel, code=code)
+            assert "not here: retrieval_bench_" in said
+            assert "install retrieval-bench whole" in said
+
+
+@pytest.mark.parametrize("module", ["__init__", "testing"])
+def test_type_checkers_read_of_the_names_that_are_there(module: str) -> None:
+    """In a stub: the modules themselves name no package beside the kernel."""
+    stub = ast.parse((CORE / f"{module}.pyi").read_text("utf-8"))
+    typed = {
+        (alias.name, f"{node.module}")
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    names = retrieval_bench.__all__ if module == "__init__" else _names_of("testing.")
+    there = retrieval_bench if module == "__init__" else retrieval_bench.testing
+    assert {name for name, _ in typed} == set(names)
+    for name, home in typed:
+        assert getattr(there, name) is getattr(importlib.import_module(home), name)
+
+
+def _names_of(module: str) -> set[str]:
+    names = {name for added in capabilities() for name in added.names}
+    return {name.removeprefix(module) for name in names if name.startswith(module)}
 
 
 @pytest.mark.slow

@@ -38,7 +38,6 @@ PLANNED = {
     "reports/tables/measure/sweep",
     "score": "scoring/ cli/judge/score metrics/thresholds reports/render/trec_eval "
     "reports/tables/judge/abstention reports/tables/judge/audit reports/tables/judge/score",
-    "conformance": "testing/",
     "tune": "tuning/ cli/understand/tune reports/tables/understand/tuning",
 }
 """Capability -> its modules, or folders of them; the longest name that fits counts."""

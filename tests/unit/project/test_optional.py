@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests import optional
+from tests.builders.imports import CAPABILITIES
 
 TESTS = Path(__file__).parents[2]
 ENV = os.environ | {"PYTHONPATH": str(TESTS.parent)}
 MODULES = sorted(TESTS.rglob("*.py"))
 ALWAYS = {
     # The project, what it always needs, and what runs the tests.
-    *("retrieval_bench", "retrieval_bench_answers", "retrieval_bench_labels"),
-    "retrieval_bench_retrievers",
+    *("retrieval_bench", *(path.name for path in CAPABILITIES), "retrieval_bench_retrievers"),
     *("tests", "argcomplete", "hypothesis"),
     *("langchain_core", "numpy", "py3langid", "pydantic", "pytest", "rank_bm25", "rich", "scipy"),
     *("Stemmer", "threadpoolctl", "yaml"),

@@ -29,8 +29,7 @@ from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.data.stores import STORES, Load, Loaded
-from retrieval_bench.testing import RetrieverConformance
-from retrieval_bench.testing.samples import sample_documents
+from retrieval_bench.testing import RetrieverConformance, sample_documents
 from retrieval_bench_retrievers.dense.dense import Dense
 from retrieval_bench_retrievers.engines import qdrant, seekdb_server
 from retrieval_bench_retrievers.engines.engine import Engine

@@ -20,8 +20,7 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import load_dataset
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.testing import RetrieverConformance
-from retrieval_bench.testing.samples import sample_documents
+from retrieval_bench.testing import RetrieverConformance, sample_documents
 from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.http.http import HTTP
 from tests.builders import some

@@ -22,8 +22,7 @@ from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.machine.servers import server_use
-from retrieval_bench.testing import RetrieverConformance
-from retrieval_bench.testing.samples import sample_documents
+from retrieval_bench.testing import RetrieverConformance, sample_documents
 from retrieval_bench_retrievers.dense.dense import Dense
 from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.sql.sql import SQL

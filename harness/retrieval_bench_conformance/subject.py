@@ -20,7 +20,7 @@ from retrieval_bench.core.filters import Filter
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench.testing.compare import (
+from retrieval_bench_conformance.compare import (
     as_the_core_sees_it,
     difference,
     fail,
@@ -29,7 +29,7 @@ from retrieval_bench.testing.compare import (
     too_little_in_common,
     unpack,
 )
-from retrieval_bench.testing.samples import sample_documents, sample_filters, sample_queries
+from retrieval_bench_conformance.samples import sample_documents, sample_filters, sample_queries
 
 _SMALLEST_CORPUS = 4
 _UNKNOWN_SIZE = 20
@@ -256,9 +256,8 @@ class Subject:
     def _require_top(
         self, got: Ranking, full: Ranking, k: int, what: str, *, strict: bool = False
     ) -> None:
-        """``got`` is the first ``k`` hits of ``full``, by the rule of
-        :func:`~retrieval_bench.testing.compare.difference`; where ``exact`` is False, and unless
-        ``strict``, by that of :func:`~retrieval_bench.testing.compare.too_little_in_common`."""
+        """``got`` is the first ``k`` hits of ``full``, by the rule of :func:`.difference`; where
+        ``exact`` is False, and unless ``strict``, by that of :func:`.too_little_in_common`."""
         if strict or self._capabilities.exact:
             reason = difference(got, full, k, self._capabilities.score_tolerance)
         else:

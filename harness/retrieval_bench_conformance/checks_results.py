@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from retrieval_bench.core.types import LegTrace, Ranking
-from retrieval_bench.testing.compare import fail, require
-from retrieval_bench.testing.samples import EMOJI, RIGHT_TO_LEFT, UNKNOWN_WORDS, long_texts
-from retrieval_bench.testing.subject import Subject, snapshot
+from retrieval_bench_conformance.compare import fail, require
+from retrieval_bench_conformance.samples import EMOJI, RIGHT_TO_LEFT, UNKNOWN_WORDS, long_texts
+from retrieval_bench_conformance.subject import Subject, snapshot
 
 
 class ResultChecks(Subject):

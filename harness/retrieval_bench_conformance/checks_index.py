@@ -14,8 +14,8 @@ from unittest import SkipTest
 from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Document
-from retrieval_bench.testing.compare import fail, require
-from retrieval_bench.testing.subject import Subject, snapshot
+from retrieval_bench_conformance.compare import fail, require
+from retrieval_bench_conformance.subject import Subject, snapshot
 
 _TWELVE = 12
 

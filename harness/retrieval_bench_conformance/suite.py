@@ -10,8 +10,8 @@ from typing import Any, Literal
 from unittest import SkipTest
 
 from retrieval_bench.core.errors import ConfigError, check_known
-from retrieval_bench.testing.checks_index import CorpusChecks, LifeChecks
-from retrieval_bench.testing.checks_results import (
+from retrieval_bench_conformance.checks_index import CorpusChecks, LifeChecks
+from retrieval_bench_conformance.checks_results import (
     CutChecks,
     FilterChecks,
     OddQueryChecks,
