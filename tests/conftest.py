@@ -146,7 +146,7 @@ def _quiet_machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """No warning depends on what the machine is and does; tests of such warnings make them up."""
     if request.path.stem not in ("test_disturbances", "test_observers"):
         quieten(monkeypatch.setattr)
-    monkeypatch.setattr("retrieval_bench.experiment.doctor.doctor._WATCHED_S", 0.0)
+    monkeypatch.setattr("retrieval_bench_doctor.doctor._WATCHED_S", 0.0)
 
 
 @pytest.fixture(autouse=True, scope="module")

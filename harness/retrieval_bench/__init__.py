@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     if name == "__all__":
-        added = [name for one in capabilities() for name in one.names if "." not in name]
+        added = [name for package in capabilities() for name in package.names if "." not in name]
         return sorted([*_HOME, *added])
     return brought(name)
 

@@ -16,7 +16,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-OWN = ("retrieval_bench_labels", "retrieval_bench_answers", "retrieval_bench_conformance")
+OWN = (
+    "retrieval_bench_doctor",
+    "retrieval_bench_labels",
+    "retrieval_bench_answers",
+    "retrieval_bench_scale",
+    "retrieval_bench_conformance",
+)
 """Packages of this repository, in the order in which ``--help`` has their commands."""
 
 GROUP = b"retrieval_bench.capabilities"
@@ -34,11 +40,15 @@ class Command(NamedTuple):
         place: of its ``run_NAME``, as ``module:attribute``.
         help: its line in the help.
         examples: what may stand behind it.
+        heading: of ``--help``, of a command of one word.
+        after: the command that it stands behind in the help; else it stands last.
     """
 
     place: str
     help: str
     examples: tuple[str, ...]
+    heading: str = ""
+    after: str = ""
 
 
 class Document(NamedTuple):
@@ -73,6 +83,8 @@ class Capability(NamedTuple):
     Attributes:
         groups: words that have subcommands -> the heading of ``--help`` they stand under, and help.
         commands: by what is typed, such as ``label pool``.
+        options: command of another package -> place of the options that it gains, a
+            :class:`~retrieval_bench.cli.options.Added`.
         documents: by name, what its commands print with ``--format json``.
         names: what users import from ``retrieval_bench``, or ``testing.NAME`` from that module ->
             its place.
@@ -80,6 +92,7 @@ class Capability(NamedTuple):
 
     groups: Mapping[str, tuple[str, str]] = MappingProxyType({})
     commands: Mapping[str, Command] = MappingProxyType({})
+    options: Mapping[str, str] = MappingProxyType({})
     documents: Mapping[str, Document] = MappingProxyType({})
     names: Mapping[str, str] = MappingProxyType({})
 
@@ -100,7 +113,7 @@ def brought(name: str) -> Any:
         if name in added.names:
             return named(added.names[name])
     module, _, attribute = f"retrieval_bench.{name}".rpartition(".")
-    away = [package for package in OWN if not (_BESIDE / package).is_dir()]
+    away = [package for package in OWN if package not in _there()]
     missing = f"; not here: {', '.join(away)}; install retrieval-bench whole" if away else ""
     raise AttributeError(f"module {module!r} has no attribute {attribute!r}{missing}")
 
@@ -111,8 +124,12 @@ _BESIDE = Path(__file__).parents[1]
 @cache
 def capabilities() -> tuple[Capability, ...]:
     """All that are here: those of this repository in their order, then those of others."""
-    own = [f"{name}.capability:CAPABILITY" for name in OWN if (_BESIDE / name).is_dir()]
+    own = [f"{name}.capability:CAPABILITY" for name in _there()]
     return tuple(map(named, [*own, *_installed()]))
+
+
+def _there() -> list[str]:
+    return [name for name in OWN if (_BESIDE / name / "capability.py").is_file()]
 
 
 def _installed() -> Iterator[str]:

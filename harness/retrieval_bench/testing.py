@@ -1,4 +1,4 @@
-"""What authors of retrievers test theirs with; packages beside the kernel bring it."""
+"""Tests for authors of retrievers, which a package beside the kernel brings."""
 
 from typing import Any
 

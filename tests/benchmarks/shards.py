@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from retrieval_bench.measure.cluster import facts
-from retrieval_bench.shards.blocks import SIZE, BlockFolder, Corpus
-from retrieval_bench.shards.encode import encode_corpus
-from retrieval_bench.shards.exact import Search
-from retrieval_bench.shards.executors import executor
+from retrieval_bench_scale.shards.blocks import SIZE, BlockFolder, Corpus
+from retrieval_bench_scale.shards.encode import encode_corpus
+from retrieval_bench_scale.shards.exact import Search
+from retrieval_bench_scale.shards.executors import executor
 from tests.builders.fake_encoder import many
 from tests.builders.files import json_lines, save_all
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from retrieval_bench.approximate.sweep import sweep
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.reports.pictures.sweep import keep_sweep
 from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.tables.measure.sweep import sweep_tables
+from retrieval_bench_scale.approximate.sweep import sweep
+from retrieval_bench_scale.pictures.sweep import keep_sweep
+from retrieval_bench_scale.tables.sweep import sweep_tables
 from tests.builders.clustered import clustered, dataset_of, without_model
 
 QUERIES, DIMENSION = 500, 64

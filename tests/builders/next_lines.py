@@ -17,8 +17,8 @@ from pathlib import Path
 
 from retrieval_bench.cli import main
 from retrieval_bench.cli.commands import parsed
-from retrieval_bench.experiment.doctor import doctor
 from retrieval_bench.experiment.layers import lacking
+from retrieval_bench_doctor import doctor
 from tests.builders.files import beir, save_all
 
 ONCE = "--rounds 1 --warm-up 0 --no-pictures"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from retrieval_bench.capabilities import capabilities, named
+from retrieval_bench.cli.options import added_to
 
 Entries = Mapping[str, tuple[str, str]]
 """Commands by name: the module of ``cli`` that has it as ``run_NAME``, or the place of that in a
 capability, imported when it is asked for, and its help."""
 
-SHOWN: Mapping[str, Entries] = {
+_SHOWN: Mapping[str, Entries] = {
     "measure": {
         "bench": ("measure.bench", "one retriever on one dataset: ranking quality and latency"),
         "compare": ("measure.compare", "two or more side by side, with verdicts"),
@@ -22,7 +23,6 @@ SHOWN: Mapping[str, Entries] = {
     "understand": {
         "explain": ("understand.explain", "where two runs differ, or a hybrid and its legs"),
         "tune": ("understand.tune", "choose parameters; what they are worth on other queries"),
-        "doctor": ("understand.doctor", "check data, judgements, retriever and machine first"),
     },
     "guard": {
         "baseline": ("guard.regress", "measure one retriever and keep the figures, for regress"),
@@ -56,10 +56,6 @@ _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
             "export": ("share.export", "write a dataset in the format of another tool"),
             "load": ("share.load", "fill a table of a database with the documents of a dataset"),
             "index": ("share.index", "build the index of a retriever once, for every later run"),
-            "encode": (
-                "share.encode",
-                "make the vectors of a corpus on several processes or machines",
-            ),
             "cache": ("share.index", "saved indexes and vectors: how much, and what is unused"),
             "schema": ("share.schema", "the JSON Schema of what --format json prints"),
             "history": ("guard.history", "saved runs and duets over time and revisions"),
@@ -75,22 +71,31 @@ _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
 }
 
 
-def _added(group: str) -> Entries:
-    """The subcommands that capabilities add to a word."""
-    return {
-        words.removeprefix(f"{group} "): (command.place, command.help)
-        for added in capabilities()
-        for words, command in added.commands.items()
-        if words.startswith(f"{group} ")
-    }
+def _with_added(own: Entries, *, heading: str = "", group: str = "") -> Entries:
+    """Commands of the kernel and of capabilities under a heading, or in a group."""
+    entries = list(own.items())
+    for added in capabilities():
+        for words, command in added.commands.items():
+            of, _, name = words.rpartition(" ")
+            if of == group and command.heading == heading:
+                names = [name for name, _ in entries]
+                at = names.index(command.after) + 1 if command.after in names else len(names)
+                entries.insert(at, (name, (command.place, command.help)))
+    return dict(entries)
 
 
 def _group(heading: str, text: str, commands: Entries) -> tuple[str, str, Entries]:
     return heading, text.format(names=", ".join(commands)), commands
 
 
+SHOWN: Mapping[str, Entries] = {
+    heading: _with_added(entries, heading=heading) for heading, entries in _SHOWN.items()
+}
+"""Commands by the heading that they stand under."""
+
+
 GROUPS: Mapping[str, tuple[str, str, Entries]] = {
-    group: _group(heading, text, {**inner, **_added(group)})
+    group: _group(heading, text, _with_added(inner, group=group))
     for group, (heading, text, inner) in {
         **{
             group: (heading, text, {})
@@ -101,6 +106,15 @@ GROUPS: Mapping[str, tuple[str, str, Entries]] = {
     }.items()
 }
 """Words that have subcommands: the heading they stand under, their help, and the commands."""
+
+
+def all_commands() -> Iterator[str]:
+    """Name all commands, in the order of the help."""
+    for entries in SHOWN.values():
+        yield from entries
+    for group, (_, _, inner) in GROUPS.items():
+        yield from (f"{group} {name}" for name in inner)
+
 
 OTHER_NAMES: Mapping[str, str] = {"diff": "explain", "evaluate": "score run"}
 """What somebody may look for, as Python has it, and the command that it is."""
@@ -114,7 +128,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "bench": (
         "hybrid",
         "bm25 --dataset my/folder --k 100",
-        "dense-hnsw --sweep ef_search=16,32,64,128 --recall 0.95",
     ),
     "compare": (
         "bm25 dense hybrid",
@@ -128,7 +141,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "explain": ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
     "tune": ("bm25", "hybrid --dataset my/folder --sample 50", "bm25 --grid 'k1=[0.9,1.2]'"),
-    "doctor": ("", "hybrid --dataset my/folder", "--selftest"),
     "baseline": ("hybrid", "bm25 --dataset my/folder", "hybrid --force"),
     "regress": ("hybrid", "hybrid --duet always", "my.yaml --load my.yaml@load"),
     "duet": ("bm25 bm25s", "hybrid --rev-a main", "bm25 --set-b k1=1.2 --limit p50=5%"),
@@ -165,16 +177,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "hybrid-light --dataset my/folder",
         "bm25 --dataset my/folder --set k1=1.2",
     ),
-    "data encode": (
-        "dense-light --dataset my/folder",
-        "dense-light --dataset my/folder --shard 3/16 --out shared",
-        "dense-light --dataset my/folder --on tcp://host:8786 --out shared",
-    ),
     "data cache": ("", "--prune 30", "--format json"),
     "data history": ("", "hybrid --dataset my/folder", "bm25 --last all --out bm25.svg"),
     "lab selftest": ("", "--time 300", "bm25 --dataset my/folder"),
 }
-"""What may stand behind each command."""
+"""What may stand behind each command, but for the options that others add."""
 
 _DESCRIPTION = "Measure retrievers side by side: ranking quality and latency."
 _EXAMPLES = """\
@@ -250,11 +257,16 @@ def _add_all(commands: Any, entries: Entries, words: Sequence[str] | None) -> No
             commands.add_parser(name, help=text)
             continue
         path = f"{commands._prog_prefix} {name}"
-        given = [f"{path} {example}".rstrip() for example in EXAMPLES[path.partition(" ")[2]]]
+        given = [f"{path} {example}".rstrip() for example in examples(path.partition(" ")[2])]
         description = "\n  ".join([f"{_sentence(text)}\n\nexamples:", *given])
         place = where if ":" in where else f"retrieval_bench.cli.{where}:run_{name}"
         command = named(place)
         command.add_to(commands.add_parser(name, help=text, description=description))
+
+
+def examples(words: str) -> list[str]:
+    """List examples of a command, without its name."""
+    return [*EXAMPLES[words], *(added.example for added in added_to(words) if added.example)]
 
 
 def _sentence(text: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrieval_bench.capabilities import Document, capabilities
+from retrieval_bench.cli.commands import all_commands
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.as_json.schemas import schema
 from retrieval_bench.core.errors import check_known
@@ -33,14 +34,12 @@ def _kernel(command: str, types: str, versioned: str = "") -> Document:
     return Document(command, " ".join(full), versioned and f"retrieval_bench.{versioned}")
 
 
-DOCUMENTS: Mapping[str, Document] = {
+_ALL: Mapping[str, Document] = {
     "bench": _kernel("bench", "reports.finish:Finished", "runs.records:SCHEMA_VERSION"),
     "plan": _kernel(
         "bench --dry-run", "experiment.planned_run:PlannedRun experiment.planned_run:Plans"
     ),
-    "probe": _kernel("bench --probe", "experiment.doctor.probing:Probe"),
     "tutorial": _kernel("bench --protocol tutorial", "measure.tutorial:Tutorial"),
-    "sweep": _kernel("bench --sweep", "approximate.swept:Sweep"),
     "compare": _kernel("compare", "comparison.analysis:Compared"),
     "load": _kernel("load", "load.load:LoadResult"),
     "loads": _kernel("compare LOAD LOAD", "regression.loads:ComparedLoads"),
@@ -48,7 +47,6 @@ DOCUMENTS: Mapping[str, Document] = {
     "parts": _kernel("explain --by stage", "comparison.explain.ledger:Ledger"),
     "losses": _kernel("explain --by loss", "comparison.explain.losses:Losses"),
     "tune": _kernel("tune", "tuning.tuned:Tuning"),
-    "doctor": _kernel("doctor", "experiment.doctor.doctor:Diagnosis"),
     "selftest": _kernel("doctor --selftest", "duets.selftest:SelfTest"),
     "baseline": _kernel("baseline", "regression.regress:BaselineResult"),
     "regress": _kernel("regress", "regression.gate:Regression"),
@@ -65,14 +63,23 @@ DOCUMENTS: Mapping[str, Document] = {
     "export": _kernel("data export", "data.export:Exported data.export:ExportedRun"),
     "loaded": _kernel("data load", "data.stores:LoadedDataset"),
     "index": _kernel("data index", "experiment.index_once:KeptIndex"),
-    "encoded": _kernel("data encode", "shards.encode:EncodedCorpus"),
     "cache": _kernel("data cache", "data.saved.folders:Kept"),
     "schemas": _kernel("data schema", "cli.documents:Listing"),
     "history": _kernel("data history", "regression.history.history:History"),
     "error": _kernel("COMMAND", "cli.problem:Error"),
     **{name: entry for added in capabilities() for name, entry in added.documents.items()},
 }
-"""Every JSON document by its name."""
+
+
+def _place(document: Document) -> int:
+    """The place of its command in the help; last where it is no single one."""
+    words, commands = document.command.split(), list(all_commands())
+    known = [" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in commands]
+    return commands.index(known[0]) if known else len(commands)
+
+
+DOCUMENTS: Mapping[str, Document] = dict(sorted(_ALL.items(), key=lambda item: _place(item[1])))
+"""Every JSON document by its name, in the order of the commands that print them."""
 
 
 def listing() -> Listing:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.capabilities import capabilities, named
 
 if TYPE_CHECKING:
     from retrieval_bench.duets.revisions.environments import Setup
@@ -100,12 +102,57 @@ Run = Callable[[argparse.Namespace], int]
 
 
 @dataclass(frozen=True)
+class Added:
+    """Options that a package adds to the command of another one.
+
+    Attributes:
+        text: as :func:`add` reads them; they stand where that command's text has a line ``+``.
+        asked: which of them asks for ``run``.
+        run: what runs in place of the command then; gives the exit code.
+        accepted, fix: of the error where others of them are given without that one.
+        example: what may stand behind the command.
+        more: as of :func:`add`.
+    """
+
+    text: str
+    asked: str
+    run: Run
+    accepted: str = ""
+    fix: str = ""
+    example: str = ""
+    more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def is_asked(self, options: argparse.Namespace) -> bool:
+        """Say whether it is to run.
+
+        Raises:
+            ConfigError: it is not, and others of its options would silently do nothing.
+        """
+        if getattr(options, self.asked) != options.parser.get_default(self.asked):
+            return True
+        others = " ".join(name for name in defaults(self.text) if name != self.asked)
+        why = f"without --{self.asked.replace('_', '-')}"
+        refuse(options, others, why, accepted=self.accepted, fix=self.fix)
+        return False
+
+
+def added_to(words: str) -> list[Added]:
+    """List the options that packages add to a command."""
+    return [named(package.options[words]) for package in capabilities() if words in package.options]
+
+
+def words_of(parser: argparse.ArgumentParser) -> str:
+    """The command that ``parser`` reads, such as ``data index``."""
+    return parser.prog.partition(" ")[2]
+
+
+@dataclass(frozen=True, eq=False)
 class Command:
     """A command.
 
     Attributes:
         run: what it does, with its options; gives the exit code.
-        text: its options, as :func:`add` reads them.
+        text: its options, as :func:`add` reads them; where it has a line ``+``, others add theirs.
         formats: of its own, beside :data:`FORMATS`.
         more: as of :func:`add`.
     """
@@ -116,14 +163,21 @@ class Command:
     more: Mapping[str, Mapping[str, Any]]
 
     def __call__(self, options: argparse.Namespace) -> int:
+        for added in added_to(words_of(options.parser)):
+            if added.is_asked(options):
+                return added.run(options)
         return self.run(options)
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         """Add its options, and those that every command has."""
-        formats = ",".join((*FORMATS, *self.formats))
-        add(parser, self.text, **self.more)
+        formats, added = ",".join((*FORMATS, *self.formats)), added_to(words_of(parser))
+        text = self.text.replace("\n+\n", "\n".join(["", *(more.text for more in added), ""]))
+        details = dict(self.more)
+        for more in added:
+            details |= more.more
+        add(parser, text, **details)
         add(parser, f"--format {{{formats}}} [table]  of what is printed\n{_SPEAKING}")
-        parser.set_defaults(run=self.run)
+        parser.set_defaults(run=self)
 
 
 def command(
@@ -317,7 +371,11 @@ def refuse(options: argparse.Namespace, names: str, why: str, **parts: str) -> N
     from retrieval_bench.core.errors import ConfigError
 
     read = options.parser
-    given = [name for name in names.split() if getattr(options, name) != read.get_default(name)]
+    given = [
+        name
+        for name in names.split()
+        if getattr(options, name, None) != read.get_default(name)  # a package may not be here
+    ]
     if given:
         written = {action.dest: action.option_strings for action in read._actions}
         raise ConfigError(f"{', '.join(written[name][-1] for name in given)} {why}", **parts)

@@ -6,6 +6,7 @@ characters as Han and both Japanese syllabaries as Kana. Only letters count.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -126,3 +127,27 @@ def combining_marks() -> str:
     half_marks = range(0xFE20, 0xFE30)
     marks = map(chr, chain(*blocks, half_marks))
     return "".join(mark for mark in marks if unicodedata.category(mark).startswith("M"))
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of a text, in their order.
+
+    One is a word, or in a script that is written without blanks (Han, Kana, Hangul, Thai, Lao,
+    Burmese, Khmer) a single character. Case, width, punctuation and white space do not count
+    (NFKC, case folded).
+    """
+    if text.isascii():
+        return _ASCII.findall(text.lower())
+    return _words().findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+_ASCII = re.compile(r"[a-z0-9]+")
+
+
+@lru_cache(1)
+def _words() -> re.Pattern[str]:
+    # Python counts no combining mark as a part of a word: those of Indian scripts are.
+    letter = f"[^\\W_{BLANKLESS_CHARACTERS}]"
+    return re.compile(
+        f"[{BLANKLESS_CHARACTERS}]|{letter}(?:{letter}|(?![\\x00-\\u02ff])[{combining_marks()}])*"
+    )

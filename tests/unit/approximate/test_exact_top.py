@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval_bench.approximate.exact_top import TIE_MARGIN, ExactTopK, exact_top_k
 from retrieval_bench.core.types import Ranking
+from retrieval_bench_scale.approximate.exact_top import TIE_MARGIN, ExactTopK, exact_top_k
 from tests.builders import some
 
 

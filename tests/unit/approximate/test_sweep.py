@@ -12,14 +12,21 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from retrieval_bench.approximate.selectivity import (
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.notices import Code, Notice
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.reports.render.table import text_of
+from retrieval_bench.stats.intervals import clopper_pearson
+from retrieval_bench_scale.approximate.selectivity import (
     PERCENTILE,
     TENANT,
     fields_of_document,
     tenant_of_query,
 )
-from retrieval_bench.approximate.sweep import _once, parse_sweep, sweep
-from retrieval_bench.approximate.swept import (
+from retrieval_bench_scale.approximate.sweep import _once, parse_sweep, sweep
+from retrieval_bench_scale.approximate.swept import (
     Reach,
     Sweep,
     SweptValue,
@@ -27,14 +34,7 @@ from retrieval_bench.approximate.swept import (
     reach_of,
     undecided,
 )
-from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.notices import Code, Notice
-from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.types import Dataset, Query, Ranking
-from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.reports.render.table import text_of
-from retrieval_bench.reports.tables.measure.sweep import sweep_tables
-from retrieval_bench.stats.intervals import clopper_pearson
+from retrieval_bench_scale.tables.sweep import sweep_tables
 from tests.builders import some
 from tests.builders.clustered import Probing, clustered, dataset_of, vector_of, without_model
 
@@ -166,7 +166,7 @@ class TestWays:
         ]
 
     def test_a_parameter_is_found_by_the_end_of_its_path(self) -> None:
-        from retrieval_bench.approximate.variants import _path
+        from retrieval_bench_scale.approximate.variants import _path
 
         params = {"index": {"type": "hnsw", "ef_search": 8}, "depth": 3}
         assert _path("ef_search", params) == "index.ef_search"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import HarnessError
-from retrieval_bench.experiment.doctor import doctor as module
-from retrieval_bench.experiment.doctor.doctor import Check, Diagnosis, doctor
 from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.tables.understand.doctor import doctor_tables
+from retrieval_bench_doctor import doctor as module
+from retrieval_bench_doctor.doctor import Check, Diagnosis, doctor
+from retrieval_bench_doctor.tables.doctor import doctor_tables
 from tests.builders.files import json_lines, save_all
 from tests.cli.project import Command, make_project
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pytest
 
-from retrieval_bench.experiment.doctor.pools import Pool, judged_at, pool, too_little_for_a_pool
+from retrieval_bench_doctor.pools import Pool, judged_at, pool, too_little_for_a_pool
 
 K = 10
 N_QUERIES = 60

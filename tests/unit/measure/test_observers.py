@@ -17,9 +17,9 @@ from langchain_core.tracers.context import collect_runs
 
 from retrieval_bench import bench
 from retrieval_bench.core.notices import Code, Notice, about_times
-from retrieval_bench.experiment.doctor.doctor import doctor
 from retrieval_bench.measure.machine import observers
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench_doctor.doctor import doctor
 from tests.builders.files import json_lines, save_all
 
 OBSERVERS = observers.OBSERVERS

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.approximate.swept import (
+from retrieval_bench.reports.render.table import Table, text_of
+from retrieval_bench_scale.approximate.swept import (
     Reach,
     Sweep,
     SweptLevel,
@@ -16,9 +17,8 @@ from retrieval_bench.approximate.swept import (
     reach_of,
     undecided,
 )
-from retrieval_bench.reports.pictures.sweep import sweep_curve
-from retrieval_bench.reports.render.table import Table, text_of
-from retrieval_bench.reports.tables.measure.sweep import sweep_tables
+from retrieval_bench_scale.pictures.sweep import sweep_curve
+from retrieval_bench_scale.tables.sweep import sweep_tables
 
 WANTED = 0.95
 

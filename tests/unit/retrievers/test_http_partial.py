@@ -16,8 +16,8 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.types import Query
-from retrieval_bench.experiment.doctor.doctor import doctor
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench_doctor.doctor import doctor
 from retrieval_bench_retrievers.http.http import HTTP
 from retrieval_bench_retrievers.http.partial import SIGNS
 from tests.builders.files import beir

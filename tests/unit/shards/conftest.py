@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from retrieval_bench.shards import encode, executors
+from retrieval_bench_scale.shards import encode, executors
 
 
 @pytest.fixture

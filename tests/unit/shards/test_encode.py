@@ -24,10 +24,10 @@ from retrieval_bench import Document
 from retrieval_bench.core.errors import ConfigError, ContractError, Interrupted, RecordError
 from retrieval_bench.core.progress import Phase, Task
 from retrieval_bench.measure import cluster as clusters
-from retrieval_bench.shards import executors
-from retrieval_bench.shards.blocks import BlockFolder, Reader
-from retrieval_bench.shards.encode import EncodedCorpus, Job, encode_corpus
-from retrieval_bench.shards.exact import Search, nearest
+from retrieval_bench_scale.shards import executors
+from retrieval_bench_scale.shards.blocks import BlockFolder, Reader
+from retrieval_bench_scale.shards.encode import EncodedCorpus, Job, encode_corpus
+from retrieval_bench_scale.shards.exact import Search, nearest
 from tests.builders.fake_encoder import Hashed, _full, many
 from tests.builders.files import json_lines, save_all
 from tests.builders.reporters import Remembering
@@ -194,7 +194,9 @@ def test_blocks_of_another_processor_or_version_are_refused(
             if name == "numpy":
                 patch.setattr(np, "__version__", value)
             else:
-                patch.setattr("retrieval_bench.shards.blocks.processor", lambda: "made-up avx9")
+                patch.setattr(
+                    "retrieval_bench_scale.shards.blocks.processor", lambda: "made-up avx9"
+                )
             with pytest.raises(ConfigError, match=f"has other {name}: .*; here {value}"):
                 encoded(here, merge=True)
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Document
-from retrieval_bench.shards.blocks import SIZE, BlockFolder, Corpus
-from retrieval_bench.shards.exact import Candidates, Search, exact_products
+from retrieval_bench_scale.shards.blocks import SIZE, BlockFolder, Corpus
+from retrieval_bench_scale.shards.exact import Candidates, Search, exact_products
 
 Vectors = NDArray[np.float32]
 

@@ -12,9 +12,9 @@ import pytest
 from retrieval_bench import Document
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.data import load_dataset
-from retrieval_bench.shards.encode import encode_corpus
 from retrieval_bench_retrievers.dense.dense import Dense
 from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
+from retrieval_bench_scale.shards.encode import encode_corpus
 from tests.builders import some
 from tests.builders.files import json_lines, save_all
 from tests.builders.tiny_encoder import WORDS, build_tiny_model, one_thread

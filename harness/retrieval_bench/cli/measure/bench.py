@@ -16,7 +16,6 @@ from retrieval_bench.cli.console import (
     working,
 )
 from retrieval_bench.cli.measure.common import draw, dry_run, exit_code, measured
-from retrieval_bench.cli.measure.sweep import SWEEP, run_sweep
 from retrieval_bench.cli.options import (
     MEASURING,
     RETRIEVER,
@@ -40,8 +39,7 @@ _BENCH = f"""
 --protocol {{own,tutorial}} [own]  tutorial: the latency of the usual notebook, to see how far it is
     off; not saved
 --cold N ?  then start N fresh processes (5) and time each step until the first answer
---probe N  print the answers to the first N queries with their texts, measure and save nothing
-{SWEEP}
++
 options:
 {dataset()}
 {MEASURING}
@@ -52,19 +50,9 @@ options:
 def run_bench(options: argparse.Namespace) -> int:
     """Measure one retriever on one dataset."""
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.experiment.preparation import prepare
     from retrieval_bench.reports import frames
     from retrieval_bench.reports.tables.measure.cold import cold_tables
 
-    if options.sweep is not None:
-        return run_sweep(options)
-    refuse(
-        options,
-        "recall tail filters",
-        "without --sweep",
-        accepted="--sweep with a parameter and its values",
-        fix="such as --sweep ef_search=16,32,64, or leave it out",
-    )
     if options.cold is not None and options.cold < 1:
         raise ConfigError(
             f"--cold {options.cold}",
@@ -72,17 +60,7 @@ def run_bench(options: argparse.Namespace) -> int:
             fix="leave the number out for 5",
         )
     _check_together(options)
-    with output_kept_clean():
-        experiment = prepare(
-            [options.retriever],
-            options.dataset,
-            **values(options, "split language self_hits k metrics out"),
-            overrides=options.set,
-            protocol=protocol_of(options),
-            save=not options.dry_run and options.probe is None and options.protocol == "own",
-        )
-    if options.probe is not None:
-        return _probe(experiment, options)
+    experiment = prepared(options, save=not options.dry_run and options.protocol == "own")
     if options.cold is not None and experiment.candidates[0].capabilities.replays:
         experiment.close()
         raise ConfigError(
@@ -121,14 +99,19 @@ def run_bench(options: argparse.Namespace) -> int:
     return INTERRUPTED if start.interrupted else exit_code(runs, no_leaks=options.no_leaks)
 
 
-def _probe(experiment: Experiment, options: argparse.Namespace) -> int:
-    from retrieval_bench.experiment.doctor.probing import probe
-    from retrieval_bench.reports.tables.measure.probe import probe_tables
+def prepared(options: argparse.Namespace, *, save: bool) -> Experiment:
+    """The experiment that the options of ``bench`` describe."""
+    from retrieval_bench.experiment.preparation import prepare
 
-    with working(options) as bars:
-        found = probe(experiment, options.probe, bars)
-    show(options, found, lambda: probe_tables(found))
-    return OK if found.answered else NOT_MEASURED
+    with output_kept_clean():
+        return prepare(
+            [options.retriever],
+            options.dataset,
+            **values(options, "split language self_hits k metrics out"),
+            overrides=options.set,
+            protocol=protocol_of(options),
+            save=save,
+        )
 
 
 def _check_together(options: argparse.Namespace) -> None:
@@ -139,10 +122,6 @@ def _check_together(options: argparse.Namespace) -> None:
     """
     from retrieval_bench.core.errors import ConfigError
 
-    if options.probe is not None and options.probe < 1:
-        raise ConfigError(
-            f"--probe {options.probe}", accepted="a number of queries, at least 1", fix="such as 3"
-        )
     if options.cold is not None and options.max_calls is not None:
         raise ConfigError(
             "--cold with --max-calls",

@@ -79,8 +79,8 @@ def as_it_can_be(options: argparse.Namespace, what: str) -> Iterator[None]:
 
 def dry_run(experiments: Sequence[Experiment], options: argparse.Namespace) -> int:
     """Say what a run would do, once each retriever has answered one query."""
-    from retrieval_bench.experiment.doctor.probing import planned
     from retrieval_bench.experiment.planned_run import Plans
+    from retrieval_bench.experiment.several import planned
     from retrieval_bench.reports.tables.measure.run import plan_table
 
     with working(options) as bars:

@@ -31,8 +31,8 @@ _DOCTOR = f"""
 @command(_DOCTOR)
 def run_doctor(options: argparse.Namespace) -> int:
     """Look at everything before a measurement."""
-    from retrieval_bench.experiment.doctor.doctor import doctor
-    from retrieval_bench.reports.tables.understand.doctor import doctor_tables
+    from retrieval_bench_doctor.doctor import doctor
+    from retrieval_bench_doctor.tables.doctor import doctor_tables
 
     if options.selftest:
         refuse(

@@ -18,10 +18,10 @@ from retrieval_bench.core.notices import Code, coded, with_text
 from retrieval_bench.core.types import KEEP, Dataset
 from retrieval_bench.data.needs_judgements import TO_JUDGE
 from retrieval_bench.data.self_queries import ASK, selves_in
-from retrieval_bench.experiment.doctor.copies import CHARACTERS, NEAR, WORDS, Copies, Twins
-from retrieval_bench.experiment.doctor.pools import Held, JudgedAt, Pool
 from retrieval_bench.experiment.warnings import without_relevant
 from retrieval_bench.runs.dataset import alike, n_alike, told_alike
+from retrieval_bench_doctor.copies import CHARACTERS, NEAR, WORDS, Copies, Twins
+from retrieval_bench_doctor.pools import Held, JudgedAt, Pool
 
 ENOUGH = 0.8
 """Where the interval of Judged@k lies below this, too much of the top hits is unjudged."""

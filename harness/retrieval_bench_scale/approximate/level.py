@@ -8,16 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from retrieval_bench.approximate.exact_top import TIE_MARGIN, ExactTopK, exact_top_k
-from retrieval_bench.approximate.selectivity import FilterSetting
-from retrieval_bench.approximate.swept import (
-    SweptLevel,
-    SweptValue,
-    Wanted,
-    cheapest,
-    reach_of,
-    undecided,
-)
 from retrieval_bench.core.calls.foreign import failing, foreign_code
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, coded
@@ -34,6 +24,16 @@ from retrieval_bench.measure.runner import measure
 from retrieval_bench.runs.latency import latency_report
 from retrieval_bench.runs.timing_facts import PercentileFacts
 from retrieval_bench.stats.intervals import HIT, SHARE, mean_interval
+from retrieval_bench_scale.approximate.exact_top import TIE_MARGIN, ExactTopK, exact_top_k
+from retrieval_bench_scale.approximate.selectivity import FilterSetting
+from retrieval_bench_scale.approximate.swept import (
+    SweptLevel,
+    SweptValue,
+    Wanted,
+    cheapest,
+    reach_of,
+    undecided,
+)
 
 _ENCODE = "encode"
 _P50 = (50.0,)

@@ -24,15 +24,6 @@ from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.data.build import UNJUDGED
 from retrieval_bench.data.texts.languages import languages_told
 from retrieval_bench.experiment.candidate import Candidate, Searched
-from retrieval_bench.experiment.doctor.copies import look_into
-from retrieval_bench.experiment.doctor.judgements import (
-    Judgements,
-    counts,
-    nothing_relevant,
-    one_question,
-    queries_in_corpus,
-)
-from retrieval_bench.experiment.doctor.pools import Lists, judged_at, pool, too_little_for_a_pool
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.layers import ready
 from retrieval_bench.experiment.preparation import prepare
@@ -44,6 +35,15 @@ from retrieval_bench.measure.machine.disturbances import disturbances
 from retrieval_bench.measure.machine.noise import NoiseRecorder
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.stats.resampling import SEED
+from retrieval_bench_doctor.copies import look_into
+from retrieval_bench_doctor.judgements import (
+    Judgements,
+    counts,
+    nothing_relevant,
+    one_question,
+    queries_in_corpus,
+)
+from retrieval_bench_doctor.pools import Lists, judged_at, pool, too_little_for_a_pool
 
 ASKED = 200
 """Evaluated queries that a retriever is asked, at most."""

@@ -23,8 +23,8 @@ _ENCODE = f"""
 @command(_ENCODE)
 def run_encode(options: argparse.Namespace) -> int:
     """Write vectors in blocks of files, and what every later run opens."""
-    from retrieval_bench.reports.tables.share.kept import encode_tables
-    from retrieval_bench.shards.encode import encode_corpus
+    from retrieval_bench_scale.shards.encode import encode_corpus
+    from retrieval_bench_scale.tables.encode import encode_tables
 
     with working(options) as reporter:
         made = encode_corpus(

@@ -26,8 +26,8 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Task
 from retrieval_bench.measure.cluster import check_same
 from retrieval_bench.measure.threads import search_threads
-from retrieval_bench.shards.blocks import SIZE, BlockFolder, Corpus, Vectors, processor
-from retrieval_bench.shards.executors import one_at_a_time, run_all
+from retrieval_bench_scale.shards.blocks import SIZE, BlockFolder, Corpus, Vectors, processor
+from retrieval_bench_scale.shards.executors import one_at_a_time, run_all
 
 _GROUP = 1_000
 """Queries at a time: their scores with a block take 4 MB."""

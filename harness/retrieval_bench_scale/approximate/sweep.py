@@ -10,10 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.approximate.level import measured_level
-from retrieval_bench.approximate.selectivity import FilterSetting, filter_settings
-from retrieval_bench.approximate.swept import Sweep, SweptLevel, Wanted
-from retrieval_bench.approximate.variants import EXACT, SearchVariants, search_variants
 from retrieval_bench.comparison.claims import left_open
 from retrieval_bench.comparison.explain.losses import unused_indexes
 from retrieval_bench.core import secrets
@@ -36,6 +32,10 @@ from retrieval_bench.runs.records import (
     record_id,
     to_json,
 )
+from retrieval_bench_scale.approximate.level import measured_level
+from retrieval_bench_scale.approximate.selectivity import FilterSetting, filter_settings
+from retrieval_bench_scale.approximate.swept import Sweep, SweptLevel, Wanted
+from retrieval_bench_scale.approximate.variants import EXACT, SearchVariants, search_variants
 
 RECALL = Wanted().share
 ROOT = Path("results") / "sweeps"

@@ -30,7 +30,7 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure import child, cluster
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.runs.records import cannot_write
-from retrieval_bench.shards.blocks import (
+from retrieval_bench_scale.shards.blocks import (
     FOLDER,
     SIZE,
     BlockFolder,
@@ -41,8 +41,8 @@ from retrieval_bench.shards.blocks import (
     digest_of,
     facts_of,
 )
-from retrieval_bench.shards.exact import Search
-from retrieval_bench.shards.executors import executor, one_at_a_time, run_all
+from retrieval_bench_scale.shards.exact import Search
+from retrieval_bench_scale.shards.executors import executor, one_at_a_time, run_all
 
 _SHARD = re.compile(r"([1-9]\d*)/([1-9]\d*)")
 _FIX = "name them, as for a config"

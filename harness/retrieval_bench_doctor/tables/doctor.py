@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.experiment.doctor.doctor import Diagnosis
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
+from retrieval_bench_doctor.doctor import Diagnosis
 
 
 def doctor_tables(diagnosis: Diagnosis) -> list[Table]:

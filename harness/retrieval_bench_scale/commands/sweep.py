@@ -6,9 +6,9 @@ import argparse
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, show, working
 from retrieval_bench.cli.measure.common import as_it_can_be
-from retrieval_bench.cli.options import protocol_of, refuse, values
+from retrieval_bench.cli.options import Added, protocol_of, refuse, values
 
-SWEEP = """
+_SWEEP = """
 approximate against exact:
 --sweep KEY=N,N,...  how much of an exhaustive search's first k is found, and the p50, at each
     value of a parameter, such as ef_search=16,32,64; says the cheapest that finds enough
@@ -23,9 +23,9 @@ approximate against exact:
 
 def run_sweep(options: argparse.Namespace) -> int:
     """Measure one retriever at each value."""
-    from retrieval_bench.approximate.sweep import RECALL, parse_sweep, sweep
-    from retrieval_bench.reports.pictures.sweep import keep_sweep
-    from retrieval_bench.reports.tables.measure.sweep import sweep_tables
+    from retrieval_bench_scale.approximate.sweep import RECALL, parse_sweep, sweep
+    from retrieval_bench_scale.pictures.sweep import keep_sweep
+    from retrieval_bench_scale.tables.sweep import sweep_tables
 
     refuse(
         options,
@@ -54,3 +54,13 @@ def run_sweep(options: argparse.Namespace) -> int:
     if found.status == "partial":
         return INTERRUPTED
     return OK if found.levels[0].queries else NOT_MEASURED
+
+
+SWEEP = Added(
+    _SWEEP,
+    "sweep",
+    run_sweep,
+    accepted="--sweep with a parameter and its values",
+    fix="such as --sweep ef_search=16,32,64, or leave it out",
+    example="dense-hnsw --sweep ef_search=16,32,64,128 --recall 0.95",
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retrieval_bench.approximate.swept import Reach, Sweep, SweptLevel, SweptValue
 from retrieval_bench.comparison.claims import left_open
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text, short_ms, times_text
@@ -19,6 +18,7 @@ from retrieval_bench.reports.render.cells import (
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.runs.run import relative_folder
+from retrieval_bench_scale.approximate.swept import Reach, Sweep, SweptLevel, SweptValue
 
 _SHOWN = 10
 """Values of one level that are shown in short: those around the chosen one."""

@@ -1,9 +1,8 @@
 """What the texts of documents say of judgements: copied queries, twins that are judged differently,
 and copies of relevant documents that are not judged.
 
-A text is a sequence of tokens: a word, or in a script that is written without blanks (Han, Kana,
-Hangul, Thai, Lao, Burmese, Khmer) a single character. Case, width, punctuation and white space do
-not count (NFKC, case folded). So a copy is found in any script, whatever stands between its words.
+A text is a sequence of :func:`~retrieval_bench.core.scripts.tokens`. So a copy is found in any
+script, whatever stands between its words.
 
 The corpus is walked once. Of all its tokens only hashes of a few in a row are looked up, in a table
 of those of the queries; of texts hashes are kept: of whole ones, and of the parts of judged ones.
@@ -12,7 +11,6 @@ of those of the queries; of texts hashes are kept: of whole ones, and of the par
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +20,7 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.scripts import BLANKLESS_CHARACTERS, combining_marks
+from retrieval_bench.core.scripts import BLANKLESS_CHARACTERS, tokens
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.experiment.tie_warnings import signed_words
 
@@ -125,25 +123,6 @@ class Twins:
     queries: int
     documents: int
     example: Twin | None = None
-
-
-def tokens(text: str) -> list[str]:
-    """The tokens of ``text``, in their order."""
-    if text.isascii():
-        return _ASCII.findall(text.lower())
-    return _words().findall(unicodedata.normalize("NFKC", text).casefold())
-
-
-_ASCII = re.compile(r"[a-z0-9]+")
-
-
-@cache
-def _words() -> re.Pattern[str]:
-    # Python counts no combining mark as a part of a word: those of Indian scripts are.
-    letter = f"[^\\W_{BLANKLESS_CHARACTERS}]"
-    return re.compile(
-        f"[{BLANKLESS_CHARACTERS}]|{letter}(?:{letter}|(?![\\x00-\\u02ff])[{combining_marks()}])*"
-    )
 
 
 @cache

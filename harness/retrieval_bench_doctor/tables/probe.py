@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from retrieval_bench.core.figures import visible
-from retrieval_bench.experiment.doctor.probing import Probe, ProbedHit, ProbedQuery
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.reports.render.cells import Content
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, warning
 from retrieval_bench.reports.render.text import clean, cut
+from retrieval_bench_doctor.probing import Probe, ProbedHit, ProbedQuery
 
 _TEXT, _ID = 52, 24
 

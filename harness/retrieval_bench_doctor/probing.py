@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Query, Ranking
-from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.experiment.planned_run import PlannedRun, Trial
 from retrieval_bench.experiment.until import asking_once
 from retrieval_bench.measure.calls import OK
-
-FEW = 20
-"""Documents that a dry run indexes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,61 +118,3 @@ def _hits(
     for hit, fit in zip(ranking, fits, strict=True):
         score = None if hit.score != hit.score else hit.score
         yield ProbedHit(hit.doc_id, score, grades.get(hit.doc_id), texts.get(hit.doc_id), fit)
-
-
-def planned(
-    experiments: Sequence[Experiment], *, calls: bool, reporter: Reporter | None = None
-) -> list[PlannedRun]:
-    """The documents of ``--dry-run``: what each of ``experiments`` would do, once every retriever
-    was asked one query; one that indexes does so with :data:`FEW` documents. All are closed.
-
-    Args:
-        calls: whether external retrievers, whose calls may cost, are asked.
-
-    Raises:
-        ConfigError: the call failed.
-        HarnessError: the retriever cannot index, or broke the contract.
-    """
-    waiting = [candidate for experiment in experiments for candidate in experiment.candidates]
-    plans = []
-    try:
-        for experiment in experiments:
-            trials = []
-            for candidate in experiment.candidates:
-                if calls or not candidate.capabilities.external:
-                    waiting.remove(candidate)  # the search closes it
-                    trials.append(_tried(experiment, candidate, reporter))
-            not_checked = _not_tried(experiment, trials)
-            plans.append(replace(experiment.dry_run(), tried=trials, not_checked=not_checked))
-    finally:
-        close_all(waiting)
-    return plans
-
-
-def _tried(experiment: Experiment, candidate: Candidate, reporter: Reporter | None) -> Trial:
-    data, external = experiment.dataset, candidate.capabilities.external
-    if data.documents is not None and not external:
-        data = replace(data, documents=list(islice(data.documents, FEW)))
-    once = asking_once(experiment.protocol)
-    small = replace(experiment, candidates=[candidate], dataset=data, protocol=once)
-    searched = small.search(reporter, first=1)
-    (status,), (ranking,) = searched.status, searched.rankings
-    if status != OK or ranking is None:
-        raise ConfigError(
-            f"the first call failed: {status}",
-            where=f"retriever {candidate.name!r}, query {experiment.queries[0].id!r}",
-            accepted="an answer",
-            fix="correct the retriever, or plan without calls: --no-calls",
-        )
-    return Trial(candidate.name, None if external else data.n_documents, len(ranking))
-
-
-def _not_tried(experiment: Experiment, trials: Sequence[Trial]) -> list[str]:
-    """Say what a plan with ``trials`` leaves open."""
-    asked = {trial.retriever for trial in trials}
-    left = [c.name for c in experiment.candidates if c.name not in asked]
-    messages = [f"{name} was built, not asked: whether it answers" for name in left]
-    total = experiment.dataset.n_documents
-    if any(trial.documents is not None and trial.documents < total for trial in trials):
-        messages.append(f"whether all {counted(total, 'document')} can be indexed")
-    return [*messages, "where the run would be saved"]

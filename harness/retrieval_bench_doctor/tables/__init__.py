@@ -1,0 +1,1 @@
+"""Tables of what is looked at before a measurement."""

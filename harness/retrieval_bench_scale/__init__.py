@@ -1,0 +1,1 @@
+"""Corpora too large to search whole: approximate search, and work cut into pieces."""

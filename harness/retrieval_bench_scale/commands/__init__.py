@@ -1,0 +1,1 @@
+"""The command ``data encode``, and ``bench --sweep``."""

@@ -1,0 +1,1 @@
+"""Tables of sweeps and of encoded corpora."""
