@@ -116,11 +116,11 @@ def searched(
     return search.found()
 
 
-def brackets(seeds: int = 40, lost: float = 0.0) -> None:
-    """Searches of each kind, with seeds 0, 1, 2 and so on."""
+def brackets(seeds: int = 40, lost: float = 0.0, first: int = 0) -> None:
+    """Searches of each kind, with so many seeds from the first one on."""
     for name, (service, limit) in KINDS.items():
         truth = capacity(name)
-        found = [searched(service, limit, seed, lost=lost) for seed in range(seeds)]
+        found = [searched(service, limit, seed, lost=lost) for seed in range(first, first + seeds)]
         ends = [(one.keeps, one.breaks or one.generator_ends, one.breaks) for one in found]
         both = [(low, high) for low, high, _ in ends if low and high]
         held = sum((low or math.inf) <= truth <= (high or math.inf) for low, _, high in ends)

@@ -22,10 +22,12 @@ GOOD = hits(("ast-001", 1.0))
 
 
 @contextmanager
-def loadable(folder: Path, answer: Answer, name: str = "svc") -> Iterator[tuple[Service, str]]:
-    """The service, and the path of a config that calls it; ``service.answer`` may be set anew by
-    :func:`answering`."""
-    with service(answering(answer)) as running:
+def loadable(
+    folder: Path, answer: Answer, name: str = "svc", *, waits: bool = False
+) -> Iterator[tuple[Service, str]]:
+    """The service, see :func:`.service`, and the path of a config that calls it; ``service.answer``
+    may be set anew by :func:`answering`."""
+    with service(answering(answer), waits=waits) as running:
         config = {
             "name": name,
             "target": "http",

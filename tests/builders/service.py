@@ -103,15 +103,19 @@ def searching(documents: Sequence[Document]) -> Callable[[Request], Reply]:
 
 
 @contextmanager
-def service(answer: Callable[[Request], Reply]) -> Iterator[Service]:
+def service(answer: Callable[[Request], Reply], *, waits: bool = False) -> Iterator[Service]:
     """A service that runs until the end of the block; afterwards all its sockets are closed.
-    Meanwhile no proxy stands before it."""
+    Meanwhile no proxy stands before it.
+
+    Args:
+        waits: it sends the second piece of an answer when the first one is acknowledged.
+    """
     ending = threading.Event()
     sockets: list[socket.socket] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+        disable_nagle_algorithm = not waits
 
         def setup(self) -> None:
             super().setup()

@@ -47,6 +47,7 @@ class Code(StrEnum):
     DEEP = "deeper-than-corpus"
     JUDGES = "judges"
     DATA = "data"
+    STANDS_STILL = "stands-still"
     RETRIEVER = "retriever"
     OTHER = "other"
     NOTE = "note"

@@ -34,7 +34,7 @@ from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.planned_run import PlannedRun
-from retrieval_bench.experiment.server_time import outside_server
+from retrieval_bench.experiment.server_time import kept_back, outside_server
 from retrieval_bench.experiment.tie_warnings import effect_of_ties
 from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
@@ -409,6 +409,7 @@ class Experiment:
         ids, clusters = [q.id for q in self.queries], labels_of(self.dataset, self.queries)
         rankings = pack_rankings(ids, measurement.rankings, self.k, without, clusters)
         rows, can = self._counted(measurement.status), candidate.capabilities
+        timings = measurement.timings
         evaluation = evaluate(
             rankings.ranking[rows],
             rankings.doc_ids,
@@ -423,10 +424,8 @@ class Experiment:
         facts = ask(candidate, "describe", messages, {})
         known, scripts, texts = survey
         facts_told = [scripts, *ask(candidate, "health_facts", messages, (), self.queries)]
-        health = [
-            *candidate.indexed.warnings,
-            *ask(candidate, "health", messages, (), self.queries),
-        ]
+        health = ask(candidate, "health", messages, (), self.queries)
+        health = [*candidate.indexed.warnings, *health]
         ties, of_ties = self._ties(candidate, measurement, known, facts)
         warnings = [
             *of_data(self.dataset, self.k),
@@ -448,8 +447,9 @@ class Experiment:
             *unsteady(candidate, measurement),
             *failures(measurement.status),
             *recovered(measurement.attempts),
-            *silent(measurement.timings),
-            *outside_server(measurement.timings, facts),
+            *silent(timings),
+            *outside_server(timings, facts),
+            *([] if asking or measurement.spent else kept_back(candidate, self, timings.wall_ns)),
             *coded(ablation.warnings, Code.OTHER),
             *coded(messages, Code.RETRIEVER),
         ]

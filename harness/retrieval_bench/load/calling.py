@@ -18,6 +18,7 @@ from retrieval_bench.core.notices import Code, coded, to_document
 from retrieval_bench.experiment.candidate import Candidate, ask
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare_told
+from retrieval_bench.experiment.server_time import kept_back
 from retrieval_bench.load.clients import (
     NANOSECONDS,
     Answers,
@@ -71,7 +72,8 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, say: Say) -> None:
     for line in iter(sys.stdin.readline, ""):
         level = json.loads(line)
         if "health" in level:
-            say({"health": to_document({"warnings": _health(experiment)})})
+            told = _health(experiment, level["health"])
+            say({"health": to_document({"warnings": told})})
             continue
         retrievers = shared
         if experiment.candidates[0].capabilities.external:
@@ -91,13 +93,15 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, say: Say) -> None:
             ) from None
 
 
-def _health(experiment: Experiment) -> list[str]:
-    """Ask the first retriever about itself, and see what is switched on beside it."""
+def _health(experiment: Experiment, took_ns: Sequence[int]) -> list[str]:
+    """Ask the first retriever about itself, and see what is switched on beside it, and whether
+    calls that took so long waited for an acknowledgement."""
     (candidate,) = experiment.candidates
     messages: list[str] = []
     health = ask(candidate, "health", messages, (), experiment.queries)
     beside = [observer.warning for observer in observers.seen()]
-    return [*candidate.indexed.warnings, *coded(health, Code.RETRIEVER), *messages, *beside]
+    told = [*candidate.indexed.warnings, *coded(health, Code.RETRIEVER), *messages, *beside]
+    return [*told, *kept_back(candidate, experiment, took_ns)]
 
 
 def _more(spec: Mapping[str, Any], n: int) -> Sequence[Candidate]:

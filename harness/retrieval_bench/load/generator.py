@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 import time
 from abc import ABC, abstractmethod
@@ -19,8 +20,9 @@ from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.notices import from_document
 from retrieval_bench.load.clients import NANOSECONDS
 from retrieval_bench.load.schedule import Pace
-from retrieval_bench.load.stamps import ANSWERED, Calls, read_calls
+from retrieval_bench.load.stamps import ANSWERED, NEVER, Calls, read_calls
 from retrieval_bench.measure import child
+from retrieval_bench.stats.percentiles import quantiles
 
 WORKER = "retrieval_bench.load.calling"
 """What runs in each process."""
@@ -123,8 +125,16 @@ class Made:
         return calls.query, calls.done - calls.sent - calls.waited, self.answers.values()
 
     @property
+    def late_s(self) -> float:
+        """The seconds within which 99 % of due calls were made; infinite where none was due."""
+        calls = self.calls[self.calls.sent != NEVER]
+        if self.level.pace is None or not len(calls):
+            return math.inf
+        return float(quantiles(calls.sent - calls.due, 0.99)) / NANOSECONDS
+
+    @property
     def seconds(self) -> float:
-        """Of the window."""
+        """The length of the window."""
         return (self.end - self.begin) / NANOSECONDS
 
 
@@ -174,12 +184,12 @@ class Generator:
             self.external, self.threads = facts["external"], facts["threads"]
             self.fingerprints.add(facts["fingerprint"])
 
-    def health(self) -> list[str]:
-        """Ask the retriever of the first process what it says of its calls so far, and what is
-        switched on beside it; nothing where no process is left."""
+    def health(self, took_ns: Sequence[int]) -> list[str]:
+        """Ask the first process what there is to say of calls that took so long; nothing where no
+        process is left."""
         for member in self._members:
             if member.alive():
-                member.say({"health": True})
+                member.say({"health": took_ns})
                 facts = member.wait("health", time.monotonic() + _HEALTH_S)
                 return [] if isinstance(facts, str) else from_document(facts["warnings"])
         return []

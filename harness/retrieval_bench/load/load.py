@@ -336,14 +336,12 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
     scorer = Scorer(experiment.queries, experiment.dataset, metric, experiment.k)
     warnings = list(plan.cut())
     done: list[Loaded] = []
-    answers = subject.answers()
 
     def make(level: Level) -> tuple[Made, LevelResult]:
         made, result = subject.make(level)
         quality, means = scorer.scored(made)
         np.save(folder / f"calls-{len(done)}.npy", made.calls.stacked())
         np.save(folder / f"quality-{len(done)}.npy", means)
-        answers.add(*made.answered())
         done.append(Loaded(result, quality, course_of(made) if level.watched else None))
         return made, result
 
@@ -386,10 +384,10 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
         done[0],
         tuple(done[1:]),
         None if search is None else search.found(whole=whole),
-        (*warnings, *answers.warnings(subject.generator.health(), subject.experiment.survey()[0])),
+        (*warnings, *subject.warnings()),
         environment(experiment.protocol.threads),
     )
-    return replace(result, repeated=answers.repeated)
+    return replace(result, repeated=subject.answers.repeated)
 
 
 def _searched(

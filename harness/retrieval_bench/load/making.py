@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.fresh.call_warnings import Answers
 from retrieval_bench.load.generator import Generator, Level, Made
-from retrieval_bench.load.levels import LevelResult, judged
+from retrieval_bench.load.levels import LevelResult, State, judged
+from retrieval_bench.load.stalls import LEAST_S, Stalls
 
 SLOTS = 32
 """Calls that a process has under way at most, of a service. What runs in the process itself has as
@@ -32,6 +33,7 @@ class Subject:
         grows: there are more where calls need them.
         longest_s: for which calls may be under way.
         alone_s: that one call takes.
+        answers, stalls: of its levels.
     """
 
     experiment: Experiment
@@ -41,6 +43,13 @@ class Subject:
     grows: bool = False
     longest_s: float = _ROOM_S
     alone_s: float = 0.0
+    answers: Answers = field(init=False)
+    stalls: Stalls = field(default_factory=Stalls)
+
+    def __post_init__(self) -> None:
+        one = self.experiment
+        can = one.candidates[0].capabilities
+        self.answers = Answers(one.dataset, one.queries, can, one.k)
 
     @classmethod
     def ready(
@@ -86,14 +95,14 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """Of the retriever."""
+        """The name of the retriever."""
         return self.experiment.candidates[0].name
 
-    def answers(self) -> Answers:
-        """Takes in the answers of its levels."""
-        one = self.experiment
-        can = one.candidates[0].capabilities
-        return Answers(one.dataset, one.queries, can, one.k)
+    def warnings(self) -> list[str]:
+        """Warnings of all levels so far: those that ``bench`` has, and standstills."""
+        health = self.generator.health(self.answers.took)
+        told = self.answers.warnings(health, self.experiment.survey()[0])
+        return [*self.stalls.warnings(), *told]
 
     def make(self, level: Level) -> tuple[Made, LevelResult]:
         """The calls of a level, and what they show. Where several threads may not ask the
@@ -105,7 +114,11 @@ class Subject:
             level = replace(level, slots=1, processes=level.slots)
         with self.reporter.phase(Phase(Step.SEARCHING, f"{self.name}, {words(level)}")):
             made = self.generator.run(level)
-        return made, judged(made, in_process=not self.generator.external)
+        self.answers.add(*made.answered())
+        result = judged(made, in_process=not self.generator.external)
+        if result.state is not State.NOT_MEASURED or made.late_s < LEAST_S / 2:
+            self.stalls.add(made, result.name)
+        return made, result
 
     def _room(self, level: Level, slots: int) -> int:
         """To how many slots of each process a level may come."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.load.generator import Made
 from retrieval_bench.load.levels import Times
+from retrieval_bench.load.stalls import Outage, outages_of
 from retrieval_bench.load.tails import Floats
 from retrieval_bench.measure.machine.kernel import as_int, read_table
 from retrieval_bench.measure.machine.servers import server_use
@@ -23,9 +23,6 @@ PARTS = 10
 _EVERY_S = 1.0
 _DRIFTS = 0.01
 """p of "p50 does not change from part to part", below which it is said to drift."""
-
-_OUTAGE = 10
-"""Calls behind each other without an answer are an outage."""
 
 
 def watch(stopped: threading.Event, server: int | None) -> list[list[float | None]]:
@@ -70,21 +67,6 @@ class Part(Documented):
 
 
 @dataclass(frozen=True, slots=True)
-class Outage(Documented):
-    """Calls behind each other that had no answer.
-
-    Attributes:
-        begin_s: when the first was due, seconds from the begin of the window.
-        seconds: until a call was due that was answered; None where none was.
-        calls: without an answer.
-    """
-
-    begin_s: float
-    seconds: float | None
-    calls: int
-
-
-@dataclass(frozen=True, slots=True)
 class Course(Documented):
     """A level over time.
 
@@ -125,7 +107,7 @@ def course_of(made: Made) -> Course:
         _slope(own, seconds / PARTS),
         _slope(server, seconds / PARTS),
         _drift([one.p50_ms for one in parts]),
-        tuple(_outages(times.failed, (due - begin) / 1e9)),
+        tuple(outages_of(made)),
     )
 
 
@@ -172,13 +154,3 @@ def _drift(medians: Sequence[float | None]) -> float | None:
         return None
     line = linregress(at, np.log(values))
     return float(np.exp(line.slope * (PARTS - 1))) if line.pvalue < _DRIFTS else None
-
-
-def _outages(failed: NDArray[np.bool_], due_s: Floats) -> list[Outage]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], failed.astype(np.int8), [0]])))
-    found = []
-    for first, behind in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        if behind - first >= _OUTAGE:
-            lasted = float(due_s[behind] - due_s[first]) if behind < len(due_s) else None
-            found.append(Outage(float(due_s[first]), lasted, behind - first))
-    return found

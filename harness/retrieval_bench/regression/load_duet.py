@@ -215,15 +215,8 @@ def duet_under_load(
         level = Level(Pace(rate), 0, protocol.seconds, _WARM_UP_S, min(protocol.timeout_s, 10.0))
         ends = begin + protocol.most_s if protocol.most_s is not None else math.inf
         took = 2 * (protocol.seconds + _WARM_UP_S)
-        said = [subject.answers() for subject in subjects]
-
-        def block(side: int, seed: int) -> Made:
-            made, _ = subjects[side].make(replace(level, seed=seed))
-            said[side].add(*made.answered())
-            return made
-
         blocks = Blocks(
-            block,
+            lambda side, seed: subjects[side].make(replace(level, seed=seed))[0],
             (not subjects[0].generator.external, not subjects[1].generator.external),
             protocol.limits[_MEDIAN],
             protocol.seed,
@@ -232,8 +225,8 @@ def duet_under_load(
         trial = blocks.play()
         warnings = [
             with_text(text, f"side {'ab'[side]}: {text}")
-            for side, (subject, answers) in enumerate(zip(subjects, said, strict=True))
-            for text in answers.warnings(subject.generator.health(), subject.experiment.survey()[0])
+            for side, subject in enumerate(subjects)
+            for text in subject.warnings()
         ]
     facts = [_facts(*of) for of in zip(sides, subjects, strict=True)]
     data = subjects[0].experiment.dataset

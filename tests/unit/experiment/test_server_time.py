@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.notices import Code, about_times, says
-from retrieval_bench.experiment.server_time import outside_server
+from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.experiment import server_time
+from retrieval_bench.experiment.candidate import Candidate
+from retrieval_bench.experiment.server_time import kept_back, outside_server
 from retrieval_bench.measure.calls import Timings
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench_retrievers.http.http import HTTP
+from tests.builders.service import Reply, Request, hits, service
 
 MS = 1_000_000
 LINE, CLIENT = "Look at the connection", "ask for fewer fields"
@@ -78,3 +90,69 @@ def test_the_times_of_a_database_are_those_that_it_explains(ms: float, told: boo
     assert [("takes 45.0 ms" in text, "0.700 ms are" in text) for text in found] == [
         (True, True)
     ] * told
+
+
+class Sleeps(Retriever):
+    """Takes 44 ms, of no connection that can be had."""
+
+    def __init__(self, *, external: bool = True) -> None:
+        self.external, self.asked = external, 0
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(external=self.external)
+
+    def search(self, query: Query, k: int) -> Ranking:
+        self.asked += 1
+        return Ranking(["a"], np.array([1.0]))
+
+
+ASKS = SimpleNamespace(queries=[Query("q", "x"), Query("r", "y")], k=1, protocol=Protocol())
+CONSTANT = np.full(50, 44 * MS)
+
+
+def _answered(request: Request) -> Reply:
+    if request.path != "/at-once":
+        time.sleep(0.044)
+    return hits(("a", 1.0))
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="no such option here")
+@pytest.mark.parametrize("connections", ["reused", "new"])
+@pytest.mark.parametrize("path", ["at-once", "sleeps"])
+def test_a_delayed_acknowledgement_is_proved(path: str, connections: str) -> None:
+    """L4: a p50 of 47.9 ms on loopback was told nowhere; a service that sleeps 44 ms is none."""
+    params = {"body": {"text": "{text}"}, "ids": "hits[].id", "connections": connections}
+    with service(_answered, waits=path == "at-once") as running:
+        retriever = HTTP(url=f"{running.url}/{path}", **params)  # type: ignore[arg-type]
+        found = kept_back(Candidate("svc", retriever, {}), ASKS, CONSTANT)
+        retriever.close()
+        asked = len(running.requests)
+    assert asked == 40
+    if path == "sleeps" or connections == "new":  # a new connection acknowledges at once
+        assert not found
+        return
+    (text,) = found
+    assert "the client's delayed acknowledgement" in text
+    assert about_times(text)
+
+
+def test_where_nobody_can_tell_it_may_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_time, "_SOCKETS", Path("nowhere"))
+    (text,) = kept_back(Candidate("svc", Sleeps(), {}), ASKS, CONSTANT)
+    assert "That may be the 40 ms of a delayed acknowledgement" in text
+    varied = np.arange(40, 60) * MS
+    assert not kept_back(Candidate("svc", Sleeps(), {}), ASKS, varied), "it is not constant"
+    own = Candidate("svc", Sleeps(external=False), {})
+    assert not kept_back(own, ASKS, CONSTANT), "it is no service"
+
+
+@pytest.mark.parametrize(
+    ("ms", "given"),
+    [(39.0, {}), (120.0, {}), (44.0, {"price": Price(calls=0.1)}), (44.0, {"rate_limit": 5.0})],
+)
+def test_who_need_not_or_may_not_be_asked_is_not(ms: float, given: dict[str, Any]) -> None:
+    retriever = Sleeps(external=False)
+    assert not kept_back(Candidate("svc", retriever, {}, **given), ASKS, np.full(9, int(ms * MS)))
+    assert not kept_back(Candidate("svc", retriever, {}), ASKS, [])
+    assert not retriever.asked

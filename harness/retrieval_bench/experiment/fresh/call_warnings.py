@@ -12,6 +12,9 @@ from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.experiment.warnings import of_answers, of_data, remembers
 
+_ENOUGH = 1_000
+"""Calls whose times say what calls take."""
+
 _FEW = 5
 """Queries that were first asked in a level and again, below which nothing is said of a cache."""
 
@@ -22,6 +25,7 @@ class Answers:
     The first answer to each query counts, and how long the first calls of queries took.
 
     Attributes:
+        took: by the calls of the first level, in nanoseconds, or by as many of them as are enough.
         ratio: of the first call of a query to its later ones in the same level, the median, of the
             level where it is largest; None where no level has enough queries.
     """
@@ -32,6 +36,7 @@ class Answers:
         self._rankings: list[Ranking | None] = [None] * len(queries)
         self._asked: set[int] = set()
         self._calls = self._again = 0
+        self.took: list[int] = []
 
     @property
     def repeated(self) -> float:
@@ -53,6 +58,7 @@ class Answers:
         """
         for at, ids in answers:
             self._rankings[at] = self._rankings[at] or Ranking(list(ids), None)
+        self.took = self.took or took[:_ENOUGH].tolist()
         ratios = []
         for at in np.unique(query).tolist():
             takes = took[query == at]
