@@ -124,7 +124,7 @@ scoring/joining -> scoring/data_frames
 """
 """Modules of the kernel, and modules of capabilities that they import."""
 
-REACHED = {"cli/measure/bench": (214, 41_000), "cli/measure/compare": (260, 53_000)}
+REACHED = {"cli/measure/bench": (214, 41_800), "cli/measure/compare": (260, 53_600)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 
