@@ -115,7 +115,7 @@ def hardly_warm(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is measured without a word about its warm-up has none, which is seconds of computing in
     each such test: for tests that do not look at times."""
     from retrieval_bench.measure.protocol import Protocol
-    from retrieval_bench.tuning import price
+    from retrieval_bench_tune import price
 
     made = Protocol.__init__
 

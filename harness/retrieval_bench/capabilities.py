@@ -17,8 +17,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 OWN = (
+    "retrieval_bench_tune",
     "retrieval_bench_doctor",
     "retrieval_bench_labels",
+    "retrieval_bench_score",
     "retrieval_bench_answers",
     "retrieval_bench_scale",
     "retrieval_bench_conformance",
@@ -88,6 +90,7 @@ class Capability(NamedTuple):
         documents: by name, what its commands print with ``--format json``.
         names: what users import from ``retrieval_bench``, or ``testing.NAME`` from that module ->
             its place.
+        services: what the kernel calls where a user asks for it -> its place.
     """
 
     groups: Mapping[str, tuple[str, str]] = MappingProxyType({})
@@ -95,6 +98,7 @@ class Capability(NamedTuple):
     options: Mapping[str, str] = MappingProxyType({})
     documents: Mapping[str, Document] = MappingProxyType({})
     names: Mapping[str, str] = MappingProxyType({})
+    services: Mapping[str, str] = MappingProxyType({})
 
 
 def named(place: str) -> Any:
@@ -116,6 +120,26 @@ def brought(name: str) -> Any:
     away = [package for package in OWN if package not in _there()]
     missing = f"; not here: {', '.join(away)}; install retrieval-bench whole" if away else ""
     raise AttributeError(f"module {module!r} has no attribute {attribute!r}{missing}")
+
+
+def service(name: str) -> Any:
+    """What a package beside the kernel does for it under this name.
+
+    Raises:
+        ConfigError: none does.
+    """
+    for added in capabilities():
+        if name in added.services:
+            return named(added.services[name])
+    from retrieval_bench.core.errors import ConfigError
+
+    away = [package for package in OWN if package not in _there()]
+    raise ConfigError(
+        f"nothing here can {name}",
+        where=", ".join(away),
+        accepted="the package that does it, beside retrieval_bench",
+        fix="install retrieval-bench whole",
+    )
 
 
 _BESIDE = Path(__file__).parents[1]

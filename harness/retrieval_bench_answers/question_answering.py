@@ -32,7 +32,6 @@ from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.jsonl import write_lines
-from retrieval_bench.scoring.scoring import Answers, score
 from retrieval_bench.stats.percentiles import percentile
 from retrieval_bench_answers.answers import (
     Answer,
@@ -47,6 +46,7 @@ from retrieval_bench_answers.answers import (
 )
 from retrieval_bench_answers.contract import Reader, Readings, read_all
 from retrieval_bench_answers.reader import DENOMINATORS, ReaderResult, score_reader
+from retrieval_bench_score.scoring import Answers, score
 
 _ACCEPTED = 'a list of texts, or of {"text": ..., "answer_start": ...}'
 

@@ -26,11 +26,11 @@ from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics.abstention import Outcomes, figures, outcomes
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report, threshold_curve
 from retrieval_bench.runs.jsonl import write_lines
-from retrieval_bench.scoring.scorecard import Truth, top_score
-from retrieval_bench.scoring.scoring import Answers, score
 from retrieval_bench_answers.standalone import LAST, Rewriter, standalone_queries
+from retrieval_bench_score.scorecard import Truth, top_score
+from retrieval_bench_score.scoring import Answers, score
+from retrieval_bench_score.thresholds import AbstentionReport, abstention_report, threshold_curve
 
 CHOICES = 10
 """Thresholds in the decision table, about."""

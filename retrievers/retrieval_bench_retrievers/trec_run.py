@@ -17,7 +17,7 @@ from retrieval_bench.runs import records
 from retrieval_bench.runs.arrays import RANKINGS
 from retrieval_bench.runs.imported import RUN_FOLDER, RunFile, read_rankings
 from retrieval_bench.runs.records import TREC_RUN
-from retrieval_bench.scoring.joining import in_units
+from retrieval_bench_score.joining import in_units
 
 
 class TrecRun(Retriever):

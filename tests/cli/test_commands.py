@@ -208,7 +208,7 @@ class TestNamesByTheirPlace:
         ("label --help", set()),
         ("explain @last", {"understand.explain", "understand.ledger", "understand.losses"}),
         ("data list", {"share.list"}),
-        *((f"score {name} --help", {"judge.score"}) for name in ("run", "audit")),
+        *((f"score {name} --help", {"score.score"}) for name in ("run", "audit")),
         ("score qa --help", {"answers.qa"}),
         ("lab submit --help", {"answers.qa"}),
         ("label start --help", {"labels.label", "labels.start"}),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.tuning.search import Tunable
+from retrieval_bench_tune.search import Tunable
 from tests.cli.project import Command
 
 pytestmark = pytest.mark.usefixtures("project", "hardly_warm")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from retrieval_bench.metrics.abstention import outcomes
-from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report
 from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.tables.judge.abstention import abstention_tables
+from retrieval_bench_score.tables.abstention import abstention_tables
+from retrieval_bench_score.thresholds import AbstentionReport, abstention_report
 from tests.builders.golden import golden
 from tests.builders.tables import rows_in
 

@@ -13,14 +13,14 @@ from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import CONVENTIONS, convention
 from retrieval_bench.reports.render import html, markdown, terminal
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.reports.tables.judge.audit import audit_tables
-from retrieval_bench.reports.tables.judge.score import score_tables
 from retrieval_bench.runs.imported import RunFile
-from retrieval_bench.scoring.audit import Audit, audit
-from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file
 from retrieval_bench_answers.answers import Answer, GoldQuestion, Predictions, Span
 from retrieval_bench_answers.reader import ReaderResult, score_reader
 from retrieval_bench_answers.tables.reader import reader_tables
+from retrieval_bench_score.audit import Audit, audit
+from retrieval_bench_score.scorecard import ScoreCard, Truth, score_file
+from retrieval_bench_score.tables.audit import audit_tables
+from retrieval_bench_score.tables.score import score_tables
 from tests.builders.golden import golden
 from tests.builders.tables import rows_in
 

@@ -16,7 +16,7 @@ import pytest
 
 from retrieval_bench.metrics import Judgements, parse_metric
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.scoring.scoring import Answers, score
+from retrieval_bench_score.scoring import Answers, score
 from tests.builders.generated import Generated, generated, in_order_up
 from tests.lazily import Lazily
 

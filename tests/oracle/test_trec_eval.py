@@ -15,7 +15,7 @@ import pytest
 
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.scoring.scoring import Answers, Scored, score
+from retrieval_bench_score.scoring import Answers, Scored, score
 from tests.builders.generated import Generated, as_arrays, generated
 
 with warnings.catch_warnings():

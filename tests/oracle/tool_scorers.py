@@ -226,7 +226,7 @@ SCORERS: Mapping[str, tuple[Callable[[Run, Qrels], Any], str, tuple[str, ...]]] 
 
 def row(name: str) -> str:
     """The row of a scorer in the guide's table."""
-    from retrieval_bench.scoring.cheats import try_scorer
+    from retrieval_bench_score.cheats import try_scorer
 
     scorer, _, not_theirs = SCORERS[name]
     by_verdict: dict[str, list[str]] = {"wrong": [], "by id": [], "refuses": []}

@@ -10,7 +10,7 @@ from retrieval_bench.cli import main
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.imported import read_rankings
-from retrieval_bench.scoring.scoring import Answers, Scored, score
+from retrieval_bench_score.scoring import Answers, Scored, score
 
 pytestmark = pytest.mark.realdata
 

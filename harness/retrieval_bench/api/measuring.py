@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.api.results import BenchResult, ComparisonResult, Result, TuneResult, run_of
+from retrieval_bench.api.results import BenchResult, ComparisonResult, Result, run_of
+from retrieval_bench.capabilities import service
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.stats.defaults import EQUIVALENCE, MARGIN
@@ -136,9 +137,10 @@ def compare(
     from retrieval_bench.experiment.several import prepare_several, run_each
     from retrieval_bench.reports.finish import finish, keep_text
     from retrieval_bench.reports.progress_bar import in_notebook
-    from retrieval_bench.tuning.fusing import checked, with_fusions
 
-    fuse = checked([fuse] if isinstance(fuse, str) else fuse)
+    fuse = [fuse] if isinstance(fuse, str) else fuse
+    if fuse:
+        service("check fusions")(fuse)
     save = save or bool(fuse)
     rules: dict[str, Any] = {"margin": margin, "baseline": baseline, "tests": tests}
     rules["equivalence"] = equivalence
@@ -158,7 +160,9 @@ def compare(
             fix="leave one of the two out",
         )
     if dataset is None and any(map(_is_run, systems)):
-        runs = with_fusions([run_of(system) for system in systems], fuse, (), in_notebook(reporter))
+        runs = [run_of(system) for system in systems]
+        if fuse:
+            runs = service("fuse")(runs, fuse, (), in_notebook(reporter))
         return ComparisonResult(with_texts(compare_runs(runs, **rules)))
     if len(systems) < 2:
         raise ConfigError(
@@ -193,9 +197,9 @@ def compare(
             }
             keep_text(finish(measured, data))
         runs += measured
-    runs = with_fusions(
-        runs, fuse, [experiment.dataset for experiment in experiments], in_notebook(reporter)
-    )
+    if fuse:
+        datasets = [experiment.dataset for experiment in experiments]
+        runs = service("fuse")(runs, fuse, datasets, in_notebook(reporter))
     unjudged = [experiment.dataset for experiment in experiments if not experiment.dataset.judged]
     return ComparisonResult(with_texts(compare_runs(runs, **rules), unjudged))
 
@@ -220,29 +224,6 @@ def _is_run(system: Any) -> bool:
     if isinstance(system, str | Path):
         return is_run(system)
     return isinstance(system, Run | BenchResult)
-
-
-def tune(
-    retriever: str | Path | Mapping[str, Any],
-    dataset: str | Path | Dataset = "science-mini",
-    **options: Any,
-) -> TuneResult:
-    """Choose parameters on some queries, and say what they are worth on others.
-
-    Args:
-        retriever: whose parameters to choose: name of a config, YAML file, or inline mapping.
-        dataset: as in :func:`bench`.
-        options: as of :func:`.tune`: split, language, dev, folds, repeats, k, metric, grid,
-            overrides, sample, seed, margin, price, out, reporter.
-
-    Raises:
-        HarnessError: everything that is wrong with the input, in one message.
-    """
-    from retrieval_bench.reports.progress_bar import in_notebook
-    from retrieval_bench.tuning import tune as run_tuning
-
-    reporter = in_notebook(options.pop("reporter", None))
-    return TuneResult(run_tuning(retriever, dataset, reporter=reporter, **options))
 
 
 def baseline(

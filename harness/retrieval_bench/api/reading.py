@@ -2,104 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrieval_bench.api.results import BenchResult, Result, ScoreResult, run_of
-from retrieval_bench.core.types import EMPTY, Dataset, Qrels
+from retrieval_bench.api.results import BenchResult, Result, run_of
+from retrieval_bench.core.types import Dataset
 from retrieval_bench.stats.defaults import MARGIN
 
 if TYPE_CHECKING:  # a function that is called loads what it needs
     from retrieval_bench.comparison.explain.diff import Order
     from retrieval_bench.comparison.explain.differences import Differences
-    from retrieval_bench.metrics.conventions import Duplicates, Missing
-    from retrieval_bench.metrics.names import Param
     from retrieval_bench.regression.history.history import History
     from retrieval_bench.reports.page.report import Report
     from retrieval_bench.reports.render.table import Table
     from retrieval_bench.runs.run import Run
-    from retrieval_bench.scoring.audit import Audit
-
-
-def evaluate(
-    run: str | Path | Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]],
-    judged_by: str | Path | Qrels | Dataset,
-    *,
-    metrics: Sequence[str] = (),
-    convention: str = "trec",
-    dev_ids: Collection[str] | None = None,
-    missing: Missing | None = None,
-    also: Mapping[str, Param] = EMPTY,
-    repeats: Duplicates | None = None,
-    self_hits: str | None = None,
-) -> ScoreResult:
-    """Score a run that was made elsewhere.
-
-    Args:
-        run: a file (TREC text, BEIR table, JSON, submission lines), the folder of a run, or
-            query id -> document id -> score, or query id -> document ids, best first.
-        judged_by: a file of judgements, query id -> document id -> grade, or a dataset or its
-            folder; a query with nothing in it is one that no document answers.
-        metrics: such as ``["nDCG@10", "AP"]``; empty = what the convention shows.
-        convention: whose definitions.
-        dev_ids: queries to choose an abstention threshold on; None draws half of them, seeded.
-        missing: ``"zero"`` or ``"left out"``: what a query counts that the run does not have; None
-            = as the convention has it.
-        also: parameters of every metric that knows them, such as ``{"rel": 2, "depth": 1000,
-            "judged_only": True}`` (trec_eval -l, -M and -J).
-        repeats: ``"first"``, ``"counted again"`` or ``"error"``: what a document counts that a
-            ranking has more than once; None = as the convention has it.
-        self_hits: ``"drop"`` leaves out hits with the id of their query, as BEIR does; None = as
-            the dataset has it, or keep.
-
-    Raises:
-        HarnessError: everything that is wrong with the input.
-    """
-    from retrieval_bench.scoring import score as scoring
-    from retrieval_bench.scoring.scorecard import Truth
-
-    return ScoreResult(
-        scoring.evaluate(
-            run,
-            partial(Truth.needed, judged_by, self_hits=self_hits),
-            metrics=metrics,
-            rules=convention,
-            dev_ids=dev_ids,
-            missing=missing,
-            also=also,
-            repeats=repeats,
-        )
-    )
-
-
-def audit(
-    runs: Sequence[str | Path],
-    judged_by: str | Path | Qrels | Dataset,
-    *,
-    conventions: Sequence[str] = (),
-    k: int = 10,
-    self_hits: str | None = None,
-) -> Result[Audit]:
-    """Say whether the order of systems depends on the convention.
-
-    Args:
-        runs: files or folders of runs.
-        judged_by, self_hits: as in :func:`evaluate`.
-        conventions: the first is what the others are compared with; empty = all, trec first.
-        k: cut-off where a convention has none of its own.
-
-    Raises:
-        HarnessError: everything that is wrong with the input.
-    """
-    from retrieval_bench.reports.tables.judge.audit import audit_tables
-    from retrieval_bench.scoring import score as scoring
-    from retrieval_bench.scoring.scorecard import Truth
-
-    truth = partial(Truth.needed, judged_by, self_hits=self_hits)
-    value = scoring.audit_runs(runs, truth, conventions=conventions, k=k)
-    return Result(value, value.as_dict, lambda: audit_tables(value))
 
 
 def diff(

@@ -20,11 +20,9 @@ if TYPE_CHECKING:  # a function that is called loads what it needs
     from retrieval_bench.reports.render.table import Table
     from retrieval_bench.runs.evaluation import Evaluation
     from retrieval_bench.runs.run import Run
-    from retrieval_bench.scoring.scorecard import ScoreCard
-    from retrieval_bench.tuning import Tuning
 
 
-class _Shown:
+class AsTables:
     """Shows itself as tables: HTML in a notebook, text with ``print``; in one line as ``repr``.
 
     What is shown is what the command of the same name prints; ``details`` shows what it prints
@@ -61,7 +59,7 @@ class _Shown:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shown(_Shown):
+class Shown(AsTables):
     """Tables to be shown.
 
     Attributes:
@@ -118,7 +116,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(_Shown, Generic[Value]):
+class Result(AsTables, Generic[Value]):
     """Result of a function, shown as tables.
 
     Attributes:
@@ -135,7 +133,7 @@ class Result(_Shown, Generic[Value]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BenchResult(_Shown):
+class BenchResult(AsTables):
     """Result of :func:`bench`: one run.
 
     Attributes:
@@ -226,7 +224,7 @@ class BenchResult(_Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ComparisonResult(_Shown):
+class ComparisonResult(AsTables):
     """Result of :func:`compare`: runs side by side with verdicts.
 
     Attributes:
@@ -336,75 +334,6 @@ class ComparisonResult(_Shown):
 
     def _line(self) -> str:
         return " ".join(answer.sentence for answer in self.recommendations)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TuneResult(_Shown):
-    """Result of :func:`tune`: which parameters, and what they are worth on other queries.
-
-    Attributes:
-        tuning: every figure.
-        recommended: the retriever with the values of the winner, as :func:`bench` takes it.
-        delta: tuned minus default on held-out queries, with a verdict.
-    """
-
-    tuning: Tuning
-
-    @property
-    def recommended(self) -> dict[str, Any]:
-        """The retriever with the values of the winner, as :func:`bench` takes it."""
-        config = self.tuning.recommended
-        return {"name": config.name, "target": config.target, "params": dict(config.params)}
-
-    @property
-    def delta(self) -> Delta:
-        """Tuned minus default on held-out queries, with a verdict."""
-        return self.tuning.delta
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``tune --format json``."""
-        return self.tuning.as_dict()
-
-    def _tables(self) -> list[Table]:
-        from retrieval_bench.reports.tables.understand.tuning import tuning_tables
-
-        return tuning_tables(self.tuning)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ScoreResult(_Shown):
-    """Result of :func:`evaluate`: the means of one run, shown as tables.
-
-    Attributes:
-        card: every figure, with counts and warnings.
-        means: metric name -> mean.
-        evaluation: values per query, and means with intervals.
-    """
-
-    card: ScoreCard
-
-    @property
-    def means(self) -> dict[str, float]:
-        """Metric name -> mean."""
-        evaluation = self.card.scored.evaluation
-        return {
-            str(metric): mean.mean
-            for metric, mean in zip(evaluation.metrics, evaluation.means, strict=True)
-        }
-
-    @property
-    def evaluation(self) -> Evaluation:
-        """Values per query and means with intervals."""
-        return self.card.scored.evaluation
-
-    def as_dict(self, *, per_query: bool = False) -> dict[str, Any]:
-        """The document of ``evaluate --format json``."""
-        return (self.card.with_queries() if per_query else self.card).as_dict()
-
-    def _tables(self) -> list[Table]:
-        from retrieval_bench.reports.tables.judge.score import score_tables
-
-        return score_tables(self.card)
 
 
 def _for_python(tables: Sequence[Table]) -> list[Table]:

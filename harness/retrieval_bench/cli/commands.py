@@ -22,7 +22,6 @@ _SHOWN: Mapping[str, Entries] = {
     },
     "understand": {
         "explain": ("understand.explain", "where two runs differ, or a hybrid and its legs"),
-        "tune": ("understand.tune", "choose parameters; what they are worth on other queries"),
     },
     "guard": {
         "baseline": ("guard.regress", "measure one retriever and keep the figures, for regress"),
@@ -36,17 +35,6 @@ _SHOWN: Mapping[str, Entries] = {
 }
 
 _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
-    "score": (
-        "judge",
-        "what other programs made: {names}",
-        {
-            "run": ("judge.score", "score a run that was made elsewhere"),
-            "audit": (
-                "judge.score",
-                "the same runs under each convention, and what turns the order",
-            ),
-        },
-    ),
     "data": (
         "share",
         "datasets and indexes: list, fetch, export, index, ...",
@@ -140,21 +128,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "my.yaml --slo 'p99<200ms' --dataset my/folder",
     ),
     "explain": ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
-    "tune": ("bm25", "hybrid --dataset my/folder --sample 50", "bm25 --grid 'k1=[0.9,1.2]'"),
     "baseline": ("hybrid", "bm25 --dataset my/folder", "hybrid --force"),
     "regress": ("hybrid", "hybrid --duet always", "my.yaml --load my.yaml@load"),
     "duet": ("bm25 bm25s", "hybrid --rev-a main", "bm25 --set-b k1=1.2 --limit p50=5%"),
     "report": ("@last", "bm25 dense hybrid --dataset my/folder", "bm25@latest hybrid@latest"),
-    "score run": (
-        "my.run --qrels qrels.txt",
-        "my.run --dataset my/folder --per-query",
-        "my.json --qrels qrels.json --metrics nDCG@10 R@100",
-    ),
-    "score audit": (
-        "a.run b.run --qrels qrels.txt",
-        "--scorer mine.py:mrr",
-        "--table paper.csv --sd nDCG@10=0.3",
-    ),
     "data list": ("", "pipeline", "--format json"),
     "data schema": ("", "bench", "--format json"),
     "data fetch": (

@@ -107,7 +107,7 @@ class Added:
 
     Attributes:
         text: as :func:`add` reads them; they stand where that command's text has a line ``+``.
-        asked: which of them asks for ``run``.
+        asked: which of them asks for ``run``, if one does.
         run: what runs in place of the command then; gives the exit code.
         accepted, fix: of the error where others of them are given without that one.
         example: what may stand behind the command.
@@ -115,8 +115,8 @@ class Added:
     """
 
     text: str
-    asked: str
-    run: Run
+    asked: str = ""
+    run: Run | None = None
     accepted: str = ""
     fix: str = ""
     example: str = ""
@@ -164,7 +164,7 @@ class Command:
 
     def __call__(self, options: argparse.Namespace) -> int:
         for added in added_to(words_of(options.parser)):
-            if added.is_asked(options):
+            if added.run is not None and added.is_asked(options):
                 return added.run(options)
         return self.run(options)
 

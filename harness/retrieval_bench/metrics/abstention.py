@@ -2,7 +2,7 @@
 
 "Abstain" (an empty list) is the positive class, a query that no document answers is where it is
 right. The order in which queries are given changes nothing. What a threshold on the top score would
-change is in :mod:`retrieval_bench.metrics.thresholds`.
+change is in :mod:`retrieval_bench_score.thresholds`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A convention is a bundle of rules. What it says of single rankings is carried by explicit metrics:
 where AP is divided by the hits found, ``AP@3`` *is* ``AP(norm=hits)@3``, and prints so. What it
 says of queries and lists (ties, repetitions, queries without an answer, queries that a run leaves
-out) is applied in one place, :mod:`retrieval_bench.scoring.scoring`.
+out) is applied in one place, :mod:`retrieval_bench_score.scoring`.
 """
 
 from __future__ import annotations

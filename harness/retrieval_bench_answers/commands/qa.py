@@ -59,10 +59,10 @@ def run_submit(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from retrieval_bench.runs.jsonl import check_new_file
-    from retrieval_bench.scoring.score import read_ids
     from retrieval_bench_answers.standalone import load_rule
     from retrieval_bench_answers.submission import read_threshold, submit
     from retrieval_bench_answers.tables.submission import submission_tables
+    from retrieval_bench_score.score import read_ids
 
     threshold = read_threshold(options.threshold)
     dev_ids = None if options.dev is None else read_ids(options.dev)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from retrieval_bench.cli.console import show
-from retrieval_bench.cli.judge.score import judged
 from retrieval_bench.cli.options import command
+from retrieval_bench_score.commands.score import judged
 
 _READER = """
 --gold FILE [required]  questions, in the SQuAD layout

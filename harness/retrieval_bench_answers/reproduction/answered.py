@@ -24,13 +24,13 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics.conventions import Convention, Ties, convention
 from retrieval_bench.runs.imported import RunFile, read_rankings
-from retrieval_bench.scoring.scorecard import Truth
-from retrieval_bench.scoring.scoring import Answers, Scored, score
 from retrieval_bench_answers.reproduction.published import (
     Published,
     PublishedSystem,
     PublishedTable,
 )
+from retrieval_bench_score.scorecard import Truth
+from retrieval_bench_score.scoring import Answers, Scored, score
 
 DATA_FOLDER = "BENCH_DATA"
 """The environment variable that names the folder of the data."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.metrics.abstention import CRITERION
-from retrieval_bench.metrics.thresholds import ThresholdReport
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, SCORE, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench_answers.submission import ALL, AUTO, HELD_OUT, Choice, Submission
+from retrieval_bench_score.thresholds import ThresholdReport
 
 _EMPTY = (
     ("no_search", "not searched, as the function of --messages has it"),

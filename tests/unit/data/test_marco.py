@@ -10,8 +10,8 @@ import pytest
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.data import load_dataset
 from retrieval_bench.runs.imported import read_rankings
-from retrieval_bench.scoring.score import evaluate
-from retrieval_bench.scoring.scorecard import Truth
+from retrieval_bench_score.score import evaluate
+from retrieval_bench_score.scorecard import Truth
 from tests.builders.files import save, save_all
 from tests.builders.refusals import faults_of
 

@@ -19,7 +19,7 @@ from retrieval_bench.metrics.abstention import (
     figures,
     outcomes,
 )
-from retrieval_bench.metrics.thresholds import (
+from retrieval_bench_score.thresholds import (
     AbstentionReport,
     ThresholdReport,
     abstention_report,
@@ -365,7 +365,7 @@ def test_the_order_of_the_queries_changes_nothing_not_even_a_bit() -> None:
 def test_another_process_gives_the_same_bytes() -> None:
     code = (
         "import json; from tests.unit.metrics.test_abstention import sample;"
-        "from retrieval_bench.metrics.thresholds import abstention_report as r;"
+        "from retrieval_bench_score.thresholds import abstention_report as r;"
         "print(json.dumps(r(sample()).as_dict()))"
     )
     assert python(code, cwd=ROOT) == json.dumps(abstention_report(sample()).as_dict())

@@ -10,7 +10,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.metrics import Judgements, parse_metric
 from retrieval_bench.metrics.conventions import CONVENTIONS, DEFAULT, TIES, convention
-from retrieval_bench.scoring.scoring import Answers, Scored, score
+from retrieval_bench_score.scoring import Answers, Scored, score
 from tests.builders.generated import generated_lists
 
 Lists = Mapping[str, Sequence[str]]

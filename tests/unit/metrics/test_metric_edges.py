@@ -11,7 +11,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.metrics import Judgements, judge_lists, judge_scores, parse_metric
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.scoring.scoring import Answers, score
+from retrieval_bench_score.scoring import Answers, score
 from tests.builders.generated import generated
 
 TREC = convention("trec")

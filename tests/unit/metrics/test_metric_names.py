@@ -27,7 +27,7 @@ from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.metrics.definitions import DEFINITIONS, Definition
 from retrieval_bench.metrics.meant import meant
 from retrieval_bench.metrics.names import _ALIASES, named
-from retrieval_bench.scoring.scoring import Answers, score
+from retrieval_bench_score.scoring import Answers, score
 
 NAMES = [
     *("nDCG@10", "nDCG", "AP", "AP@3", "RR@10", "RR", "P@5", "R@100", "R", "Success@5", "Success"),

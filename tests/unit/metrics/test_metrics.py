@@ -15,7 +15,7 @@ import pytest
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.metrics import Judgements, judge, judge_lists, parse_metric
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.scoring.scoring import Answers, score
+from retrieval_bench_score.scoring import Answers, score
 from tests.builders import some
 from tests.builders.generated import generated_lists
 

@@ -27,7 +27,7 @@ from retrieval_bench import (
     report,
     tune,
 )
-from retrieval_bench.api.results import BenchResult, ScoreResult
+from retrieval_bench.api.results import BenchResult
 from retrieval_bench.core.errors import ConfigError, ContractError, DataError, HarnessError
 from retrieval_bench.core.types import Dataset, Ranking, Verdict
 from retrieval_bench.data import build_dataset
@@ -35,6 +35,7 @@ from retrieval_bench.duets import controller
 from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.regression.storing import NothingToKeepError
+from retrieval_bench_score.api import ScoreResult
 from tests.builders.fake_sides import FakeSides
 from tests.builders.files import save
 from tests.builders.processes import python

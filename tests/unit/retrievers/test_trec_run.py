@@ -18,8 +18,8 @@ from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data.formats.trec_runs import write_run
 from retrieval_bench.runs.imported import read_rankings
-from retrieval_bench.scoring.joining import in_units
 from retrieval_bench_retrievers.trec_run import TrecRun
+from retrieval_bench_score.joining import in_units
 
 
 def _saved(folder: Path, text: str) -> TrecRun:

@@ -11,8 +11,8 @@ import pytest
 
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.runs.imported import read_rankings
-from retrieval_bench.scoring.score import evaluate
-from retrieval_bench.scoring.scorecard import ScoreCard, Truth
+from retrieval_bench_score.score import evaluate
+from retrieval_bench_score.scorecard import ScoreCard, Truth
 from tests.builders.files import json_lines, save, save_all
 
 META = {"model_name": "m", "revision": "r"}

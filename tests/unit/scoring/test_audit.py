@@ -18,11 +18,11 @@ from retrieval_bench.metrics.conventions import CONVENTIONS, Convention, convent
 from retrieval_bench.reports.render.cells import cell_of
 from retrieval_bench.reports.render.table import NoteKind, kind_of, text_of
 from retrieval_bench.reports.render.terminal import PLAIN_WIDTH, plain
-from retrieval_bench.reports.tables.judge import audit as audit_tables_module
-from retrieval_bench.reports.tables.judge.audit import audit_tables
 from retrieval_bench.runs.imported import RunFile, read_rankings
-from retrieval_bench.scoring.audit import Audit, Turn, audit
-from retrieval_bench.scoring.scoring import Answers, score
+from retrieval_bench_score.audit import Audit, Turn, audit
+from retrieval_bench_score.scoring import Answers, score
+from retrieval_bench_score.tables import audit as audit_tables_module
+from retrieval_bench_score.tables.audit import audit_tables
 
 Run = Mapping[str, Sequence[str]] | Mapping[str, Mapping[str, float]]
 
@@ -305,7 +305,7 @@ def test_the_only_rule_that_differs_is_the_only_cause_and_its_weights_are_the_ch
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("retrieval_bench.scoring.audit.QUERIES_NAMED", 1000)
+    monkeypatch.setattr("retrieval_bench_score.audit.QUERIES_NAMED", 1000)
     base = replace(TREC, **of_both)
     other = replace(base, name="other", **change)
     n_turns = 0

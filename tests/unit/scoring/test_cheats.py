@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, PluginError
-from retrieval_bench.reports.tables.judge.audit import cheat_tables
-from retrieval_bench.scoring.cheats import ScorerAudit, audit_scorer, try_scorer
+from retrieval_bench_score.cheats import ScorerAudit, audit_scorer, try_scorer
+from retrieval_bench_score.tables.audit import cheat_tables
 
 Grades = Mapping[str, Mapping[str, int]]
 

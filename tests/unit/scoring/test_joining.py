@@ -13,7 +13,7 @@ import pytest
 from retrieval_bench import audit, evaluate
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.reports.render.terminal import plain
-from retrieval_bench.reports.tables.judge.score import score_tables
+from retrieval_bench_score.tables.score import score_tables
 from tests.builders import some
 from tests.builders.files import save
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import norm, ttest_1samp
 
 from retrieval_bench.core.errors import ConfigError, DataError
-from retrieval_bench.reports.tables.judge.audit import possible_tables
-from retrieval_bench.scoring.published_table import SPREADS, audit_table
+from retrieval_bench_score.published_table import SPREADS, audit_table
+from retrieval_bench_score.tables.audit import possible_tables
 
 HEADER = "system,metric,mean,n\n"
 

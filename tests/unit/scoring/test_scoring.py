@@ -15,8 +15,8 @@ from retrieval_bench.core.errors import DataError
 from retrieval_bench.metrics import METRICS_VERSION, Judgements, parse_metrics
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.records import to_json
-from retrieval_bench.scoring.scoring import Answers, Counts, Scored, score
 from retrieval_bench.stats.intervals import SHARE, mean_intervals
+from retrieval_bench_score.scoring import Answers, Counts, Scored, score
 from tests.builders import some
 from tests.builders.generated import generated
 from tests.builders.processes import python
@@ -277,7 +277,7 @@ import sys
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.records import to_json
-from retrieval_bench.scoring.scoring import Answers, score
+from retrieval_bench_score.scoring import Answers, score
 from tests.builders.generated import generated
 
 data = generated(954, 60)

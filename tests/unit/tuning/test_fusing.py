@@ -15,8 +15,8 @@ from retrieval_bench.core.types import Dataset, Verdict
 from retrieval_bench.data import load_dataset
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.run import Run
-from retrieval_bench.tuning import tune
-from retrieval_bench.tuning.fusing import ACCEPTED, fused, fusion_config, with_fusions
+from retrieval_bench_tune.fusing import ACCEPTED, fused, fusion_config, with_fusions
+from retrieval_bench_tune.tune import tune
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import yaml
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.experiment.preparation import Problems
-from retrieval_bench.tuning.grid import (
+from retrieval_bench_tune.grid import (
     MOST_SETTINGS,
     Setting,
     as_yaml,

@@ -18,8 +18,8 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.run import pack_rankings
-from retrieval_bench.tuning.grid import Grid, Setting, make_grid
-from retrieval_bench.tuning.search import Tunable, values_of
+from retrieval_bench_tune.grid import Grid, Setting, make_grid
+from retrieval_bench_tune.search import Tunable, values_of
 from tests.builders.tuning_data import NOTED, Noted, dataset, hybrid
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retrieval_bench.tuning.selection import (
+from retrieval_bench_tune.selection import (
     Selection,
     best,
     chosen_on_dev,

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
 from retrieval_bench.cli.measure.common import draw, dry_run, exit_code, measured
 from retrieval_bench.cli.measure.load import compare_saved
@@ -49,8 +50,7 @@ _COMPARE = f"""
 --tests TEST ...  further tests beside the randomisation test: t wilcoxon
 --slices BY *  means by groups of queries: tags source length relevant, a metadata key; alone: all
     that there are
---fuse HOW *  also fuse the runs and save that as a run: rrf (default), convex, tuned-rrf,
-    tuned-convex; tuned: each query by the parameters that are best on other queries
++
 --until-decided TARGET ?  ask query by query, in a random order, until every pair is decided, by
     the mean of population (default), that of queries like these, or split, that of all these
     queries
@@ -127,18 +127,17 @@ def run_compare(options: argparse.Namespace) -> int:
     if any(map(is_load, options.systems)):
         return compare_saved(options, only_when_measuring(options))
     name_systems(options)
-    if options.runs and options.slices is None and options.fuse is None:
+    fuse = getattr(options, "fuse", None)
+    if options.runs and options.slices is None and fuse is None:
         _refuse_settled(options, "dataset")
-    if options.fuse is not None:
-        from retrieval_bench.tuning.fusing import METHODS, checked, with_fusions
-
-        options.fuse = checked(options.fuse or [METHODS[0]])
+    if fuse is not None:
+        fuse = service("check fusions")(fuse)
     if options.until_decided is not None:
         _check_until_decided(options)
     runs = runs_asked_for(options, print_runs)
-    if runs is not None and options.fuse and not any(run.interrupted for run in runs):
+    if runs is not None and fuse is not None and not any(run.interrupted for run in runs):
         with working(options) as bars:
-            runs = with_fusions(runs, options.fuse, moved(options), bars)
+            runs = service("fuse")(runs, fuse, moved(options), bars)
     return OK if runs is None else code_of(options, runs, print_runs(runs))
 
 

@@ -1,1 +1,1 @@
-"""Commands that say why: ``explain``, its ledger, ``tune``, ``doctor``."""
+"""Commands that say why: ``explain`` and its ledger."""

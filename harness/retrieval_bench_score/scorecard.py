@@ -34,10 +34,9 @@ from retrieval_bench.experiment.warnings import empty_lists, origins
 from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
-from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report
 from retrieval_bench.metrics.tied import FROM_ELSEWHERE, FROM_RETRIEVER
 from retrieval_bench.runs.imported import RUN_FOLDER, RunFile
-from retrieval_bench.scoring.joining import (
+from retrieval_bench_score.joining import (
     RunGiven,
     ids_apart,
     in_units,
@@ -46,7 +45,8 @@ from retrieval_bench.scoring.joining import (
     without_selves,
     without_selves_in,
 )
-from retrieval_bench.scoring.scoring import Answers, Scored, score, values_of
+from retrieval_bench_score.scoring import Answers, Scored, score, values_of
+from retrieval_bench_score.thresholds import AbstentionReport, abstention_report
 
 ABSTENTION = "AP@3"
 """What a threshold is weighed by, read as the convention of the competition does."""

@@ -20,7 +20,7 @@ from retrieval_bench.data.id_spaces import FEW, Apart, apart
 from retrieval_bench.metrics import JudgedRun
 from retrieval_bench.metrics.scored import finite_scores
 from retrieval_bench.runs.imported import RunFile
-from retrieval_bench.scoring.data_frames import advice, named
+from retrieval_bench_score.data_frames import advice, named
 
 RunGiven = Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]]
 

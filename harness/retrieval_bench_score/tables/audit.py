@@ -11,9 +11,9 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label
-from retrieval_bench.scoring.audit import EQUAL, Audit, Cause, Row, Rule, Turn
-from retrieval_bench.scoring.cheats import ScorerAudit
-from retrieval_bench.scoring.published_table import ALPHA, Possible, TableAudit
+from retrieval_bench_score.audit import EQUAL, Audit, Cause, Row, Rule, Turn
+from retrieval_bench_score.cheats import ScorerAudit
+from retrieval_bench_score.published_table import ALPHA, Possible, TableAudit
 
 TURNS_SHOWN = 12
 """Sentences, those on the largest differences; the JSON document has all."""

@@ -37,8 +37,8 @@ def run_tune(options: argparse.Namespace) -> int:
     """Choose parameters on some queries, and report them on others."""
     from retrieval_bench.core.errors import ConfigError, RecordError
     from retrieval_bench.core.types import Verdict
-    from retrieval_bench.reports.tables.understand.tuning import tuning_tables
-    from retrieval_bench.tuning.tune import tune
+    from retrieval_bench_tune.tables.tuning import tuning_tables
+    from retrieval_bench_tune.tune import tune
 
     if options.dev_split is not None and (options.folds or options.repeats) is not None:
         raise ConfigError(
@@ -81,7 +81,7 @@ def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.find import find_runs, is_run
     from retrieval_bench.runs.records import read_runs
-    from retrieval_bench.tuning.fusing import fusion_config
+    from retrieval_bench_tune.fusing import fusion_config
 
     given = [options.retriever, *options.runs]
     others = [name for name in given if not is_run(name)]

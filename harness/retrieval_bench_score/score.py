@@ -18,9 +18,9 @@ from retrieval_bench.data.files.lines import lines
 from retrieval_bench.metrics.conventions import CONVENTIONS, Duplicates, Missing, convention
 from retrieval_bench.metrics.names import Param
 from retrieval_bench.runs.imported import read_rankings
-from retrieval_bench.scoring.audit import Audit, audit
-from retrieval_bench.scoring.joining import in_units
-from retrieval_bench.scoring.scorecard import (
+from retrieval_bench_score.audit import Audit, audit
+from retrieval_bench_score.joining import in_units
+from retrieval_bench_score.scorecard import (
     ScoreCard,
     Truth,
     data_warnings,

@@ -28,7 +28,7 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.runs.run import pack_rankings
-from retrieval_bench.tuning.grid import Grid, Setting
+from retrieval_bench_tune.grid import Grid, Setting
 
 _FAULTS_SHOWN = 10
 

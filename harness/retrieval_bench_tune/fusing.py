@@ -21,8 +21,8 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.runs.dataset import datasets_of
 from retrieval_bench.runs.run import Run
-from retrieval_bench.tuning.tune import tune
-from retrieval_bench.tuning.tuned import Tuning
+from retrieval_bench_tune.tune import tune
+from retrieval_bench_tune.tuned import Tuning
 
 TUNED = "tuned-"
 METHODS = ("rrf", "convex")
@@ -54,14 +54,14 @@ def fusion_config(runs: Sequence[Run], method: str = METHODS[0]) -> dict[str, An
 
 
 def checked(hows: Sequence[str]) -> Sequence[str]:
-    """``hows``, if all of them are fusions.
+    """``hows``, if all of them are fusions; the first method for none.
 
     Raises:
         ConfigError: which one is none.
     """
     for how in hows:
         check_known(how, ACCEPTED, f"fusion {how!r}", where="--fuse", fix="name one")
-    return hows
+    return hows or [METHODS[0]]
 
 
 def with_fusions(
@@ -78,8 +78,6 @@ def with_fusions(
     Raises:
         HarnessError: as of :func:`fused`, or a dataset that is not found again.
     """
-    if not hows:
-        return list(runs)
     groups = [[runs[i] for i in at] for _, at in by_dataset(runs)]
     fusions: list[Run] = []
     for group, data in zip(groups, datasets_of(groups, named), strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from retrieval_bench.metrics import Metric, parse_metric
 from retrieval_bench.metrics.trec_names import Row, expanded, in_order, row_of
-from retrieval_bench.scoring.scorecard import ScoreCard
+from retrieval_bench_score.scorecard import ScoreCard
 
 _NOT_OF_QUERIES = ("runid", "num_q", "gm_map", "gm_bpref")
 _STRING = 10

@@ -23,7 +23,7 @@ from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.metrics import METRICS_VERSION, Judgements, Metric, parse_metric
 from retrieval_bench.metrics.conventions import Convention, Ties
 from retrieval_bench.runs.imported import RunFile
-from retrieval_bench.scoring.scoring import Answers, counting_queries, values_of
+from retrieval_bench_score.scoring import Answers, counting_queries, values_of
 
 
 @dataclass(frozen=True, slots=True)

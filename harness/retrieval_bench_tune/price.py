@@ -16,8 +16,8 @@ from retrieval_bench.measure import runner
 from retrieval_bench.measure.calls import System
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import search_threads
-from retrieval_bench.tuning.grid import Setting
-from retrieval_bench.tuning.search import Tunable, ready
+from retrieval_bench_tune.grid import Setting
+from retrieval_bench_tune.search import Tunable, ready
 
 QUERIES, WARM_UP_S = 100, 3.0
 """One pass over so many at most, after a warm-up: enough to tell what is dear."""

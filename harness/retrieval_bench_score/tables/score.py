@@ -11,9 +11,9 @@ from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import COUNT, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label
-from retrieval_bench.reports.tables.judge.abstention import abstention_tables
 from retrieval_bench.runs.evaluation import Mean
-from retrieval_bench.scoring.scorecard import ScoreCard
+from retrieval_bench_score.scorecard import ScoreCard
+from retrieval_bench_score.tables.abstention import abstention_tables
 
 _BESIDE = (Code.FOREIGN_IDS, Code.UNKNOWN_IDS, Code.TIES)
 """Warnings that stand beside the answer: with them it is none, or another one."""

@@ -11,9 +11,9 @@ from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cel
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
 from retrieval_bench.reports.render.words import BOUND, bound_text, metric_label, on_dataset
 from retrieval_bench.stats.intervals import graded, method
-from retrieval_bench.tuning.grid import Setting, as_yaml
-from retrieval_bench.tuning.price import Price
-from retrieval_bench.tuning.tuned import Tuning
+from retrieval_bench_tune.grid import Setting, as_yaml
+from retrieval_bench_tune.price import Price
+from retrieval_bench_tune.tuned import Tuning
 
 SETTINGS_SHOWN = 10
 """The JSON document has all."""

@@ -26,12 +26,12 @@ from retrieval_bench.metrics import Metric, default_metrics, one_metric
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.resampling import SEED
-from retrieval_bench.tuning.grid import Grid, checked_grid, make_grid, parse_grid
-from retrieval_bench.tuning.price import price_of
-from retrieval_bench.tuning.search import Tunable, values_of
-from retrieval_bench.tuning.selection import chosen_on_dev, cross_validated
-from retrieval_bench.tuning.shown import TunedDataset
-from retrieval_bench.tuning.tuned import Plan, Tuning, check_out, doubts, judged, write_config
+from retrieval_bench_tune.grid import Grid, checked_grid, make_grid, parse_grid
+from retrieval_bench_tune.price import price_of
+from retrieval_bench_tune.search import Tunable, values_of
+from retrieval_bench_tune.selection import chosen_on_dev, cross_validated
+from retrieval_bench_tune.shown import TunedDataset
+from retrieval_bench_tune.tuned import Plan, Tuning, check_out, doubts, judged, write_config
 
 FOLDS, REPEATS = 5, 10
 

@@ -11,7 +11,7 @@ from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, put
 from retrieval_bench.cli.options import SELF_HITS, command, refuse
 
 if TYPE_CHECKING:
-    from retrieval_bench.scoring.scorecard import Truth
+    from retrieval_bench_score.scorecard import Truth
 
 
 _TRUTH = f"""
@@ -57,11 +57,11 @@ runs RUN *  files or folders of runs
 def run_run(options: argparse.Namespace) -> int:
     """Score one run."""
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.reports.render.trec_eval import trec_lines, trec_rows
-    from retrieval_bench.reports.tables.judge.score import score_tables
     from retrieval_bench.runs.imported import tag_of
-    from retrieval_bench.scoring.score import evaluate, read_ids
-    from retrieval_bench.scoring.scorecard import ScoreDetails
+    from retrieval_bench_score.score import evaluate, read_ids
+    from retrieval_bench_score.scorecard import ScoreDetails
+    from retrieval_bench_score.tables.score import score_tables
+    from retrieval_bench_score.trec_eval import trec_lines, trec_rows
 
     as_trec_eval = options.format == "trec"
     if str(options.run_file) == str(options.qrels) == "-":
@@ -113,8 +113,8 @@ def run_audit(options: argparse.Namespace) -> int:
         return _audit_other(options)
     refuse(options, "sd", "without --table", accepted="--sd with --table", fix="leave it out")
     _require_runs(options)
-    from retrieval_bench.reports.tables.judge.audit import audit_tables
-    from retrieval_bench.scoring.score import audit_runs
+    from retrieval_bench_score.score import audit_runs
+    from retrieval_bench_score.tables.audit import audit_tables
 
     truth = partial(_truth, options)
     result = audit_runs(options.runs, truth, conventions=options.conventions, k=options.k)
@@ -143,9 +143,9 @@ def _require_runs(options: argparse.Namespace) -> None:
 def _audit_other(options: argparse.Namespace) -> int:
     """An audit of metric code, or of a table."""
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.reports.tables.judge.audit import cheat_tables, possible_tables
-    from retrieval_bench.scoring.cheats import audit_scorer
-    from retrieval_bench.scoring.published_table import audit_table
+    from retrieval_bench_score.cheats import audit_scorer
+    from retrieval_bench_score.published_table import audit_table
+    from retrieval_bench_score.tables.audit import cheat_tables, possible_tables
 
     name = "--table" if options.scorer is None else "--scorer"
     if options.runs or options.qrels or options.dataset or (options.scorer and options.table):
@@ -177,7 +177,7 @@ def judged(why_nothing: str) -> int:
 def _truth(options: argparse.Namespace) -> Truth:
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.data import load_dataset
-    from retrieval_bench.scoring.scorecard import Truth
+    from retrieval_bench_score.scorecard import Truth
 
     if options.qrels is None:
         split = options.split or "test"

@@ -29,10 +29,10 @@ from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import graded, mean_interval
 from retrieval_bench.stats.randomization import randomization_p
 from retrieval_bench.stats.resampling import RESAMPLES
-from retrieval_bench.tuning.grid import Grid, Setting, as_yaml, numeric, ordered
-from retrieval_bench.tuning.price import Price
-from retrieval_bench.tuning.selection import Selection, tied
-from retrieval_bench.tuning.shown import (
+from retrieval_bench_tune.grid import Grid, Setting, as_yaml, numeric, ordered
+from retrieval_bench_tune.price import Price
+from retrieval_bench_tune.selection import Selection, tied
+from retrieval_bench_tune.shown import (
     ChosenValues,
     DefaultFigures,
     NaiveFigures,
@@ -71,7 +71,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tuning(Documented):
-    """Result of :func:`retrieval_bench.tuning.tune`.
+    """Result of :func:`retrieval_bench_tune.tune`.
 
     Attributes:
         retriever: the config that was tuned.

@@ -1,1 +1,0 @@
-"""Tables of judgements and of what other programs made."""

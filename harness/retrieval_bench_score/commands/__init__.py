@@ -1,0 +1,1 @@
+"""The commands ``score run`` and ``score audit``."""

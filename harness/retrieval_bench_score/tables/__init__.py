@@ -1,0 +1,1 @@
+"""Tables of runs and figures that other programs made."""

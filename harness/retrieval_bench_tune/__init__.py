@@ -1,0 +1,1 @@
+"""Tuning without self-deception: parameters chosen on some queries, reported on others."""
