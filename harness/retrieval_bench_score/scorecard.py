@@ -35,6 +35,7 @@ from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_me
 from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
 from retrieval_bench.metrics.tied import FROM_ELSEWHERE, FROM_RETRIEVER
+from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.imported import RUN_FOLDER, RunFile
 from retrieval_bench_score.joining import (
     RunGiven,
@@ -255,7 +256,7 @@ def score_file(
         *(truth, rules, dev_ids),
         complete=run.format == RUN_FOLDER,
     )
-    return ScoreCard(str(run.path), truth.name, scored, truth.matches(lists), abstention)
+    return _card(str(run.path), truth.name, scored, truth.matches(lists), abstention)
 
 
 def score_mapping(
@@ -290,7 +291,20 @@ def score_mapping(
         lambda: {q: Ranking(of, _scores_along(of, given[q])) for q, of in lists.items()},
         *(truth, rules, dev_ids),
     )
-    return ScoreCard("run", truth.name, scored, truth.matches(given), abstention)
+    return _card("run", truth.name, scored, truth.matches(given), abstention)
+
+
+def _card(
+    run: str, truth: str, scored: Scored, matched: int, abstention: AbstentionReport | None
+) -> ScoreCard:
+    """A run, scored; without figures where its ids are others: each would be a confident 0."""
+    card = ScoreCard(run, truth, scored, matched, abstention)
+    foreign = says(scored.warnings, Code.UNKNOWN_IDS)
+    if not foreign and (matched or not scored.counts.unknown_queries):
+        return card
+    of = scored.evaluation
+    nothing = averaged((), of.metrics, of.per_query[:0])
+    return replace(card, scored=replace(scored, evaluation=nothing))
 
 
 def left_of(run: RunFile, truth: Truth) -> tuple[RunFile, list[str]]:

@@ -6,7 +6,7 @@ and every setting combines what they answered, with the retriever's own code.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -173,12 +173,14 @@ def values_of(
     k: int,
     metric: Metric,
     reporter: Reporter,
+    asked: Callable[[Sequence[Ranking]], None] = lambda _: None,
 ) -> NDArray[np.float64]:
     """The value of every setting on every query, float64 (settings, queries).
 
     Args:
         data: where the documents are from; the queries may be of several splits.
         qrels: judgements of all ``queries``.
+        asked: is shown the answers of the first setting, the default, before the others are tried.
 
     Raises:
         HarnessError: a setting that fails: it has no value to be judged by.
@@ -198,6 +200,8 @@ def values_of(
             for row, setting in enumerate(grid.settings):
                 task(row, len(grid.settings))
                 rankings = _rankings(tunable, setting, queries, k, corpus)
+                if row == 0:
+                    asked(rankings)
                 packed = pack_rankings(ids, rankings, k)
                 values[row] = metric.compute(judge(packed.ranking, packed.doc_ids, ids, judgements))
     return values

@@ -14,12 +14,13 @@ from retrieval_bench.core.as_json.document import document
 from retrieval_bench.core.config import RetrieverConfig, inline_config, load_retriever_config
 from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.progress import Reporter, Silent
-from retrieval_bench.core.retriever import require_k
-from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.core.retriever import Capabilities, require_k
+from retrieval_bench.core.types import EMPTY, Dataset, Query, Ranking
 from retrieval_bench.data import given_dataset, load_dataset, with_settings
+from retrieval_bench.data.id_spaces import known_ids
 from retrieval_bench.data.needs_judgements import require_corpus, require_judged
 from retrieval_bench.experiment.preparation import Problems
-from retrieval_bench.experiment.warnings import drawn
+from retrieval_bench.experiment.warnings import drawn, of_answers, refuse_unknown
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, one_metric
@@ -313,6 +314,17 @@ def _group(query: Query) -> Hashable:
     return (" ".join(query.text.casefold().split()), tuple(map(str, query.messages)))
 
 
+def _of_answers(
+    can: Capabilities, data: Dataset, queries: Sequence[Query], rankings: Sequence[Ranking], k: int
+) -> list[str]:
+    """The warnings that ``bench`` has of answers, of those of the default."""
+    rows = [at for at, query in enumerate(queries) if query.id in data.qrels]
+    corpus = None
+    if can.external and (data.unit_of or data.documents is not None):
+        corpus = known_ids(data.documents, data.unit_of, EMPTY)
+    return of_answers(data, queries, rankings, can, (), rows=rows, corpus=corpus, k=k)
+
+
 def _found(
     tunable: Tunable,
     grid: Grid,
@@ -332,7 +344,19 @@ def _found(
         **{q: row for q, row in (dev.qrels if dev else {}).items() if q in kept},
         **{query.id: data.qrels[query.id] for query in queries.held_out},
     }
-    values = values_of(tunable, grid, data, together, qrels, k=k, metric=metric, reporter=reporter)
+    told: list[str] = []
+
+    def asked(rankings: Sequence[Ranking]) -> None:
+        told.extend(_of_answers(tunable.base.capabilities, data, together, rankings, k))
+        refuse_unknown({tunable.config.name: told}, data.name)
+
+    values = values_of(
+        *(tunable, grid, data, together, qrels),
+        k=k,
+        metric=metric,
+        reporter=reporter,
+        asked=asked,
+    )
     if dev is None:
         tuning = values
         selection = cross_validated(
@@ -360,7 +384,7 @@ def _found(
         judged(selection, metric, data.name, margin),
         tunable.config_of(winner),
         tunable.leg_names(),
-        (*queries.warnings, *doubts(grid, tuning, selection)),
+        (*queries.warnings, *told, *doubts(grid, tuning, selection)),
         price_of(tunable, winner, data, queries.held_out, k=k, reporter=reporter)
         if price
         else None,

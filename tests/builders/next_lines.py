@@ -94,7 +94,7 @@ def commands() -> Iterator[str]:
             yield f"explain both.yaml --by stage {options} --rounds 1"
     for name in NAMES[:3]:
         yield f"bench {name} --dataset 'my data' --probe 2"
-        yield f"baseline {name} --dataset 'my data' --k 3"
+        yield f"baseline {name} --dataset 'my data' --k 10"
     yield f"compare bm25 words.yaml --dataset 'nothing judged' {ONCE}"
     yield "label pool bm25 words.yaml --dataset 'nothing judged' --labels made"
     yield "label status --labels made"

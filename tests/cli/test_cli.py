@@ -543,6 +543,23 @@ def test_ids_that_are_not_in_the_corpus_judge_nothing(project: Path, run: Comman
     assert "bm25 is saved in results/runs/" in run.err
     assert run.json("bench upper.yaml --dataset data", *QUICK, code=4)["code"] == 4
     assert run("baseline upper.yaml --dataset data") == 4
+    grid = "function=['ext.py:upper', 'ext.py:bad']"
+    assert run("tune upper.yaml --dataset data --folds 2 --grid", grid) == 4
+    assert run.out == ""
+    assert run("load upper.yaml --dataset data --rate 20 --duration 1 --warm-up 0") == 4
+    assert run.out == ""
+    assert not list(project.glob("results/loads/*"))
+
+
+def test_a_run_of_ids_that_no_document_has_is_scored_without_figures(
+    project: Path, run: Command
+) -> None:
+    save(project / "far.run", "q1 Q0 D1 1 1.0 t\nq2 Q0 D2 1 1.0 t\n")
+    document = run.json("score run far.run --dataset data --per-query", code=4)
+    assert {(mean["mean"], mean["n"]) for mean in document["metrics"].values()} == {(None, 0)}
+    assert document["per_query"] == {}
+    assert run("score run far.run --dataset data --format trec") == 4
+    assert run.out == ""
     assert not Path("results/baselines").exists()
 
 

@@ -26,6 +26,9 @@ def test_next_lines_carry_dataset_split_depth_parameters_and_quotes() -> None:
     told = all_told(some[::3])
     assert _wrong(told) == []
     assert any("--split dev --k 4" in one.line for one in told)
+    of_bench = [one.line for one in told if one.by.startswith("bench") and "--lang" in one.by]
+    assert of_bench
+    assert all("--language de" in line for line in of_bench)
     assert any("--dataset 'my data'" in one.line for one in told)
 
 
@@ -35,4 +38,4 @@ def test_next_lines_carry_dataset_split_depth_parameters_and_quotes() -> None:
 def test_a_hundred_next_lines_of_all_commands_work() -> None:
     told = all_told()
     assert _wrong(told) == []
-    assert len(told) >= 95
+    assert len(told) >= 100

@@ -7,7 +7,7 @@ nobody called yet by what it says that it returns, and by what it uses; no libra
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 LIBRARIES = {
@@ -17,12 +17,13 @@ LIBRARIES = {
     "pyterrier": "pyterrier",
 }
 """Package that classes come from -> target."""
-_WORDS = {
-    "langchain": "a LangChain retriever",
-    "llamaindex": "a LlamaIndex retriever",
-    "haystack": "a Haystack retriever",
-    "pyterrier": "a PyTerrier pipeline",
+_NAMES = {
+    "langchain": "LangChain retriever",
+    "llamaindex": "LlamaIndex retriever",
+    "haystack": "Haystack retriever",
+    "pyterrier": "PyTerrier pipeline",
 }
+_WORDS = {target: f"a {name}" for target, name in _NAMES.items()}
 _QUERIES = ("query", "text", "question", "q")
 """What functions call what they search for."""
 _DO = "name a YAML file in place of it, with these lines:"
@@ -33,10 +34,15 @@ _ROOTS = ("langchain", "llama_index", "haystack", "pyterrier")
 def target_of(given: Any) -> str | None:
     """The target for an object of a library, None for any other; Haystack marks those of its
     components by their metaclass."""
-    kind = type(given)
-    if issubclass(kind, type):  # a class is no retriever yet
-        return None
-    packages = (item.__module__.partition(".")[0] for item in (*kind.__mro__, *type(kind).__mro__))
+    return None if inspect.isclass(given) else made_by(type(given))
+
+
+def made_by(kind: type) -> str | None:
+    """The target for objects of a class of a library, None for any other."""
+    packages = (
+        item.__module__.partition(".")[0]
+        for item in (*inspect.getmro(kind), *inspect.getmro(type(kind)))
+    )
     return next((LIBRARIES[package] for package in packages if package in LIBRARIES), None)
 
 
@@ -59,6 +65,9 @@ def cure(named: str, given: Any, made: Any = None) -> tuple[str, str]:
     target = target_of(given)
     if target is not None:
         return f"is {_WORDS[target]}", f"{_DO}{_lines(target, named)}"
+    target = made_by(given) if inspect.isclass(given) else None
+    if target is not None:
+        return f"is a class of {_NAMES[target]}s, not an object of it", _made(target, named, given)
     if inspect.isclass(given) or not callable(given):
         what = f"{given!r:.60}, no class and no function"
         what = f"a class, {given.__name__}, and no retriever" if inspect.isclass(given) else what
@@ -79,16 +88,55 @@ def cure(named: str, given: Any, made: Any = None) -> tuple[str, str]:
     return f"{of} that returns {_WORDS[target] if target else type(made).__name__}", fix
 
 
+def _made(target: str, named: str, kind: type) -> str:
+    """Lines that make an object of a class, and those that name what makes it."""
+    takes = [
+        name
+        for name, parameter in _made_from(kind).items()
+        if parameter.default is parameter.empty and parameter.kind not in _VARIABLE
+    ]
+    own_index = {*takes} <= {"k"}
+    place, _, attribute = named.rpartition(":")
+    own, imports = place.endswith(".py"), f"from {place} import {attribute}\n\n      "
+    file, imports = (place, "") if own else ("made.py", imports)
+    handed = "k" if own_index else "documents, k"
+    given = ", ".join(f"{name}={name if name in handed.split(', ') else '...'}" for name in takes)
+    name = f"make_{attribute.lower()}"
+    function = f"def {name}({handed}):\n          return {attribute}({given})"
+    external = ", external: true" if own_index else ""
+    lines = _lines(target, f"{file}:{name}", external)
+    if target == "pyterrier" and not takes:
+        function, lines = f"made = {attribute}()", _lines(target, f"{file}:made")
+    return f"add to {file}:\n      {imports}{function}\n    and {_DO}{lines}"
+
+
 def _lines(target: str, named: str, external: str = "") -> str:
     parameter = {"callable": "function", "pyterrier": "pipeline"}.get(target, "factory")
     return f'\n      target: {target}\n      params: {{{parameter}: "{named}"{external}}}'
 
 
-def _signature(function: Any) -> list[str]:
+def _made_from(kind: type) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a class, which a metaclass may hide."""
+    declared = _parameters(kind)
+    if any(parameter.kind not in _VARIABLE for parameter in declared.values()):
+        return declared
+    made = next(vars(of)["__init__"] for of in inspect.getmro(kind) if "__init__" in vars(of))
+    _, *rest = _parameters(made).items()
+    return dict(rest)
+
+
+_VARIABLE = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+
+
+def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
     try:
-        return list(inspect.signature(function).parameters)
+        return inspect.signature(function).parameters
     except (TypeError, ValueError):  # built in C
-        return []
+        return {}
+
+
+def _signature(function: Any) -> list[str]:
+    return list(_parameters(function))
 
 
 def _used_by(function: Any) -> str | None:

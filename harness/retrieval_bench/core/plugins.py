@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from retrieval_bench.core.calls.foreign import foreign_code, innermost, message_of
 from retrieval_bench.core.errors import ConfigError, HarnessError, PluginError, near_names
-from retrieval_bench.core.foreign_kinds import cure, is_another_kind, target_of
+from retrieval_bench.core.foreign_kinds import cure, is_another_kind, made_by, target_of
 from retrieval_bench.core.installed.modules import (
     load_file,
     load_module,
@@ -186,7 +186,8 @@ def construct(
             constructor failed.
     """
     factory = resolve("retriever", target, base=base)
-    if not callable(factory) or target_of(factory):
+    kind = factory if inspect.isclass(factory) and not issubclass(factory, Retriever) else None
+    if not callable(factory) or target_of(factory) or (kind and made_by(kind)):
         raise _of_another_kind(target, where, factory)
     try:
         checked = _checked_params(factory, dict(params), target, where)

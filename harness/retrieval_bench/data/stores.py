@@ -88,8 +88,7 @@ class Loaded(Documented):
         Args:
             typed_into: the address as it was typed, which may hold ``${NAME}``.
         """
-        scheme = self.into.partition("://")[0].partition("+")[0]
-        retriever = {"mysql": "seekdb", "postgresql": "postgres"}.get(scheme, scheme)
+        retriever = searched_by(self.into)
         shown = typed_into if "${" in typed_into else self.into
         hidden = "${" not in typed_into and shown != typed_into  # its password is not repeated
         params = ["uri=${DSN}" if hidden else f"uri={shown}"]
@@ -111,6 +110,12 @@ class LoadedDataset(Documented):
 
     dataset: str
     loaded: Loaded
+
+
+def searched_by(address: str) -> str:
+    """The retriever that searches what an address holds."""
+    scheme = address.partition("://")[0].partition("+")[0]
+    return {"mysql": "seekdb", "postgresql": "postgres"}.get(scheme, scheme)
 
 
 def load_documents(

@@ -40,7 +40,6 @@ from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
     deep,
     drawn,
-    elsewhere,
     failures,
     foreign_ids,
     nothing_found,
@@ -51,6 +50,7 @@ from retrieval_bench.experiment.warnings import (
     remembered,
     silent,
     suspicious,
+    unknown_ids,
     unsteady,
 )
 from retrieval_bench.measure import runner
@@ -86,6 +86,8 @@ class Experiment:
     out: Path | None
     source: str | None = None
     """Where the dataset was found, a name or a path; None for an object."""
+    language: str | None = None
+    """As it was given beside the dataset; None = as that says itself."""
     root: Path = DEFAULT_ROOT
     """Where runs are saved without ``out``."""
     session: str = field(default_factory=lambda: token_hex(8))
@@ -307,7 +309,7 @@ class Experiment:
 
     def _sound(self, runs: Sequence[Run], save: bool) -> list[Run]:
         """``runs`` whose figures mean something, saved if asked for."""
-        kept = [run for run in runs if not elsewhere(run)]
+        kept = [run for run in runs if not unknown_ids(run.summary.warnings)]
         kept = self._saved(kept) if save and kept else kept
         refuse_elsewhere(runs, kept)
         return kept
@@ -474,9 +476,10 @@ class Experiment:
         )
         warnings = [*summary.warnings, *remembered(summary.latency_ms, summary.warnings)]
         summary = summary.replace(warnings=warnings)
+        given = {} if self.language is None else {"given_language": self.language}
         manifest = {
             "retriever": candidate.described(facts),
-            "dataset": summary.dataset.as_dict() | {"source": self.source},
+            "dataset": summary.dataset.as_dict() | {"source": self.source} | given,
             "k": self.k,
             "metrics": [str(metric) for metric in self.metrics],
             "protocol": self.protocol.as_dict(),
@@ -490,10 +493,7 @@ class Experiment:
             summary.with_texts(secrets.redact),
             secrets.redact_manifest(manifest),
             rankings,
-            tuple(
-                status if status in (OK, NOT_RUN) else secrets.redact(status)
-                for status in measurement.status
-            ),
+            tuple(s if s in (OK, NOT_RUN) else secrets.redact(s) for s in measurement.status),
             measurement.timings,
             evaluation,
         )

@@ -76,6 +76,17 @@ def layers(spec: Any, base: Path | None = None, above: frozenset[Path] = frozens
         return set()
 
 
+def of_store(target: str, encoder: str | None) -> dict[str, Any]:
+    """The retriever that loading needs the layers of: a store's own, with vectors of a model or
+    without."""
+    params: dict[str, Any] = {"mode": "bm25"}
+    if encoder is not None:
+        params = {"encoder": {"model": encoder}, "statement": "%(embedding)s"}
+    if target == "postgres":  # a server that is there already
+        target, params["dsn"] = "sql", "postgresql://"
+    return {"target": target, "params": params}
+
+
 def _file(name: str, base: Path | None) -> Path | None:
     if name.endswith((".yaml", ".yml")):
         return find_file(name, base)[0]

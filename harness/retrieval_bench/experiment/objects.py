@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from retrieval_bench.core import plugins
 from retrieval_bench.core.config import path_of
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.foreign_kinds import target_of
 from retrieval_bench.experiment.candidate import Candidate
 
@@ -15,8 +17,16 @@ def adapted(given: Any) -> Candidate | None:
     None for what is neither.
 
     Raises:
-        ConfigError: it comes from a library, and is none of its retrievers; says how to get one.
+        ConfigError: it comes from a library, and is none of its retrievers; says how to get one. Or
+            it is a class.
     """
+    if inspect.isclass(given):
+        raise ConfigError(
+            f"{given.__name__}, a class",
+            accepted="a retriever, or an object or a function that one is made of",
+            fix=f"hand over an object of it, {given.__name__}(...), or its place as a text, "
+            "'module:Class'",
+        )
     target = target_of(given)
     if target is not None:
         parameter = "pipeline" if target == "pyterrier" else "factory"

@@ -129,6 +129,7 @@ def prepare(
         protocol,
         out,
         source,
+        language,
         root,
         launches=launches,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from itertools import chain
 
 import numpy as np
@@ -310,9 +310,9 @@ def foreign_ids(
     return list(unmet(lists, judged, corpus, remedy))
 
 
-def elsewhere(run: Run) -> str:
-    """Return the warning that no id that ``run`` returned is in the corpus; empty without it."""
-    return next((text for text in run.summary.warnings if says([text], Code.UNKNOWN_IDS)), "")
+def unknown_ids(warnings: Iterable[str]) -> str:
+    """Return the warning that no id that was returned is in the corpus; empty without it."""
+    return next((text for text in warnings if says([text], Code.UNKNOWN_IDS)), "")
 
 
 def refuse_elsewhere(runs: Sequence[Run], kept: Sequence[Run]) -> None:
@@ -324,14 +324,29 @@ def refuse_elsewhere(runs: Sequence[Run], kept: Sequence[Run]) -> None:
     Raises:
         NothingMeasuredError: one of ``runs`` has such answers.
     """
-    told = {run.name: elsewhere(run) for run in runs if elsewhere(run)}
+    saved = [f"{run.name} is saved in {relative_folder(run)}" for run in kept if run.folder]
+    told = {run.name: run.summary.warnings for run in runs}
+    refuse_unknown(told, runs[0].summary.dataset.name, saved)
+
+
+def refuse_unknown(
+    warnings: Mapping[str, Sequence[str]], dataset: str, saved: Sequence[str] = ()
+) -> None:
+    """Refuse answers of which no id is in the corpus, as ``warnings`` of retrievers say.
+
+    Args:
+        saved: what is told beside it.
+
+    Raises:
+        NothingMeasuredError: one of them has such answers.
+    """
+    told = {name: unknown for name, texts in warnings.items() if (unknown := unknown_ids(texts))}
     if not told:
         return
     where = ", ".join(f"retriever {name!r}" for name in told)
-    saved = [f"{run.name} is saved in {relative_folder(run)}" for run in kept if run.folder]
     raise NothingMeasuredError(
         " ".join(told.values()),
-        where="; ".join([f"{where} on dataset {runs[0].summary.dataset.name!r}", *saved]),
+        where="; ".join([f"{where} on dataset {dataset!r}", *saved]),
         accepted="hits with the ids of this dataset's corpus",
         fix="name the dataset that it searches (--dataset), or return the ids of this one; "
         "`bench --probe 3` shows the hits",

@@ -21,6 +21,7 @@ from retrieval_bench.core.progress import Reporter
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.experiment.preparation import prepare_told
+from retrieval_bench.experiment.warnings import refuse_unknown
 from retrieval_bench.load.bracket import Capacity, Search
 from retrieval_bench.load.capacity import Evidence, Limit
 from retrieval_bench.load.generator import TIMEOUT_S, Generator, Level, LocalMember, Made
@@ -354,6 +355,8 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
             accepted="a retriever that answers one call at a time",
             fix=f"look at it first: retrieval-bench doctor {subject.name}",
         )
+    told = subject.answers.warnings((), experiment.survey()[0])
+    refuse_unknown({subject.name: told}, experiment.dataset.name)
     subject.alone_s = sum(tail.ms or 0.0 for tail in alone.service[:1]) / 1e3
     status, search = "complete", None
     try:

@@ -82,7 +82,8 @@ def run_run(options: argparse.Namespace) -> int:
         repeats=options.repeats,
     )
     if as_trec_eval:
-        put(trec_lines(card, rows, tag_of(card.run), per_query=options.per_query))
+        if not card.why_nothing:
+            put(trec_lines(card, rows, tag_of(card.run), per_query=options.per_query))
         return judged(card.why_nothing)
     show(
         options,

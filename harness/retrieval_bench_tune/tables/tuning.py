@@ -49,8 +49,6 @@ def answer_table(tuning: Tuning) -> Table:
 def sentence(tuning: Tuning) -> str:
     """The answer in one sentence."""
     name, data = tuning.retriever.name, tuning.dataset["name"]
-    if tuning.winner.as_is and not tuning.delta.difference:
-        return f"{name} {on_dataset(data)}: nothing that was tried is better than {name} as it is"
     answer = {
         Verdict.BETTER: "tuning helps",
         Verdict.WORSE: f"tuning does harm, keep {name} as it is",
@@ -59,8 +57,10 @@ def sentence(tuning: Tuning) -> str:
     if tuning.delta.doubted:
         answer += maybe_chance()
     gain = f"{signed(tuning.held_out - tuning.default)} {metric_label(tuning.metric)}"
-    answer = unless_open("tune", f"{answer} ({gain} on held-out queries)", tuning.warnings)
-    return f"{name} {on_dataset(data)}: {answer}"
+    answer += f" ({gain} on held-out queries)"
+    if tuning.winner.as_is and not tuning.delta.difference:
+        answer = f"nothing that was tried is better than {name} as it is"
+    return f"{name} {on_dataset(data)}: {unless_open('tune', answer, tuning.warnings)}"
 
 
 def _notes(tuning: Tuning) -> list[AnyNote]:

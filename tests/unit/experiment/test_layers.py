@@ -14,7 +14,8 @@ import pytest
 
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed import installation
-from retrieval_bench.experiment.layers import completed, layers, ready
+from retrieval_bench.data.stores import searched_by
+from retrieval_bench.experiment.layers import completed, layers, of_store, ready
 from retrieval_bench.experiment.preparation import prepare
 from tests.builders.files import save
 from tests.builders.processes import python
@@ -54,6 +55,23 @@ def test_a_name_needs_what_its_config_and_its_legs_do(
     here: Path, name: str, needed: set[str]
 ) -> None:
     assert layers(name) == needed
+
+
+@pytest.mark.parametrize(
+    ("into", "encoder", "needed"),
+    [
+        ("postgresql://me@h/db", "bge-small-en-v1.5-int8", {"sql", "dense-light", "bge-small"}),
+        ("qdrant:///F", "all-MiniLM-L6-v2-int8", {"qdrant", "dense-light"}),
+        ("milvus+https://h", "somebody/model", {"milvus", "dense"}),
+        ("mysql://h/db", None, {"seekdb"}),
+        ("postgresql://me@h/db", None, {"sql"}),
+    ],
+)
+def test_loading_needs_the_store_and_the_model(
+    into: str, encoder: str | None, needed: set[str]
+) -> None:
+    """N1: both at once."""
+    assert layers(of_store(searched_by(into), encoder)) == needed
 
 
 def test_legs_are_followed_by_name_by_file_and_inline(here: Path) -> None:

@@ -22,21 +22,28 @@ dataset, --dataset NAME_OR_PATH [needed]  name or folder of a dataset
 @command(_LOAD)
 def run_load(options: argparse.Namespace) -> int:
     """Fill a table of a production server in batches."""
+    from retrieval_bench.core.errors import MissingDependencyError
     from retrieval_bench.core.installed.installation import typed
     from retrieval_bench.core.progress import Phase, Step
+    from retrieval_bench.core.secrets import expand
     from retrieval_bench.data import load_dataset
-    from retrieval_bench.data.stores import LoadedDataset, load_documents
+    from retrieval_bench.data.stores import LoadedDataset, load_documents, searched_by
+    from retrieval_bench.experiment.layers import completed, of_store
     from retrieval_bench.reports.tables.share.kept import load_tables
 
     with working(options) as reporter:
         data = load_dataset(options.dataset, options.split, language=options.language)
         with reporter.phase(Phase(Step.LOADING, data.name)) as task:
-            loaded = load_documents(
-                data,
-                options.into,
-                **values(options, "table encoder index"),
-                progress=task,
-            )
+            try:
+                loaded = load_documents(
+                    data,
+                    options.into,
+                    **values(options, "table encoder index"),
+                    progress=task,
+                )
+            except MissingDependencyError as problem:
+                store = searched_by(str(expand(options.into, "--into")))
+                raise completed(problem, [of_store(store, options.encoder)]) from None
     retriever, params = loaded.searched(options.into)
     opening = typed("bench", retriever, **values(options, "dataset split language"), set=params)
     show(

@@ -217,6 +217,9 @@ def asking(run: Run) -> str:
     return same_of(run, "explain", "--by", "stage", set_=overrides or ())
 
 
+_WITH_LANGUAGE = ("bench", "compare")
+
+
 def same_of(run: Run, command: str, *words: str, set_: Sequence[str] = ()) -> str:
     """``command`` with the retriever of ``run``, ``words``, and the same dataset and depth."""
     told, summary = run.manifest.get("retriever", {}), run.summary
@@ -227,6 +230,8 @@ def same_of(run: Run, command: str, *words: str, set_: Sequence[str] = ()) -> st
         name = _from_here(source)
     data = run.manifest.get("dataset", {}).get("source") or summary.dataset.name
     where = {"dataset": _from_here(Path(data)), "split": summary.dataset.split}
+    if command in _WITH_LANGUAGE:
+        where["language"] = run.manifest.get("dataset", {}).get("given_language")
     return typed(command, name, *words, **where, k=summary.k, set=set_)
 
 
