@@ -34,6 +34,7 @@ from retrieval_bench.measure.machine import observers
 from retrieval_bench.measure.machine.disturbances import disturbances
 from retrieval_bench.measure.machine.noise import NoiseRecorder
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.runs.dataset import clusters_in
 from retrieval_bench.stats.resampling import SEED
 from retrieval_bench_doctor.copies import look_into
 from retrieval_bench_doctor.judgements import (
@@ -236,7 +237,8 @@ def _judgements(
         return Judgements(counts(data))
     looked = look_into(data)
     lists = _lists(asked, answers)
-    judged = judged_at(answers.name, lists, data.qrels, k)
+    labels = clusters_in(data, asked)
+    judged = judged_at(answers.name, lists, data.qrels, k, labels)
     why = too_little_for_a_pool(lists, data.qrels) or _no_other(data)
     compared = None
     if not why:
@@ -245,7 +247,7 @@ def _judgements(
         except HarnessError as problem:
             why = f"the system to compare with failed: {problem.given}"
         else:
-            compared = pool((answers.name, lists), (name, other), data.qrels, k)
+            compared = pool((answers.name, lists), (name, other), data.qrels, k, labels)
             why = "" if compared else "the system to compare with found too little"
     return Judgements(counts(data), judged, compared, why, *(looked or ()))
 

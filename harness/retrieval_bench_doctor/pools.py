@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.types import Qrels
+from retrieval_bench.core.types import EMPTY, Qrels
 from retrieval_bench.metrics import Judgements, Metric, judge_lists
-from retrieval_bench.stats.intervals import SHARE, mean_interval, mean_intervals
+from retrieval_bench.stats.clusters import Clusters
+from retrieval_bench.stats.intervals import SHARE, Floats, mean_interval, mean_intervals
 
 NEARLY_ALL = 0.95
 """Of one system so much is judged, if the judgements were pooled from it."""
@@ -86,7 +87,9 @@ class Pool:
     alone: bool
 
 
-def judged_at(name: str, lists: Lists, qrels: Qrels, k: int) -> JudgedAt | None:
+def judged_at(
+    name: str, lists: Lists, qrels: Qrels, k: int, labels: Mapping[str, str] = EMPTY
+) -> JudgedAt | None:
     """Judged@k of the queries that have hits; None where none has.
 
     A list without hits has nothing unjudged in it: it is left out, while the metric counts it as 0.
@@ -95,7 +98,7 @@ def judged_at(name: str, lists: Lists, qrels: Qrels, k: int) -> JudgedAt | None:
     if not ids:
         return None
     values = _values(lists, ids, Judgements(qrels), k)
-    return JudgedAt(name, k, len(ids), float(values.mean()), mean_interval(values, SHARE))
+    return _shares(name, k, values, Clusters.of_queries(labels, ids))
 
 
 def too_little_for_a_pool(lists: Lists, qrels: Qrels) -> str:
@@ -116,7 +119,13 @@ def too_little_for_a_pool(lists: Lists, qrels: Qrels) -> str:
     return ""
 
 
-def pool(first: tuple[str, Lists], other: tuple[str, Lists], qrels: Qrels, k: int) -> Pool | None:
+def pool(
+    first: tuple[str, Lists],
+    other: tuple[str, Lists],
+    qrels: Qrels,
+    k: int,
+    labels: Mapping[str, str] = EMPTY,
+) -> Pool | None:
     """Return whether the judgements cover first of two systems far better; None where nobody can
     tell.
 
@@ -143,9 +152,9 @@ def pool(first: tuple[str, Lists], other: tuple[str, Lists], qrels: Qrels, k: in
     values = _values(lists, ids, judgements, cut)
     values2 = _values(lists2, ids, judgements, cut)
     differences = values - values2
-    ends = mean_intervals(differences[:, None], [SHARE.of_differences])[0]
-    shares = JudgedAt(name, cut, len(ids), float(values.mean()), mean_interval(values, SHARE))
-    shares2 = JudgedAt(name2, cut, len(ids), float(values2.mean()), mean_interval(values2, SHARE))
+    of = Clusters.of_queries(labels, ids)
+    ends = mean_intervals(differences[:, None], [SHARE.of_differences], clusters=of)[0]
+    shares, shares2 = _shares(name, cut, values, of), _shares(name2, cut, values2, of)
     held, held2 = _held(name, lists, ids, qrels, k), _held(name2, lists2, ids, qrels, k)
     favours, alone = "", False
     if ends[0] > 0 or ends[1] < 0:
@@ -163,6 +172,11 @@ def pool(first: tuple[str, Lists], other: tuple[str, Lists], qrels: Qrels, k: in
         favours,
         alone,
     )
+
+
+def _shares(name: str, k: int, values: Floats, clusters: Clusters | None) -> JudgedAt:
+    ends = mean_interval(values, SHARE, clusters=clusters)
+    return JudgedAt(name, k, len(values), float(values.mean()), ends)
 
 
 def _values(

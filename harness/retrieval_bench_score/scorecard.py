@@ -35,6 +35,7 @@ from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_me
 from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
 from retrieval_bench.metrics.tied import FROM_ELSEWHERE, FROM_RETRIEVER
+from retrieval_bench.runs.dataset import clusters_in
 from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.imported import RUN_FOLDER, RunFile
 from retrieval_bench_score.joining import (
@@ -386,6 +387,7 @@ def _scores_along(
 def _scored(
     answers: Answers, truth: Truth, metrics: Sequence[str], rules: Convention, depth: int
 ) -> Scored:
+    data = truth.dataset
     return score(
         answers,
         truth.judgements,
@@ -394,6 +396,7 @@ def _scored(
         known=truth.known,
         unanswerable=truth.unanswerable,
         n_documents=0 if truth.documents is None or truth.unit_of else len(truth.documents),
+        clusters=EMPTY if data is None else clusters_in(data, data.evaluated),
     )
 
 

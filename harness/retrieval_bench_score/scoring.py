@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, counted, first_few
+from retrieval_bench.core.types import EMPTY
 from retrieval_bench.metrics import (
     METRICS_VERSION,
     JudgedRun,
@@ -28,6 +29,7 @@ from retrieval_bench.metrics.scored import finite_scores
 from retrieval_bench.metrics.tied import tie_effect
 from retrieval_bench.metrics.ties import TiedHits, ties_of
 from retrieval_bench.runs.evaluation import Evaluation, averaged
+from retrieval_bench.stats.clusters import Clusters, number_of
 
 _NAMED = 3
 
@@ -63,12 +65,13 @@ class Scored(Documented):
         tie_rule: the order of equal scores, in words.
         counts: how many queries count, and how many do not.
         warnings: what a reader of the figures should know, in plain words.
+        clusters: that the queries are; None where these are independent.
         metrics_version: raised by every change that moves a value.
     """
 
     KEYS = (
         "convention=convention.name tie_rule metrics_version interval=evaluation.interval "
-        "metrics=evaluation.by_metric ties?=evaluation.ties counts warnings"
+        "metrics=evaluation.by_metric ties?=evaluation.ties counts clusters? warnings"
     )
 
     metrics_version: ClassVar[int] = METRICS_VERSION
@@ -78,6 +81,7 @@ class Scored(Documented):
     tie_rule: str
     counts: Counts
     warnings: tuple[str, ...] = ()
+    clusters: int | None = None
 
     def by_query(self) -> dict[str, dict[str, float]]:
         """The values of every evaluated query, by metric."""
@@ -160,6 +164,7 @@ def score(
     known: Collection[str] = (),
     unanswerable: Collection[str] = (),
     n_documents: int = 0,
+    clusters: Mapping[str, str] = EMPTY,
 ) -> Scored:
     """Score a run under ``convention``.
 
@@ -169,6 +174,7 @@ def score(
         known: further queries that exist, though nothing judges them.
         unanswerable: queries that say that no document answers them.
         n_documents: of the corpus; 0 = not known.
+        clusters: query -> label of its cluster.
 
     Raises:
         DataError: a document twice in one ranking, or a query without relevant documents, where the
@@ -182,10 +188,11 @@ def score(
     counts = queries.counts()
     warnings = _warnings(convention, counts, queries, run)
     tie_rule = answers.tie_rule or convention.tie_rule
-    evaluation = averaged(queries.counting, metrics, values)
+    evaluation = averaged(queries.counting, metrics, values, clusters=clusters)
+    of = Clusters.of_queries(clusters, queries.counting)
     effect = tie_effect(run, metrics, unknown=_cut_through(run, n_documents))
     evaluation = replace(evaluation, ties=effect)
-    return Scored(convention, evaluation, run, tie_rule, counts, warnings)
+    return Scored(convention, evaluation, run, tie_rule, counts, warnings, number_of(of))
 
 
 def _cut_through(run: JudgedRun, n_documents: int) -> list[int]:

@@ -24,15 +24,18 @@ from retrieval_bench.experiment.warnings import drawn, of_answers, refuse_unknow
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, one_metric
+from retrieval_bench.runs.dataset import clusters_in
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.resampling import SEED
+from retrieval_bench_tune.doubts import doubts
 from retrieval_bench_tune.grid import Grid, checked_grid, make_grid, parse_grid
 from retrieval_bench_tune.price import price_of
 from retrieval_bench_tune.search import Tunable, values_of
 from retrieval_bench_tune.selection import chosen_on_dev, cross_validated
 from retrieval_bench_tune.shown import TunedDataset
-from retrieval_bench_tune.tuned import Plan, Tuning, check_out, doubts, judged, write_config
+from retrieval_bench_tune.tuned import Plan, Tuning, check_out, judged, write_config
 
 FOLDS, REPEATS = 5, 10
 
@@ -226,6 +229,7 @@ class _Queries:
     dev: Dataset | None
     tuning: tuple[Query, ...]
     warnings: tuple[str, ...]
+    clusters: Mapping[str, str]
 
     @property
     def dev_split(self) -> str | None:
@@ -249,6 +253,7 @@ class _Queries:
         data = given_dataset(dataset, split, language=language, self_hits=self_hits)
         require_judged(data, "tuning")
         held_out = _by_id(data.evaluated)
+        clusters = clusters_in(data, held_out)
         if held_out and len(data.without_relevant) == len(held_out):
             raise DataError(
                 f"nothing can be compared in split {data.split!r}: no evaluated query has a "
@@ -257,14 +262,15 @@ class _Queries:
                 fix="choose another --split, or judge some documents as relevant",
             )
         if dev is None:
-            n = len({_group(query) for query in held_out})
+            n = len({_group(query, clusters) for query in held_out})
             if n < folds:
                 raise DataError(
                     f"{counted(n, 'different query')} with judgements in split {data.split!r}",
                     accepted=f"at least one for each of {folds} folds",
                     fix="choose another --split, or fewer --folds",
                 )
-            return cls(data, held_out, None, held_out, (*data.warnings, *drawn(data)))
+            warnings = (*data.warnings, *drawn(data))
+            return cls(data, held_out, None, held_out, warnings, clusters)
         other = dev if isinstance(dev, Dataset) else _dev_data(dataset, dev)
         other = with_settings(other, language=language, self_hits=self_hits)
         if other.n_documents != data.n_documents:
@@ -274,9 +280,10 @@ class _Queries:
                 accepted="two splits of queries over the same documents",
                 fix="give a dev split of the same dataset",
             )
-        reported = {query.id for query in held_out} | {_group(query) for query in held_out}
+        clusters = {**clusters_in(other, other.evaluated), **clusters}
+        reported = {q.id for q in held_out} | {_group(q, clusters) for q in held_out}
         own = [q for q in _by_id(other.evaluated) if q.id not in reported]
-        tuning = tuple(q for q in own if _group(q) not in reported)
+        tuning = tuple(q for q in own if _group(q, clusters) not in reported)
         if not tuning or not held_out:
             raise DataError(
                 f"{counted(len(tuning), 'query')} to choose on in split {other.split!r}, "
@@ -285,13 +292,18 @@ class _Queries:
                 fix="choose other splits, or leave --dev-split out for cross-validation",
             )
         left_out = len(other.evaluated) - len(tuning)
-        warnings = list(dict.fromkeys([*data.warnings, *other.warnings, *drawn(data)]))
+        told = list(dict.fromkeys([*data.warnings, *other.warnings, *drawn(data)]))
         if left_out:
-            warnings.append(
-                f"{counted(left_out, 'query')} of split {other.split!r} left out: the same id or "
-                f"text is in {data.split!r}"
+            same = "id or cluster" if clusters else "id or text"
+            told.append(
+                f"{counted(left_out, 'query')} of split {other.split!r} left out: the same {same} "
+                f"is in {data.split!r}"
             )
-        return cls(data, held_out, other, tuning, tuple(warnings))
+        return cls(data, held_out, other, tuning, tuple(told), clusters)
+
+    def clusters_of(self, queries: Sequence[Query]) -> Clusters | None:
+        """The clusters of ``queries``; None where each is independent."""
+        return Clusters.of_queries(self.clusters, [query.id for query in queries])
 
 
 def _dev_data(dataset: str | Path | Dataset, dev: str) -> Dataset:
@@ -309,8 +321,11 @@ def _by_id(queries: Sequence[Query]) -> tuple[Query, ...]:
     return tuple(sorted(queries, key=lambda query: query.id))
 
 
-def _group(query: Query) -> Hashable:
-    """Queries with the same text are one question: knowing one is knowing the other."""
+def _group(query: Query, clusters: Mapping[str, str]) -> Hashable:
+    """Queries of one cluster, or with the same text, are one question: knowing one is knowing the
+    other."""
+    if clusters:
+        return ("cluster", clusters[query.id])
     return (" ".join(query.text.casefold().split()), tuple(map(str, query.messages)))
 
 
@@ -361,7 +376,7 @@ def _found(
         tuning = values
         selection = cross_validated(
             values,
-            [_group(query) for query in queries.held_out],
+            [_group(query, queries.clusters) for query in queries.held_out],
             n_folds=plan.folds,
             repeats=plan.repeats,
             seed=plan.seed,
@@ -369,7 +384,7 @@ def _found(
     else:
         tuning, held_out = np.split(values, [len(queries.tuning)], axis=1)
         selection = chosen_on_dev(tuning, held_out)
-    winner = grid.settings[selection.winner]
+    winner, clusters = grid.settings[selection.winner], queries.clusters_of(queries.held_out)
     described = document(data, "name fingerprint split") | document(plan, "dev_split")
     return Tuning(
         tunable.config,
@@ -381,10 +396,15 @@ def _found(
         tuning,
         tuple(query.id for query in queries.held_out),
         selection,
-        judged(selection, metric, data.name, margin),
+        judged(selection, metric, data.name, margin, clusters),
         tunable.config_of(winner),
         tunable.leg_names(),
-        (*queries.warnings, *told, *doubts(grid, tuning, selection)),
+        (
+            *queries.warnings,
+            *told,
+            *doubts(grid, tuning, selection, queries.clusters_of(queries.tuning)),
+        ),
+        clusters,
         price_of(tunable, winner, data, queries.held_out, k=k, reporter=reporter)
         if price
         else None,

@@ -1,4 +1,4 @@
-"""Result of tuning, as data: the gain on queries that had no part in the choice, and the doubts;
+"""Result of tuning, as data: the gain on queries that had no part in the choice, the doubts,
 and the recommended setting as a retriever config that every command takes.
 
 Decides in data; reads no file and prints nothing.
@@ -7,8 +7,6 @@ Decides in data; reads no file and prints nothing.
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,20 +16,19 @@ import yaml
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.pairs.delta import Delta
-from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.core import secrets
 from retrieval_bench.core.as_json.document import Documented, document
 from retrieval_bench.core.config import RetrieverConfig
-from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError, counted
+from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError
 from retrieval_bench.metrics import Metric
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import graded, mean_interval
-from retrieval_bench.stats.randomization import randomization_p
 from retrieval_bench.stats.resampling import RESAMPLES
-from retrieval_bench_tune.grid import Grid, Setting, as_yaml, numeric, ordered
+from retrieval_bench_tune.grid import Grid, Setting, ordered
 from retrieval_bench_tune.price import Price
-from retrieval_bench_tune.selection import Selection, tied
+from retrieval_bench_tune.selection import Selection
 from retrieval_bench_tune.shown import (
     ChosenValues,
     DefaultFigures,
@@ -43,12 +40,6 @@ from retrieval_bench_tune.shown import (
     TunedFigures,
     ValueMean,
 )
-
-FEW_QUERIES = 50
-"""With fewer tuning queries the best setting is mostly the luckiest one."""
-
-_RESAMPLES = 2000
-"""For one test of each setting against the best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +79,7 @@ class Tuning(Documented):
         recommended: the config with the values of the winner.
         legs: names of the retrievers that this one asks, in the order of a list of weights.
         warnings: what makes the figures less than they seem, in plain words.
+        clusters: of the held-out queries; None where each is independent.
         price: what the winner takes beside the default; None where that is the default, or nobody
             can be timed.
     """
@@ -112,6 +104,7 @@ class Tuning(Documented):
     recommended: RetrieverConfig
     legs: tuple[str, ...]
     warnings: tuple[str, ...]
+    clusters: Clusters | None = None
     price: Price | None = None
 
     @property
@@ -132,7 +125,7 @@ class Tuning(Documented):
     @property
     def held_out_ci95(self) -> tuple[float, float] | None:
         """The interval over queries; the choices are taken as they are."""
-        return _ci95(self.selection.held_out, self.metric)
+        return self._ci95(self.selection.held_out)
 
     @property
     def default(self) -> float:
@@ -142,7 +135,11 @@ class Tuning(Documented):
     @property
     def default_ci95(self) -> tuple[float, float] | None:
         """The interval over the same queries."""
-        return _ci95(self.selection.default, self.metric)
+        return self._ci95(self.selection.default)
+
+    def _ci95(self, values: NDArray[np.float64]) -> tuple[float, float] | None:
+        # A mean over repeats of a hit is no hit.
+        return mean_interval(values, graded(self.metric.scale), clusters=self.clusters)
 
     def views(self) -> dict[str, list[tuple[Any, float]]]:
         """Parameter -> its values with the means on the tuning queries, all other parameters as in
@@ -275,116 +272,18 @@ class Tuning(Documented):
         return dict(secrets.redact(document(self)))
 
 
-def judged(selection: Selection, metric: Metric, dataset: str, margin: float = MARGIN) -> Delta:
+def judged(
+    selection: Selection,
+    metric: Metric,
+    dataset: str,
+    margin: float = MARGIN,
+    clusters: Clusters | None = None,
+) -> Delta:
     """The tuned retriever (b) beside the default (a), paired by held-out query."""
-    values = [selection.default[:, None], selection.held_out[:, None]]
-    judge = PairJudge(dataset, ("default", "tuned"), (metric,), values)
+    values, names = [selection.default[:, None], selection.held_out[:, None]], ("default", "tuned")
+    judge = PairJudge(dataset, names, (metric,), values, clusters=[clusters] * 2)
     (delta,) = judge.judged([(0, 1)], Rules(margin, (), RESAMPLES))
     return delta
-
-
-def doubts(grid: Grid, values: NDArray[np.float64], selection: Selection) -> list[str]:
-    """Return why the choice may be luck, one sentence each.
-
-    Args:
-        values: (settings, tuning queries).
-    """
-    return [
-        *_few(values.shape[1], selection),
-        *_ties(grid, values, selection),
-        *_noise(grid, values, selection),
-        *_unstable(selection),
-        *_at_an_end(grid, grid.settings[selection.winner]),
-    ]
-
-
-def _few(n: int, selection: Selection) -> list[str]:
-    fewest = n - max(c.n_held_out for c in selection.choices) if len(selection.choices) > 1 else n
-    if fewest >= FEW_QUERIES:
-        return []
-    return [f"{counted(fewest, 'tuning query')}: with fewer than {FEW_QUERIES} luck decides"]
-
-
-def _ties(grid: Grid, values: NDArray[np.float64], selection: Selection) -> list[str]:
-    equal = tied(values.mean(axis=1))
-    if len(equal) < 2:
-        return []
-    won = grid.settings[selection.winner]
-    which = "the default is taken" if won.as_is else f"the first is taken, {won}"
-    return [f"{len(equal):,} settings tie for the best mean: {which}"]
-
-
-def _noise(grid: Grid, values: NDArray[np.float64], selection: Selection) -> list[str]:
-    """Name the settings that the tuning queries cannot tell from the best."""
-    others = [at for at in range(len(values)) if at != selection.winner]
-    if not others:
-        return []
-    worse = (values[selection.winner] - values[others]).T
-    p = randomization_p(worse, resamples=_RESAMPLES)
-    as_good = [at for at, own in zip(others, p.tolist(), strict=True) if own >= QUALITY_ALPHA]
-    noise = []
-    if as_good:
-        n = counted(len(others), "other setting")
-        noise.append(
-            f"{len(as_good):,} of {n} cannot be told from the best on the tuning queries (one "
-            "paired test each, p of .05 and more)"
-        )
-    alone = [at for at in (selection.winner, *as_good) if _one_leg(grid.settings[at])]
-    if alone:
-        which = grid.settings[alone[0]]
-        verb = "is the best" if alone[0] == selection.winner else "cannot be told from the best"
-        noise.append(f"one leg alone {verb} ({which}): the others may not be worth their time")
-    return noise
-
-
-def _one_leg(setting: Setting) -> bool:
-    """Return whether weights leave a single leg of several."""
-    return any(
-        path.rpartition(".")[2] == "weights"
-        and isinstance(weights, list | tuple)
-        and sum(map(bool, weights)) == 1 < len(weights)
-        for path, weights in setting.values.items()
-    )
-
-
-def _unstable(selection: Selection) -> list[str]:
-    chosen = Counter(choice.setting for choice in selection.choices)
-    often = chosen.most_common(1)[0][1]
-    total = len(selection.choices)
-    if total == 1 or often * 2 >= total:
-        return []
-    message = f"{len(chosen)} settings were chosen in {total} folds, none in more than {often}"
-    return [f"{message}: which one is best is not settled"]
-
-
-def _at_an_end(grid: Grid, winner: Setting) -> list[str]:
-    """Parameters whose best value is the lowest or highest that was tried."""
-    ends = []
-    for path, value in winner.values.items():
-        values = grid.parameters[path]
-        if len(values) > 1 and numeric(values) and _is_end(value, values):
-            ends.append(f"{path}={as_yaml(value)}")
-    if not ends:
-        return []
-    return [f"the best is at an end of what was tried in {', '.join(ends)}: try values beyond it"]
-
-
-def _is_end(value: Any, values: Sequence[Any]) -> bool:
-    """Say of a list whether any of its numbers is the lowest or highest there; 0 is no such end,
-    weights go no lower."""
-    if not isinstance(value, list | tuple):
-        return bool(value in (min(values), max(values)))
-    if sum(map(bool, value)) == 1 < len(value):
-        return False  # one leg alone: there is nothing beyond it, and that is told by itself
-    columns = zip(*values, strict=True)
-    return any(
-        part != 0 and part in (min(column), max(column)) and len(set(column)) > 1
-        for part, column in zip(value, columns, strict=True)
-    )
-
-
-def _ci95(values: NDArray[np.float64], metric: Metric) -> tuple[float, float] | None:
-    return mean_interval(values, graded(metric.scale))  # a mean over repeats of a hit is no hit
 
 
 def check_out(out: Path | None, config: RetrieverConfig) -> None:

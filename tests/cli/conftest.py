@@ -13,6 +13,7 @@ from retrieval_bench.cli import console
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.notices import to_document
 from retrieval_bench.runs.records import to_json
+from tests.builders.files import save
 from tests.builders.json_schemas import faults, name_of
 from tests.cli.project import Command, make_project
 
@@ -48,3 +49,42 @@ def _documents_are_as_their_schema_says(
     monkeypatch.setattr(console, "put_document", kept)
     yield
     assert not wrong
+
+
+TOPICS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")
+
+TRAPS = """
+from retrieval_bench import Ranking, Retriever
+
+
+class A(Retriever):
+    misses = ("alpha",)
+
+    def index(self, documents):
+        list(documents)
+
+    def search(self, query, k):
+        return Ranking([] if query.text in self.misses else [f"d-{query.text}"], None)
+
+
+class B(A):
+    misses = ("alpha", "beta", "gamma")
+"""
+
+
+@pytest.fixture
+def many(project: Path, run: Command) -> Command:
+    """A command beside 90 queries that are six texts, each under 15 ids."""
+    del project
+    rows = [{"_id": f"d-{topic}", "text": topic} for topic in TOPICS]
+    queries = [
+        {"_id": f"{topic}{at:02}", "text": topic, "metadata": {"topic": topic}}
+        for topic in TOPICS
+        for at in range(15)
+    ]
+    for name, of in (("corpus", rows), ("queries", queries)):
+        save(Path("many") / f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in of))
+    judged = [f"{one['_id']}\td-{one['text']}\t1" for one in queries]
+    save(Path("many/qrels/test.tsv"), "\n".join(["query-id\tcorpus-id\tscore", *judged]) + "\n")
+    save(Path("traps.py"), TRAPS)
+    return run

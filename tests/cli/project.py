@@ -71,6 +71,8 @@ QRELS = {"q1": {"d1": 2, "d3": 1}, "q2": {"d2": 1}, "q3": {"d3": 1}, "질문": {
 
 QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
 """Each query is asked once: of tests that do not look at times."""
+ONCE = "--dataset many --no-pictures --rounds 1 --warm-up 0"
+"""Of the queries of ``many``, likewise."""
 
 
 def make_project(folder: Path) -> Path:

@@ -2,53 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pytest
-
 from tests.builders.files import save
-from tests.cli.project import Command
-
-TOPICS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")
-
-TRAPS = """
-from retrieval_bench import Ranking, Retriever
-
-
-class A(Retriever):
-    misses = ("alpha",)
-
-    def index(self, documents):
-        list(documents)
-
-    def search(self, query, k):
-        return Ranking([] if query.text in self.misses else [f"d-{query.text}"], None)
-
-
-class B(A):
-    misses = ("alpha", "beta", "gamma")
-"""
-
-ONCE = "--dataset many --no-pictures --rounds 1 --warm-up 0"
-
-
-@pytest.fixture
-def many(project: Path, run: Command) -> Command:
-    """A command beside 90 queries that are six texts, each under 15 ids."""
-    del project
-    rows = [{"_id": f"d-{topic}", "text": topic} for topic in TOPICS]
-    queries = [
-        {"_id": f"{topic}{at:02}", "text": topic, "metadata": {"topic": topic}}
-        for topic in TOPICS
-        for at in range(15)
-    ]
-    for name, of in (("corpus", rows), ("queries", queries)):
-        save(Path("many") / f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in of))
-    judged = [f"{one['_id']}\td-{one['text']}\t1" for one in queries]
-    save(Path("many/qrels/test.tsv"), "\n".join(["query-id\tcorpus-id\tscore", *judged]) + "\n")
-    save(Path("traps.py"), TRAPS)
-    return run
+from tests.cli.project import ONCE, Command
 
 
 def test_f10_without_a_key_the_copies_are_told_with_the_verdict_that_they_change(
@@ -98,3 +55,4 @@ def test_a_key_that_no_query_has_is_refused_with_those_there_are(many: Command) 
     save(Path("many/dataset.yaml"), "format: beir\ncluster_key: topik\n")
     assert many(f"bench traps.py:A {ONCE}") == 2
     assert "did you mean topic?" in many.err
+    assert "indexing" not in many.err  # before anything is measured

@@ -12,10 +12,11 @@ from retrieval_bench.core.config import inline_config
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.reports.render import markdown, terminal
+from retrieval_bench_tune.doubts import doubts
 from retrieval_bench_tune.grid import make_grid
 from retrieval_bench_tune.selection import chosen_on_dev, cross_validated
 from retrieval_bench_tune.tables.tuning import sentence, tuning_tables
-from retrieval_bench_tune.tuned import Plan, Tuning, doubts, judged
+from retrieval_bench_tune.tuned import Plan, Tuning, judged
 from tests.builders.golden import golden
 from tests.builders.tables import rows_in
 

@@ -30,7 +30,8 @@ from retrieval_bench.core.types import EMPTY
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.evaluation import Mean
-from retrieval_bench.runs.run import Run, equally_wide
+from retrieval_bench.runs.run import Run, clusters_of, equally_wide
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.intervals import SHARE, mean_intervals
 
 PERSISTENCE = 0.9
@@ -224,15 +225,15 @@ def likeness(
     k = min(run.summary.k for run in runs)
     lists = _aligned(names, runs, k)
     values = np.full((2, len(lists.query_ids), len(pairs)), np.nan)
-    likenesses = []
+    likenesses, labels = list[PairLikeness](), clusters_of(runs)
     for at, (i, j) in enumerate(pairs):
         rows = np.flatnonzero(lists.answered[i] & lists.answered[j])
         a, b = lists.lists[i][rows], lists.lists[j][rows]
         values[0, rows, at], values[1, rows, at] = overlap(a, b), rank_biased_overlap(a, b)
+        clusters = Clusters.of_queries(labels, [lists.query_ids[row] for row in rows.tolist()])
         same = int(np.count_nonzero((a == b).all(axis=1)))
-        likenesses.append(
-            PairLikeness(names[i], names[j], len(rows), *_means(values[:, rows, at]), same)
-        )
+        means = _means(values[:, rows, at], clusters)
+        likenesses.append(PairLikeness(names[i], names[j], len(rows), *means, same))
     return Likeness(k, tuple(likenesses), _differing(lists, values))
 
 
@@ -283,10 +284,10 @@ def _differing(lists: _Aligned, values: Floats) -> tuple[Differing, ...]:
     )
 
 
-def _means(values: Floats) -> tuple[Mean, Mean]:
+def _means(values: Floats, clusters: Clusters | None) -> tuple[Mean, Mean]:
     """Return the means of the two measures, (2, queries)."""
     n = values.shape[1]
-    ends = mean_intervals(values.T, [SHARE, SHARE])
+    ends = mean_intervals(values.T, [SHARE, SHARE], clusters=clusters)
     overlaps, rbos = (
         Mean(
             float(row.mean()) if n else float("nan"),

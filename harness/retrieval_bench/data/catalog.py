@@ -238,8 +238,24 @@ def _from_plugin(target: str, split: str) -> Dataset:
         unit_key=made.unit_key,
     )
     built = replace(built, judges=made.judges, drawn_from=made.drawn_from)
-    built = replace(built, cluster_key=made.cluster_key)
-    return with_self_hits(built, made.self_hits)
+    return with_self_hits(_in_clusters(built, made.cluster_key), made.self_hits)
+
+
+def _in_clusters(dataset: Dataset, key: str | None) -> Dataset:
+    """``dataset``, whose queries ``key`` of their metadata puts into clusters.
+
+    Raises:
+        ConfigError: no query has it.
+    """
+    if key is not None and not any(key in query.metadata for query in dataset.queries):
+        known = dict.fromkeys(name for query in dataset.queries for name in query.metadata)
+        raise ConfigError(
+            f"cluster_key {key!r}, which no query of {dataset.name!r} has",
+            where=CONFIG_NAME,
+            accepted=near_names(key, known),
+            fix="name the key that tells which queries belong together, or leave cluster_key out",
+        )
+    return replace(dataset, cluster_key=key)
 
 
 def _from_folder(folder: Path, split: str) -> Dataset:
@@ -277,7 +293,7 @@ def _from_folder(folder: Path, split: str) -> Dataset:
         )
     judges = {who: judge.kind for who, judge in config.judges.items()}
     dataset = replace(dataset, judges=judges, drawn_from=config.drawn_from)
-    dataset = replace(dataset, cluster_key=config.cluster_key)
+    dataset = _in_clusters(dataset, config.cluster_key)
     undecided = files.documents is None and "documents" not in config.files.model_fields_set
     if undecided and (unread_text := unread_documents(folder, config.format)):
         dataset = replace(dataset, warnings=(*dataset.warnings, unread_text))

@@ -18,7 +18,7 @@ from retrieval_bench.core.errors import RecordError, distinct_names
 from retrieval_bench.core.notices import Code, Notice, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
-from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.core.types import EMPTY, Dataset, Query
 from retrieval_bench.data.saved.indexes import index_documents
 from retrieval_bench.data.texts.languages import languages_told
 from retrieval_bench.experiment.ablation import (
@@ -419,7 +419,7 @@ class Experiment:
             *(self.dataset.qrels, self.metrics),
             judged_at=min(self.k, JUDGED_AT),
             intervals=asking is None,
-            clusters=[clusters[at] for at in rows if self.dataset.cluster_key],
+            clusters=rankings.labels if self.dataset.cluster_key else EMPTY,
         )
         of_filters = filtered(self.dataset, self.queries, measurement.rankings, can)
         messages: list[str] = []  # what the retriever itself could not say

@@ -80,6 +80,5 @@ def answered_means(
         return {}
     ids = [evaluation.query_ids[at] for at in rows]
     values = evaluation.per_query[rows]
-    of = [clusters[query_id] for query_id in ids] if clusters else ()
-    means = averaged(ids, evaluation.metrics, values, intervals=intervals, clusters=of)
+    means = averaged(ids, evaluation.metrics, values, intervals=intervals, clusters=clusters)
     return {"answered": {"n": len(ids), "metrics": means.as_dict()}}

@@ -443,8 +443,8 @@ def same_answers(answers: Sequence[tuple[str, Ranking]], size: int | None) -> li
 def one_question(evaluation: Evaluation, rankings: Rankings, data: Dataset) -> list[str]:
     """Warn where queries that count are nearly the same question, and nothing says so."""
     ids = evaluation.query_ids
-    labels = rankings.clusters_of(ids)
-    n = n_alike(labels)
+    labels = rankings.labels
+    n = n_alike([labels[query_id] for query_id in ids if labels])
     if not n or data.cluster_key is not None:
         return []
     metric, mean = evaluation.metrics[0], evaluation.means[0]

@@ -337,8 +337,7 @@ def _tested(
             for baseline in (before, now)
         ]
     )
-    of = now.clusters or before.clusters
-    clusters = Clusters.by([of.get(query, f"id {query}") for query in queries] if of else None)
+    clusters = Clusters.of_queries(now.clusters or before.clusters, queries)
     tested = paired_tests(
         values,
         [(0, 1)],
@@ -386,13 +385,9 @@ def _gate(
 
 
 def _beyond_limit_p(drops: NDArray[np.float64], limit: float, clusters: Clusters | None) -> float:
-    """A query that was not seen may drop by 1, or by as much as any seen one if that is more; a
-    cluster of them by as much as the largest."""
+    """A query that was not seen may drop by 1, or by as much as any seen one if that is more."""
     largest = np.array([max(1.0, float(np.abs(drops).max()))])
-    if clusters is None:
-        return float(mean_below_p(drops, limit, largest)[0])
-    beyond = clusters.sums(drops - limit)
-    return float(mean_below_p(beyond, 0.0, clusters.sizes.max() * (largest - limit))[0])
+    return float(mean_below_p(drops, limit, largest, clusters=clusters)[0])
 
 
 def _resolvable(gate: QualityGate, tested: PairedTests, level: float) -> QualityGate:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from retrieval_bench.core.errors import ConfigError, DataError, HarnessError, counted, near_names
+from retrieval_bench.core.errors import ConfigError, DataError, HarnessError, counted
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import load_dataset
@@ -142,26 +142,20 @@ def titles_of(dataset: Dataset, wanted: set[str]) -> dict[str, str]:
 
 def labels_of(dataset: Dataset, queries: Sequence[Query]) -> tuple[str, ...]:
     """Label the cluster of each of ``queries`` by the key of ``dataset``, where a query that lacks
-    it is one by itself; without a key as :func:`alike`.
-
-    Raises:
-        ConfigError: no query has the key.
-    """
+    it is one by itself; without a key as :func:`alike`."""
     key = dataset.cluster_key
-    if key is None or not queries:
+    if key is None:
         return alike(queries)
-    if not any(key in query.metadata for query in queries):
-        known = dict.fromkeys(name for query in queries for name in query.metadata)
-        raise ConfigError(
-            f"cluster_key {key!r}, which no query of {dataset.name!r} has",
-            where="dataset.yaml",
-            accepted=near_names(key, known),
-            fix="name the key that tells which queries belong together, or leave cluster_key out",
-        )
     return tuple(
         f"={query.metadata[key]}" if key in query.metadata else f"id {query.id}"
         for query in queries
     )
+
+
+def clusters_in(dataset: Dataset, queries: Sequence[Query]) -> Mapping[str, str]:
+    """Label the clusters of ``queries`` by their id; empty where ``dataset`` has no key."""
+    labels = () if dataset.cluster_key is None else labels_of(dataset, queries)
+    return dict(zip([query.id for query in queries], labels, strict=False))
 
 
 def alike(queries: Sequence[Query]) -> tuple[str, ...]:

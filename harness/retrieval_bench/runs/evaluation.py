@@ -18,7 +18,7 @@ from retrieval_bench.core.types import EMPTY, Qrels
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.stats.clusters import Clusters
-from retrieval_bench.stats.intervals import mean_intervals, methods
+from retrieval_bench.stats.intervals import graded, mean_intervals, methods
 
 JUDGED_AT = 10
 """Cut-off of ``Judged``, unless rankings are shorter."""
@@ -58,6 +58,7 @@ class Evaluation:
         judged: ``Judged@k`` -> its mean: how much of what the metrics see is known. It stands
             beside the metrics and is none of them: more is not better.
         ties: what equal scores decide; None where that is little, or not known.
+        clustered: whether intervals are of clusters of queries.
     """
 
     query_ids: tuple[str, ...]
@@ -66,6 +67,7 @@ class Evaluation:
     means: tuple[Mean, ...]
     judged: Mapping[str, float] = field(default_factory=lambda: EMPTY)
     ties: TieEffect | None = None
+    clustered: bool = False
 
     @property
     def by_metric(self) -> dict[str, Mean]:
@@ -79,7 +81,8 @@ class Evaluation:
     @property
     def interval(self) -> str:
         """The methods that made the intervals of the means, in words."""
-        return methods(metric.scale for metric in self.metrics)
+        scales = [metric.scale for metric in self.metrics]
+        return methods(map(graded, scales) if self.clustered else scales)
 
     def mean(self, metric: Metric) -> Mean:
         """The mean of one metric."""
@@ -110,7 +113,7 @@ def evaluate(
     *,
     judged_at: int = JUDGED_AT,
     intervals: bool = True,
-    clusters: Sequence[str] = (),
+    clusters: Mapping[str, str] = EMPTY,
 ) -> Evaluation:
     """Score rankings of the queries that count.
 
@@ -134,7 +137,7 @@ def averaged(
     per_query: NDArray[np.float64],
     *,
     intervals: bool = True,
-    clusters: Sequence[str] = (),
+    clusters: Mapping[str, str] = EMPTY,
 ) -> Evaluation:
     """Values with their means and intervals, see :mod:`retrieval_bench.stats.intervals`.
 
@@ -142,7 +145,7 @@ def averaged(
         per_query: (queries, metrics).
         intervals: whether there are any; those of a number of queries that the values themselves
             decided would not hold.
-        clusters: a label of each query, where queries with the same are no independent ones.
+        clusters: query -> label, where queries with the same are not independent.
     """
     n = len(query_ids)
     additive = np.column_stack(
@@ -151,15 +154,15 @@ def averaged(
     # In the order of the ids: the order in which queries were given changes no interval.
     by_id = sorted(range(n), key=query_ids.__getitem__)
     ends = np.full((len(metrics), 2), np.nan)
+    of = Clusters.of_queries(clusters, [query_ids[at] for at in by_id])
     if intervals:
         sample, scales = additive[by_id], [metric.scale for metric in metrics]
-        of = Clusters.by([clusters[at] for at in by_id] if clusters else None)
-        sizes = None if of is None else of.sizes
-        ends = mean_intervals(sample if of is None else of.means(sample), scales, sizes=sizes)
+        ends = mean_intervals(sample, scales, clusters=of)
     means = []
     for metric, column, both in zip(metrics, additive.T, ends, strict=True):
         scale = n if metric.counts else 1
         mean = scale * float(metric.from_additive(column.mean())) if n else float("nan")
         low, high = (scale * float(end) for end in metric.from_additive(both))
         means.append(Mean(mean, None if np.isnan(low) else (low, high), n))
-    return Evaluation(tuple(query_ids), tuple(metrics), per_query, tuple(means))
+    found = Evaluation(tuple(query_ids), tuple(metrics), per_query, tuple(means))
+    return replace(found, clustered=of is not None)

@@ -364,7 +364,7 @@ def _read_per_query(
     per_query = np.array(rows, dtype=np.float64).reshape(len(values), len(names))
     original = {visible(query_id): query_id for query_id in rankings.query_ids}
     evaluated = tuple(original[shown] for shown in values)
-    of = rankings.clusters_of(evaluated) if summary.dataset.cluster_key else ()
+    of = rankings.labels if summary.dataset.cluster_key else {}
     metrics, whole = parse_metrics(names), summary.until_decided is None
     again = averaged(evaluated, metrics, per_query, intervals=whole, clusters=of)
     # Means as they were saved, with the intervals of today: those of earlier versions were shorter.

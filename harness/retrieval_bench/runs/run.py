@@ -115,10 +115,10 @@ class Rankings:
             packed[part] = rows
         return replace(self, doc_ids=tuple(positions), without=packed)
 
-    def clusters_of(self, query_ids: Sequence[str]) -> tuple[str, ...]:
-        """The labels of ``query_ids``; empty where there are none."""
-        of = dict(zip(self.query_ids, self.clusters, strict=True)) if self.clusters else {}
-        return tuple(of[query_id] for query_id in query_ids) if of else ()
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Query -> its label in ``clusters``; empty where there are none."""
+        return dict(zip(self.query_ids, self.clusters, strict=True)) if self.clusters else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +146,7 @@ class Run:
     @property
     def clusters(self) -> Mapping[str, str]:
         """Query -> label of the cluster that it counts in; empty where each counts by itself."""
-        if self.summary.dataset.cluster_key is None or not self.rankings.clusters:
-            return {}
-        return dict(zip(self.rankings.query_ids, self.rankings.clusters, strict=True))
+        return {} if self.summary.dataset.cluster_key is None else self.rankings.labels
 
     @property
     def parallel(self) -> bool | None:
@@ -214,12 +212,6 @@ class Run:
 def clusters_of(runs: Sequence[Run]) -> Mapping[str, str]:
     """Query -> label of its cluster, as the first run says that knows; empty where none does."""
     return next((run.clusters for run in runs if run.clusters), {})
-
-
-def labels_by_id(run: Run, clusters: Mapping[str, str]) -> list[str]:
-    """Label the queries in the order of their ids; none without clusters."""
-    by_id = sorted(run.evaluation.query_ids) if clusters else []
-    return [clusters.get(query_id, f"id {query_id}") for query_id in by_id]
 
 
 def pack_rankings(

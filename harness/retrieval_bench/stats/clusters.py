@@ -3,7 +3,7 @@ flipped and counted; what is estimated stays the mean over queries."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,12 @@ class Clusters:
             return None
         return cls(np.array(of, dtype=np.int64), np.bincount(of).astype(np.float64))
 
+    @classmethod
+    def of_queries(cls, labels: Mapping[str, str], query_ids: Sequence[str]) -> Clusters | None:
+        """Make them of the label of each query; one without is a cluster by itself. None where no
+        two have the same, or without any label."""
+        return cls.by([labels.get(q, f"id {q}") for q in query_ids] if labels else None)
+
     @property
     def n(self) -> int:
         """Number of clusters."""
@@ -52,3 +58,8 @@ class Clusters:
     def means(self, values: Floats) -> Floats:
         """Likewise their means."""
         return np.asarray(self.sums(values) / self.sizes[:, None])
+
+
+def number_of(clusters: Clusters | None) -> int | None:
+    """Count ``clusters``; None where queries are independent."""
+    return None if clusters is None else clusters.n

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.percentiles import quantiles
 from retrieval_bench.stats.resampling import RESAMPLES, SEED, bootstrap_means, gamma_sum_p
 
@@ -100,22 +101,25 @@ def mean_intervals(
     *,
     alpha: float = ALPHA,
     seed: int = SEED,
+    clusters: Clusters | None = None,
     sizes: Floats | None = None,
 ) -> Floats:
     """Two-sided intervals of column means, at level 1 - ``alpha``, rows as the sample.
 
     Args:
         values: (queries, columns).
-        sizes: (rows,), where each row is the mean of a cluster of so many queries: the mean is over
-            queries, the sample are clusters, none of which is larger than the largest here. Such
-            means have more than two values.
+        clusters: of the queries, where these are not independent: the mean is over queries, the
+            sample are clusters, none of which is larger than the largest here. Their means have
+            more than two values.
+        sizes: (rows,), where each row is the mean of a cluster of so many queries already.
         scales: one for each column; None = no known range. Of a two-valued one every value above
             the middle counts as the higher.
 
     Returns:
         (columns, 2), lower and upper end; NaN with fewer than two rows.
-
     """
+    if clusters is not None:
+        values, sizes = clusters.means(values), clusters.sizes
     n, columns = values.shape
     ends = np.full((columns, 2), np.nan)
     if n < 2:
@@ -142,9 +146,11 @@ def mean_intervals(
     return ends
 
 
-def mean_interval(values: Floats, scale: Scale | None) -> tuple[float, float] | None:
+def mean_interval(
+    values: Floats, scale: Scale | None, *, clusters: Clusters | None = None
+) -> tuple[float, float] | None:
     """The interval of the mean of ``values`` (queries,), None where there are too few."""
-    low, high = mean_intervals(values[:, None], [scale])[0].tolist()
+    low, high = mean_intervals(values[:, None], [scale], clusters=clusters)[0].tolist()
     return None if math.isnan(low) else (low, high)
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
 
 Floats = NDArray[np.float64]
@@ -172,7 +173,13 @@ def _lowest(before: Floats, more: Floats, rank: int) -> Floats:
     return values if rank >= len(values) else np.partition(values, rank - 1)[:rank]
 
 
-def randomization_p(differences: Floats, *, seed: int = SEED, resamples: int = RESAMPLES) -> Floats:
+def randomization_p(
+    differences: Floats,
+    *,
+    seed: int = SEED,
+    resamples: int = RESAMPLES,
+    clusters: Clusters | None = None,
+) -> Floats:
     """Two-sided p-values of each column's mean against 0, (columns,); 1 where there are no rows.
 
     With at most :data:`EXACT_ROWS` rows all sign patterns are counted, so that p is exact;
@@ -180,7 +187,9 @@ def randomization_p(differences: Floats, *, seed: int = SEED, resamples: int = R
 
     Args:
         differences: (queries, columns).
+        clusters: of the queries, where these are not independent.
     """
+    differences = differences if clusters is None else clusters.sums(differences)
     values = np.stack([np.zeros_like(differences), differences])
     return np.asarray(Randomization(values, np.array([[0, 1]]), resamples, seed).p()[0])
 

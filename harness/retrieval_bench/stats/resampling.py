@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.stats.clusters import Clusters
+
 SEED = 20_240_521
 """Seed of every resampling unless another is given: same data, same interval."""
 
@@ -18,17 +20,21 @@ def bootstrap_means(
     *,
     seed: int = SEED,
     resamples: int = RESAMPLES,
+    clusters: Clusters | None = None,
     sizes: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Column means of ``resamples`` samples of the rows, drawn with replacement.
 
     Args:
         values: (queries, columns), at least one row.
-        sizes: (rows,), where each row is the mean of so many queries, which are drawn together.
+        clusters: of the queries, where these are drawn together.
+        sizes: (rows,), where each row is the mean of so many queries already.
 
     Returns:
         (resamples, columns).
     """
+    if clusters is not None:
+        values, sizes = clusters.means(values), clusters.sizes
     n, columns = values.shape
     rng = np.random.default_rng(seed)
     means = np.empty((resamples, columns))
@@ -72,7 +78,11 @@ def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def mean_below_p(
-    values: NDArray[np.float64], limit: float, largest: NDArray[np.float64]
+    values: NDArray[np.float64],
+    limit: float,
+    largest: NDArray[np.float64],
+    *,
+    clusters: Clusters | None = None,
 ) -> NDArray[np.float64]:
     """One-sided p-values that each column's mean is below ``limit``, where no value of a further
     query could exceed ``largest``.
@@ -86,17 +96,21 @@ def mean_below_p(
     Args:
         values: (queries, columns), at least one row.
         largest: (columns,), above ``limit`` and at least every value.
+        clusters: of the queries, where these are not independent; none is larger than the largest.
 
     Source: Gaffke (2005), Math. Methods of Statistics 14; Learned-Miller & Thomas (2019), A new
     confidence interval for the mean of a bounded random variable.
     """
+    values, most = values - limit, largest - limit
+    if clusters is not None:
+        values, most = clusters.sums(values), clusters.sizes.max() * most
     n, columns = values.shape
     p = np.empty(columns)
     step = max(1, _CACHED // n)
     for start in range(0, columns, step):
         part = slice(start, start + step)
         rows = np.ascontiguousarray(values[:, part].T)
-        p[part] = gamma_sum_p(rows - limit, largest[part] - limit)
+        p[part] = gamma_sum_p(rows, most[part])
     return p
 
 

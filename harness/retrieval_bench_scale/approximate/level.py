@@ -21,9 +21,11 @@ from retrieval_bench.measure.calls import NOT_RUN, Measurement, System, Timings
 from retrieval_bench.measure.environment import machine
 from retrieval_bench.measure.machine.disturbances import disturbances
 from retrieval_bench.measure.runner import measure
+from retrieval_bench.runs.dataset import clusters_in
 from retrieval_bench.runs.latency import latency_report
 from retrieval_bench.runs.timing_facts import PercentileFacts
-from retrieval_bench.stats.intervals import HIT, SHARE, mean_interval
+from retrieval_bench.stats.clusters import Clusters, number_of
+from retrieval_bench.stats.recall import Recall
 from retrieval_bench_scale.approximate.exact_top import TIE_MARGIN, ExactTopK, exact_top_k
 from retrieval_bench_scale.approximate.selectivity import FilterSetting
 from retrieval_bench_scale.approximate.swept import (
@@ -37,8 +39,6 @@ from retrieval_bench_scale.approximate.swept import (
 
 _ENCODE = "encode"
 _P50 = (50.0,)
-_ROUNDING = 1e-9
-"""9 of 10 are a recall of .9, however they are divided."""
 
 
 def measured_level(
@@ -77,8 +77,12 @@ def measured_level(
         for at, truth in enumerate(truths)
     ]
     kept = [truth if there else None for truth, there in zip(truths, reached, strict=True)]
+    ids = [query.id for query, truth in zip(layer.queries, kept, strict=True) if truth is not None]
+    clusters = Clusters.of_queries(clusters_in(data, layer.queries), ids)
     rows = [
-        _value(value, one, system, layer.queries, kept, dataset=data, wanted=wanted)
+        _value(
+            value, one, system, layer.queries, kept, dataset=data, wanted=wanted, clusters=clusters
+        )
         for (value, system), one in zip(systems.items(), found, strict=True)
     ]
     chosen = cheapest(rows)
@@ -93,6 +97,7 @@ def measured_level(
         chosen.value if chosen else None,
         undecided(rows, chosen),
         partial=any(one.interrupted for one in found),
+        clusters=number_of(clusters),
     )
     disturbed = disturbances(found[0].noise, machine(), protocol.threads)
     told: list[str] = [*coded(disturbed, Code.BUSY)]
@@ -126,23 +131,22 @@ def _value(
     *,
     dataset: Dataset,
     wanted: Wanted,
+    clusters: Clusters | None,
 ) -> SweptValue:
     recalls = [
         None if truth is None else truth.recall(ranking)
         for truth, ranking in zip(truths, found.rankings, strict=True)
     ]
-    known = np.array([one for one in recalls if one is not None], dtype=np.float64)
-    served = (known >= wanted.tail - _ROUNDING).astype(np.float64)
-    of_mean, of_tail = mean_interval(known, SHARE), mean_interval(served, HIT)
+    of = Recall.of([one for one in recalls if one is not None], wanted.tail, clusters)
     whole, search = _p50s(found.timings)
     of_filters = filtered(dataset, queries, found.rankings, system.retriever.capabilities)
     return SweptValue(
         value,
-        float(known.mean()) if len(known) else None,
-        of_mean,
-        float(served.mean()) if len(known) else None,
-        of_tail,
-        reach_of(of_tail if wanted.by_tail else of_mean, wanted.share),
+        of.mean,
+        of.ci95,
+        of.tail,
+        of.tail_ci95,
+        reach_of(of.tail_ci95 if wanted.by_tail else of.ci95, wanted.share),
         whole.value,
         whole.ci95,
         search.value if search else None,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.stats.recall import TAIL
 
 
 class Reach(StrEnum):
@@ -30,7 +31,7 @@ class Wanted(NamedTuple):
     """
 
     share: float = 0.95
-    tail: float = 0.9
+    tail: float = TAIL
     by_tail: bool = False
 
 
@@ -96,6 +97,7 @@ class SweptLevel(Documented):
         name: "as asked", a share such as "10 %", or "tenants".
         share: of the documents that fit, the mean over queries; null without filters.
         queries: with a recall: an exhaustive search finds something for them.
+        clusters: that these are; null where queries are independent.
         exact_p50_ms: of a call of the exhaustive search.
         exact_search_ms: likewise without encoding the query.
         values: from low to high.
@@ -113,6 +115,7 @@ class SweptLevel(Documented):
     cheapest: float | None
     undecided: tuple[float, ...]
     partial: bool = False
+    clusters: int | None = None
 
     @property
     def exact_ms(self) -> float | None:

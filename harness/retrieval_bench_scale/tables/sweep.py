@@ -16,7 +16,7 @@ from retrieval_bench.reports.render.cells import (
     Content,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
-from retrieval_bench.reports.render.words import on_dataset
+from retrieval_bench.reports.render.words import on_dataset, unit_note
 from retrieval_bench.runs.run import relative_folder
 from retrieval_bench_scale.approximate.swept import Reach, Sweep, SweptLevel, SweptValue
 
@@ -179,6 +179,7 @@ def _notes(sweep: Sweep) -> list[AnyNote]:
             "call, the exhaustive search before them."
         ),
     ]
+    notes += unit_note(first.clusters)
     if sweep.folder is not None:
         notes.append(next_step(f"saved: {relative_folder(sweep)}"))
     return notes

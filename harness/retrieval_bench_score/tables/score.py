@@ -10,7 +10,7 @@ from retrieval_bench.core.notices import Code, says
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import COUNT, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
-from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.render.words import metric_label, unit_note
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench_score.scorecard import ScoreCard
 from retrieval_bench_score.tables.abstention import abstention_tables
@@ -58,6 +58,7 @@ def _means(card: ScoreCard) -> Table:
             f"Ties: {scored.tie_rule}.",
             f"Queries: {', '.join(queries)}.",
             f"Brackets: 95 % intervals ({scored.evaluation.interval}).",
+            *unit_note(scored.clusters),
             *map(warning, below),
         ],
         lead=[result(_answer(card)), *map(warning, beside)],

@@ -9,7 +9,14 @@ from retrieval_bench.core.figures import p_text, short_ms, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
-from retrieval_bench.reports.render.words import BOUND, bound_text, metric_label, on_dataset
+from retrieval_bench.reports.render.words import (
+    BOUND,
+    bound_text,
+    metric_label,
+    on_dataset,
+    unit_note,
+)
+from retrieval_bench.stats.clusters import number_of
 from retrieval_bench.stats.intervals import graded, method
 from retrieval_bench_tune.grid import Setting, as_yaml
 from retrieval_bench_tune.price import Price
@@ -76,6 +83,7 @@ def _notes(tuning: Tuning) -> list[AnyNote]:
             "without held-out queries reports it."
         ),
         f"Brackets: 95 % over held-out queries ({how}), the choices taken as they are.",
+        *unit_note(number_of(tuning.clusters)),
         *([] if tuning.delta.bound is None else [BOUND]),
         *map(warning, tuning.warnings),
     ]

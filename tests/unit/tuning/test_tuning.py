@@ -14,10 +14,11 @@ from retrieval_bench.core.types import Query, Verdict
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import parse_metric
+from retrieval_bench_tune.doubts import doubts
 from retrieval_bench_tune.grid import Grid, make_grid
 from retrieval_bench_tune.selection import Selection, chosen_on_dev, cross_validated
 from retrieval_bench_tune.tune import tune
-from retrieval_bench_tune.tuned import Tuning, doubts, judged
+from retrieval_bench_tune.tuned import Tuning, judged
 from tests.builders.tuning_data import NOTED, Noted, dataset, hybrid
 
 GRID = {"fusion.k": [1, 60], "depth": [3, 100]}

@@ -45,7 +45,7 @@ from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.runs.evaluation import Mean, averaged
-from retrieval_bench.runs.run import UNKNOWN, Run
+from retrieval_bench.runs.run import UNKNOWN, Run, clusters_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,12 @@ class Explanation:
     def means(self) -> tuple[Mean, ...]:
         """The mean of each system with its interval."""
         each = [self.metric] * len(self.systems)
-        return averaged(self.query_ids, each, self.values).means
+        return averaged(self.query_ids, each, self.values, clusters=self.clusters).means
+
+    @property
+    def clusters(self) -> Mapping[str, str]:
+        """Query -> label of its cluster; empty where each counts by itself."""
+        return clusters_of(self.runs)
 
     @property
     def made_by(self) -> str:
@@ -246,7 +251,9 @@ class Explanation:
 
         def of(legs: Mapping[str, Positions], fused: Positions | None) -> tuple[Ceiling, ...]:
             ids = (self.doc_ids, self.query_ids)
-            return ceilings(legs, fused, *ids, judgements, metrics=metrics, k=self.k)
+            return ceilings(
+                legs, fused, *ids, judgements, metrics=metrics, k=self.k, clusters=self.clusters
+            )
 
         found = {}
         for run in range(len(self.runs)):

@@ -36,6 +36,7 @@ from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import UNKNOWN, Rankings, Run, equally_wide
 from retrieval_bench.runs.summary import PartFacts
+from retrieval_bench.stats.clusters import Clusters, number_of
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import bracket
 from retrieval_bench.stats.paired import paired_tests
@@ -117,11 +118,12 @@ class Ledger(Documented):
         mean: of the metric over them.
         rows: in the order of a call.
         failed: queries that were not, and count nowhere here.
+        clusters: that the answered ones are; None where queries are independent.
     """
 
     KEYS = (
         "retriever=run.name dataset=run.summary.dataset.name run_id=run.summary.run_id metric "
-        "k=run.summary.k margin n failed mean=known_mean parts=rows"
+        "k=run.summary.k margin n clusters? failed mean=known_mean parts=rows"
     )
 
     run: Run
@@ -131,6 +133,7 @@ class Ledger(Documented):
     mean: float
     rows: tuple[Row, ...]
     failed: int = 0
+    clusters: int | None = None
 
     @property
     def dead(self) -> tuple[Row, ...]:
@@ -171,7 +174,8 @@ def ledger(
     failed = len(run.evaluation.query_ids) - len(seen.rows)
     rows = _one_fusion(_judged([_draft(seen, part) for part in parts], metric, margin, failed))
     mean = float(seen.values.mean()) if len(seen.values) else float("nan")
-    return Ledger(run, metric, margin, len(seen.rows), mean, tuple(rows), failed)
+    clusters = number_of(seen.clusters(seen.rows))
+    return Ledger(run, metric, margin, len(seen.rows), mean, tuple(rows), failed, clusters)
 
 
 def ledger_of(run: Run, dataset: Dataset) -> Ledger | None:
@@ -228,17 +232,25 @@ class _Seen:
         seen = cls(run, Judgements(dataset.qrels), metric, rows, np.empty(0))
         return replace(seen, values=seen.score(run.rankings.ranking[rows], rows))
 
+    def ids(self, rows: Rows) -> list[str]:
+        """The queries in ``rows``."""
+        return [self.run.rankings.query_ids[at] for at in rows.tolist()]
+
+    def clusters(self, rows: Rows) -> Clusters | None:
+        """The clusters of the queries in ``rows``; None where each is independent."""
+        return Clusters.of_queries(self.run.clusters, self.ids(rows))
+
     def score(self, lists: Positions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The values of rankings of the queries in ``rows``."""
-        ids = [self.run.rankings.query_ids[at] for at in rows.tolist()]
+        ids = self.ids(rows)
         if not ids:
             return np.empty(0)
         return self.metric.compute(judge(lists, self.run.rankings.doc_ids, ids, self.judgements))
 
 
-_Draft = tuple[Row, NDArray[np.float64]]
-"""A row that is not judged yet, unless by its structure; and the values (2, queries) without the
-part and with it."""
+_Draft = tuple[Row, NDArray[np.float64], Clusters | None]
+"""A row that is not judged yet, unless by its structure; the values (2, queries) without the part
+and with it; and the clusters of these queries."""
 
 
 def _draft(seen: _Seen, part: PartFacts) -> _Draft:
@@ -247,11 +259,11 @@ def _draft(seen: _Seen, part: PartFacts) -> _Draft:
     lists = run.rankings.without.get(part.name)
     if lists is None:
         why = part.why or "what was kept does not say what comes without it"
-        return replace(row, why=why), nothing
+        return replace(row, why=why), nothing, None
     known = lists[seen.rows, 0] != UNKNOWN
     rows, values = seen.rows[known], seen.values[known]
     if not len(rows):
-        return replace(row, why="no query was answered with and without it"), nothing
+        return replace(row, why="no query was answered with and without it"), nothing, None
     others = seen.score(lists[rows], rows)
     gains = values - others
     sign = signs(gains)
@@ -272,7 +284,7 @@ def _draft(seen: _Seen, part: PartFacts) -> _Draft:
     alike = part.kind == "leg" and not changed
     if reason and not gains.any() and (blind or alike):
         row = replace(row, worth=Worth.DEAD)
-    return replace(row, why=reason), np.stack([others, values])
+    return replace(row, why=reason), np.stack([others, values]), seen.clusters(rows)
 
 
 def _changed(one: Positions, other: Positions) -> int:
@@ -376,8 +388,8 @@ def _one_fusion(rows: Sequence[Row]) -> list[Row]:
 def _judged(drafts: Sequence[_Draft], metric: Metric, margin: float, failed: int) -> list[Row]:
     """With intervals, tests and what they show. Holm's family are the parts that their structure
     does not decide."""
-    rows = [row for row, _ in drafts]
-    known = [at for at, (_, values) in enumerate(drafts) if values.size]
+    rows = [row for row, *_ in drafts]
+    known = [at for at, (_, values, _) in enumerate(drafts) if values.size]
     tested = [at for at in known if rows[at].worth is not Worth.DEAD]
     tests = {
         at: paired_tests(
@@ -385,11 +397,12 @@ def _judged(drafts: Sequence[_Draft], metric: Metric, margin: float, failed: int
             [(0, 1)],
             margin=margin,
             scales=[metric.scale],
+            clusters=drafts[at][2],
         )
         for at in known
     }
     gains = {at: drafts[at][1][1] - drafts[at][1][0] for at in tested}
-    below = np.array([_below(gains[at], metric, margin) for at in tested])
+    below = np.array([_below(gains[at], metric, margin, drafts[at][2]) for at in tested])
     p, _ = corrected([np.empty((0, 1)), *(tests[at].p for at in tested)])
     alpha = bracket(p)[:1] if tested else np.array([[QUALITY_ALPHA]])
     for at, found in tests.items():
@@ -406,7 +419,8 @@ def _judged(drafts: Sequence[_Draft], metric: Metric, margin: float, failed: int
         )
         needed = tests[at].queries_needed(QUALITY_ALPHA / len(tested))[0][0].difference
         if alone and metric.scale is not None:
-            needed = _rule_of_three(margin / (metric.scale.high - metric.scale.low)) - row.n
+            units = _rule_of_three(margin / (metric.scale.high - metric.scale.low))
+            needed = math.ceil(units * row.n / tests[at].units) - row.n
         rows[at] = _despite_failures(_decided(row, margin, needed), metric, failed)
     return rows
 
@@ -426,11 +440,14 @@ def _despite_failures(row: Row, metric: Metric, failed: int) -> Row:
 
 
 def _rule_of_three(share: float) -> int:
-    """Queries without a change that rule out, one-sided, that ``share`` of them change."""
+    """Queries, or clusters, without a change that rule out, one-sided, that ``share`` of them
+    change."""
     return math.ceil(math.log(QUALITY_ALPHA) / math.log1p(-share))
 
 
-def _below(gains: NDArray[np.float64], metric: Metric, margin: float) -> float:
+def _below(
+    gains: NDArray[np.float64], metric: Metric, margin: float, clusters: Clusters | None
+) -> float:
     """One-sided p that the mean gain is below the margin; 1 where no range is known."""
     gains = np.where(np.abs(gains) <= ROUNDING, 0.0, gains)
     if metric.scale is None:
@@ -438,7 +455,8 @@ def _below(gains: NDArray[np.float64], metric: Metric, margin: float) -> float:
     largest = metric.scale.high - metric.scale.low
     if largest <= margin or gains.max() > largest:
         return 1.0
-    return float(mean_below_p(gains[:, None], margin, np.array([largest]))[0])
+    below = mean_below_p(gains[:, None], margin, np.array([largest]), clusters=clusters)
+    return float(below[0])
 
 
 def _decided(row: Row, margin: float, needed: int | None) -> Row:

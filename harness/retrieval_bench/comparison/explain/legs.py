@@ -24,8 +24,7 @@ def best_leg(run: Run, dataset: Dataset) -> Delta | None:
         return None
     names = [system.leg or system.name for system in explanation.systems]
     columns = [explanation.values[:, [at]] for at in range(len(names))]
-    of = [run.clusters.get(query_id, query_id) for query_id in explanation.query_ids]
-    clusters = [Clusters.by(of)] * len(columns)
+    clusters = [Clusters.of_queries(run.clusters, explanation.query_ids)] * len(columns)
     judge = PairJudge(run.summary.dataset.name, names, (metric,), columns, clusters=clusters)
     deltas = judge.judged([(0, leg) for leg in legs], Rules(MARGIN, (), RESAMPLES))
     means = [explanation.means[leg].mean for leg in legs]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,14 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import Mean
+from retrieval_bench.runs.run import clusters_of
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.intervals import ALPHA, interval, mean_intervals
 from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.resampling import bootstrap_means
 
 FEW = 30
-"""Below so many queries an interval is a rough guess."""
+"""Below so many queries, or clusters, an interval is a rough guess."""
 
 FEWEST = 10
 """Below so many there is none."""
@@ -75,12 +77,14 @@ class ShownSlice(TypedDict):
     Attributes:
         label: its name.
         n: number of its queries.
+        clusters: that these are, where clusters are the unit.
         systems: the means of each.
         differences: of the systems that can be compared with the baseline.
     """
 
     label: str
     n: int
+    clusters: NotRequired[int]
     systems: list[SystemMeans]
     differences: list[SystemDifferences]
 
@@ -105,6 +109,7 @@ class Slice:
 
     Attributes:
         query_ids: in the order of the ids.
+        units: what is independent: clusters, else queries.
         means: system -> one for each metric. The interval is None below
             ``FEWEST`` queries.
         differences: system -> its mean minus that of the baseline, one for each metric, with the
@@ -114,6 +119,7 @@ class Slice:
 
     label: str
     query_ids: tuple[str, ...]
+    units: int
     means: Mapping[str, tuple[Mean, ...]]
     differences: Mapping[str, tuple[Gap, ...]]
 
@@ -124,7 +130,7 @@ class Slice:
 
     def as_dict(self, metrics: Sequence[Metric], baseline: str) -> ShownSlice:
         """One entry of ``slices`` in the document of :meth:`Slicing.as_dict`."""
-        return {
+        shown: ShownSlice = {
             "label": self.label,
             "n": self.n,
             "systems": [
@@ -148,6 +154,9 @@ class Slice:
                 for name, gaps in self.differences.items()
             ],
         }
+        if self.units < self.n:
+            shown["clusters"] = self.units
+        return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +285,7 @@ class _Systems:
             for name, reason in zip(group.names, reasons, strict=True)
             if reason
         ]
+        self._clusters = clusters_of(group.runs)
         most = max(len(one.query_ids) for one in evaluations)
         if len(found) < most:
             self._warnings.append(
@@ -328,13 +338,16 @@ class _Systems:
     def _slice(self, label: str, rows: Sequence[int]) -> Slice:
         names = self._group.names
         values = self._values[list(rows)]
-        n = len(values)
+        n, query_ids = len(values), tuple(self._ids[at] for at in rows)
+        clusters = Clusters.of_queries(self._clusters, query_ids)
+        units = n if clusters is None else clusters.n
         means = self._in_means(values.mean(axis=0)) if n else np.full(values.shape[1:], np.nan)
 
         def ends(at: int, minus: int | None = None) -> list[tuple[float, float] | None]:
-            if n < FEWEST:
+            if units < FEWEST:
                 return [None] * values.shape[2]
-            found = self._ends(values[:, at], None if minus is None else values[:, minus])
+            less = None if minus is None else values[:, minus]
+            found = self._ends(values[:, at], less, clusters)
             return [(float(low), float(high)) for low, high in found]
 
         def row(at: int) -> tuple[Mean, ...]:
@@ -351,25 +364,31 @@ class _Systems:
 
         return Slice(
             label,
-            tuple(self._ids[at] for at in rows),
+            query_ids,
+            units,
             {name: row(at) for at, name in enumerate(names)},
             {names[at]: gaps(at) for at in self._others},
         )
 
     def _ends(
-        self, values: NDArray[np.float64], minus: NDArray[np.float64] | None
+        self,
+        values: NDArray[np.float64],
+        minus: NDArray[np.float64] | None,
+        clusters: Clusters | None,
     ) -> NDArray[np.float64]:
         """Intervals (metrics, 2) of the means of ``values``, or of what they are above those of
         ``minus``; both (queries, metrics)."""
         metrics = self._group.metrics
         scales = [metric.scale for metric in metrics]
         if minus is None:
-            ends = mean_intervals(values, scales)
+            ends = mean_intervals(values, scales, clusters=clusters)
             return np.stack([m.from_additive(e) for m, e in zip(metrics, ends, strict=True)])
-        ends = mean_intervals(values - minus, [one and one.of_differences for one in scales])
+        scales = [one and one.of_differences for one in scales]
+        ends = mean_intervals(values - minus, scales, clusters=clusters)
         for at, metric in enumerate(metrics):
             if metric.geometric:  # the difference of two such means is no mean of differences
-                drawn = metric.from_additive(bootstrap_means(np.c_[values[:, at], minus[:, at]]))
+                both = np.c_[values[:, at], minus[:, at]]
+                drawn = metric.from_additive(bootstrap_means(both, clusters=clusters))
                 ends[at] = interval(drawn[:, :1] - drawn[:, 1:])[0]
         return ends
 

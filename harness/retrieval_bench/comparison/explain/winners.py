@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import distinct_names
+from retrieval_bench.core.types import EMPTY
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE, Hits, JudgedRun, ordinals
 from retrieval_bench.runs.evaluation import Mean, averaged
@@ -265,6 +266,7 @@ def ceilings(
     *,
     metrics: Sequence[Metric],
     k: int,
+    clusters: Mapping[str, str] = EMPTY,
 ) -> tuple[Ceiling, ...]:
     """The ceiling by each of ``metrics``; intervals as everywhere, all from the same resamples.
 
@@ -275,6 +277,7 @@ def ceilings(
         doc_ids: distinct.
         query_ids: one for each row.
         k: legs and oracles are cut there before they are scored.
+        clusters: query -> label of its cluster.
     """
     runs = [judge(lists[:, :k], doc_ids, query_ids, judgements) for lists in legs.values()]
     ideal = perfect_fusion(list(legs.values()), doc_ids, query_ids, judgements, k)
@@ -287,7 +290,9 @@ def ceilings(
         columns += [*of_legs, np.maximum.reduce(of_legs), *(metric.compute(run) for run in others)]
     width = len(runs) + 1 + len(others)
     repeated = [metric for metric in metrics for _ in range(width)]
-    means = averaged(query_ids, repeated, np.column_stack(columns)).means if columns else ()
+    means: tuple[Mean, ...] = ()
+    if columns:
+        means = averaged(query_ids, repeated, np.column_stack(columns), clusters=clusters).means
     found = []
     for at, metric in enumerate(metrics):
         own = means[at * width : (at + 1) * width]

@@ -78,10 +78,10 @@ def one_question(
     """Judge the deciding metric anew where queries are nearly the same question and nothing says
     so; return that where a verdict is another, and a warning."""
     run, alone = systems.runs[0], systems._replace(metrics=systems.metrics[:1])
-    labels = run.rankings.clusters_of(run.evaluation.query_ids)
+    of = run.rankings.labels
+    labels = [of[query_id] for query_id in run.evaluation.query_ids if of]
     if clusters_of(systems.runs) or not n_alike(labels):
         return (), []
-    of = dict(zip(run.evaluation.query_ids, labels, strict=True))
     again = PairJudge.of_runs(*alone, of).judged(pairs, rules)
     own = deltas[:: len(systems.metrics)]
     turned = any(

@@ -32,7 +32,7 @@ from retrieval_bench.comparison.pairs.holm import (
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
-from retrieval_bench.runs.run import Run, clusters_of, labels_by_id
+from retrieval_bench.runs.run import Run, clusters_of
 from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.defaults import EQUIVALENCE
 from retrieval_bench.stats.intervals import as_far_as
@@ -150,7 +150,7 @@ class PairJudge:
             refusal,
             answered=[answered_queries(run) for run in runs],
             fixed=lambda i, j, metric: nothing_can_differ(runs[i], runs[j], metric),
-            clusters=[Clusters.by(labels_by_id(run, of)) for run in runs],
+            clusters=[Clusters.of_queries(of, sorted(run.evaluation.query_ids)) for run in runs],
         )
 
     def judged(self, pairs: Sequence[Pair], rules: Rules) -> list[Delta]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from retrieval_bench.comparison.explain.ledger import Worth
+from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
@@ -41,6 +42,13 @@ _WORDS = (
     "queries record schedule speed target test time top track train trial"
 )
 """Names of datasets that a heading would turn into something else: "faster on average"."""
+
+
+def unit_note(clusters: int | None, key: str | None = None) -> list[str]:
+    """Say what tests and intervals are of; nothing where it is queries."""
+    by = f" (by {key})" if key else ""
+    of = f"{counted(clusters, 'cluster')}{by}" if clusters else ""
+    return [f"Tests and intervals are of {of}; means are of queries."] if of else []
 
 
 def on_dataset(name: str) -> str:

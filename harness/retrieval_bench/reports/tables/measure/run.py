@@ -24,7 +24,7 @@ from retrieval_bench.reports.render.cells import (
     Content,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
-from retrieval_bench.reports.render.words import ends_text, metric_label, on_dataset
+from retrieval_bench.reports.render.words import ends_text, metric_label, on_dataset, unit_note
 from retrieval_bench.reports.tables.measure.stage import stage_tables
 from retrieval_bench.reports.tables.run_facts import (
     measured_on,
@@ -163,6 +163,8 @@ def _notes(run: Run) -> list[AnyNote]:
         notes.append(
             f"{counted(stalls, 'call')} took far longer than their query usually does (stalls)."
         )
+    data = summary.dataset
+    notes += unit_note(data.n_clusters if data.cluster_key else None, data.cluster_key)
     notes += unsupported(summary)
     if summary.n_collapsed:
         hits = counted(summary.n_collapsed, "hit")

@@ -52,6 +52,7 @@ from retrieval_bench.reports.render.words import (
     metric_label,
     on_dataset,
     quoting,
+    unit_note,
     verdict_label,
 )
 from retrieval_bench.reports.tables.run_facts import (
@@ -404,11 +405,7 @@ def _test_notes(
             f"p: paired randomisation test ({patterns(group)}), Holm-corrected over "
             f"{counted(len(tested), 'pair')} of this metric and dataset."
         )
-        if clusters := tested[0].clusters:
-            key = group.runs[0].summary.dataset.cluster_key
-            notes.append(
-                f"Clusters (by {key}), {clusters:,}, are the unit; the mean is of queries."
-            )
+        notes += unit_note(tested[0].clusters, group.runs[0].summary.dataset.cluster_key)
     if tests:
         notes.append(f"p {', p '.join(tests)}: of these tests, Holm-corrected likewise.")
     how = f"{_HOW_EQUIVALENT[comparison.equivalence]}, Holm-corrected" if tested else "the interval"

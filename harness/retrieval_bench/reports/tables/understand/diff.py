@@ -31,9 +31,10 @@ from retrieval_bench.measure.calls import OK
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, SHORT_QUALITY, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.text import cells_of, clean, cut
-from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.render.words import metric_label, unit_note
 from retrieval_bench.reports.tables.run_facts import title_of
 from retrieval_bench.runs.evaluation import Mean
+from retrieval_bench.stats.clusters import Clusters, number_of
 
 DOCUMENTS_SHOWN = 10
 """Of each run in one block; and of the relevant documents that no run shows there."""
@@ -113,6 +114,8 @@ def _means(explanation: Explanation, warnings: Sequence[str]) -> Table:
         notes.append(
             f"gained: how much of the way from the best {kind} up to the perfect one {by} goes."
         )
+    of = Clusters.of_queries(explanation.clusters, explanation.query_ids)
+    notes += unit_note(number_of(of), explanation.runs[0].summary.dataset.cluster_key)
     names = [system.name for system in systems[:n_runs]]
     what = f"{names[0]} and its {'legs' if lists else 'steps'}"
     what = what if n_runs == 1 else " / ".join(names)

@@ -24,6 +24,7 @@ from retrieval_bench.reports.render.words import (
     BOUND,
     metric_label,
     on_dataset,
+    unit_note,
     word_beside,
     worth_label,
 )
@@ -199,6 +200,7 @@ def _notes(ledger: Ledger, *, again: bool) -> list[AnyNote]:
             "on each other's lists."
         ),
     ]
+    notes += unit_note(ledger.clusters, ledger.run.summary.dataset.cluster_key)
     if any(row.kind == "depth" and row.cost.p50_ms is not None for row in ledger.rows):
         notes.append("The time of a depth is what reranking fewer documents would save.")
     if any(row.bound is not None for row in ledger.rows):

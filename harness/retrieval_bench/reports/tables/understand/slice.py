@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from retrieval_bench.comparison.explain.slices import FEW, FEWEST, Gap, Slice, Slicing
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Content, Form
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.reports.render.words import metric_label, on_dataset
+from retrieval_bench.reports.render.words import metric_label, on_dataset, unit_note
 from retrieval_bench.runs.evaluation import Mean
 
 LABEL_SHOWN = 50
@@ -53,7 +53,7 @@ def _table(
                 slice_.label
                 if len(slice_.label) <= LABEL_SHOWN
                 else f"{slice_.label[: LABEL_SHOWN - 1]}…",
-                COUNT(slice_.n, marks="*" if slice_.n < FEW else ""),
+                COUNT(slice_.n, marks="*" if slice_.units < FEW else ""),
                 *(
                     form(
                         mean.mean if slice_.n else None,
@@ -71,7 +71,10 @@ def _notes(slicing: Slicing) -> list[str]:
     notes: list[str] = list(slicing.warnings)
     if not slicing.slices:
         return notes
-    if any(slice_.n < FEW for slice_ in every):
-        none = f", no interval below {FEWEST}" if any(slice_.n < FEWEST for slice_ in every) else ""
-        notes.append(f"*: fewer than {FEW} queries, n is small{none}.")
-    return [*notes, _HOW]
+    fewest, whole = min(slice_.units for slice_ in every), slicing.whole
+    clusters = whole.units < whole.n
+    if fewest < FEW:
+        none = f", no interval below {FEWEST}" if fewest < FEWEST else ""
+        unit = "clusters" if clusters else "queries"
+        notes.append(f"*: fewer than {FEW} {unit}, n is small{none}.")
+    return [*notes, _HOW, *unit_note(whole.units if clusters else None)]

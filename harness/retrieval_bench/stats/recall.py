@@ -1,0 +1,55 @@
+"""How much of what is right is found: the mean over queries, and its tail, for a high mean hides
+queries that find nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from retrieval_bench.stats.clusters import Clusters
+from retrieval_bench.stats.intervals import HIT, SHARE, mean_interval
+
+TAIL = 0.9
+"""The recall of one query from which on it is served well, unless another is asked for."""
+
+_ROUNDING = 1e-9
+"""9 of 10 are a recall of .9, however they are divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The recall of a search, over queries for which there is something to find.
+
+    Attributes:
+        mean: of the queries; None without one.
+        ci95: its interval; None of fewer than two queries or clusters.
+        tail: the share of queries whose own recall is at least that of the tail.
+        tail_ci95: its interval.
+    """
+
+    mean: float | None
+    ci95: tuple[float, float] | None
+    tail: float | None
+    tail_ci95: tuple[float, float] | None
+
+    @classmethod
+    def of(
+        cls, recalls: Sequence[float], least: float = TAIL, clusters: Clusters | None = None
+    ) -> Recall:
+        """Average the recalls of queries, and count those of ``least`` and more.
+
+        Args:
+            clusters: of the queries, where these are not independent.
+        """
+        known = np.asarray(recalls, dtype=np.float64)
+        if not len(known):
+            return cls(None, None, None, None)
+        served = (known >= least - _ROUNDING).astype(np.float64)
+        return cls(
+            float(known.mean()),
+            mean_interval(known, SHARE, clusters=clusters),
+            float(served.mean()),
+            mean_interval(served, HIT, clusters=clusters),
+        )
