@@ -74,6 +74,7 @@ VOIDS: Mapping[Code, tuple[Void, Void]] = {
     # Runs on queries that were drawn for their differences are not compared at all.
     Code.JUDGES: (Void.NOTHING, Void.NOTHING),
     Code.DATA: (Void.NOTHING, Void.NOTHING),
+    Code.STANDS_STILL: (Void.NOTHING, Void.NOTHING),  # so it does in use, too
     Code.RETRIEVER: (Void.NOTHING, Void.NOTHING),
     Code.OTHER: (Void.NOTHING, Void.NOTHING),
     Code.NOTE: (Void.NOTHING, Void.NOTHING),

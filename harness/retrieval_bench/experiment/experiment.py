@@ -450,7 +450,7 @@ class Experiment:
             *failures(measurement.status),
             *recovered(measurement.attempts),
             *silent(timings),
-            *outside_server(timings, facts),
+            *outside_server(timings.stages, facts),
             *([] if asking or measurement.spent else kept_back(candidate, self, timings.wall_ns)),
             *coded(ablation.warnings, Code.OTHER),
             *coded(messages, Code.RETRIEVER),

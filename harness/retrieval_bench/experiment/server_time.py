@@ -19,7 +19,7 @@ from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Query
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.measure import protocol
-from retrieval_bench.measure.calls import System, Timings
+from retrieval_bench.measure.calls import System
 from retrieval_bench.measure.deadline import deadline
 from retrieval_bench.measure.protocol import Plan
 from retrieval_bench.measure.recorder import Recorder
@@ -40,14 +40,18 @@ _LINE = (
 _CLIENT = "Most of the rest is the client's, which decodes the answers: ask for fewer fields."
 
 
-def outside_server(timings: Timings, facts: Mapping[str, Any]) -> list[str]:
+Stages = Mapping[str, NDArray[np.int64]]
+"""Stage -> nanoseconds of each call, -1 where it did not report it."""
+
+
+def outside_server(stages: Stages, facts: Mapping[str, Any]) -> list[str]:
     """Warn where a server says that most of the time of its calls is not its own.
 
     Args:
         facts: what the retriever says of itself: ``sql`` asks its server afterwards.
     """
     warnings: list[str] = []
-    for leg, call, server, client in _asked(timings.stages, facts):
+    for leg, call, server, client in _asked(stages, facts):
         if not len(call):
             continue
         whole = float(np.median(call)) / _NS_PER_MS
@@ -67,7 +71,7 @@ def outside_server(timings: Timings, facts: Mapping[str, Any]) -> list[str]:
 
 
 def _asked(
-    stages: Mapping[str, NDArray[np.int64]], facts: Mapping[str, Any]
+    stages: Stages, facts: Mapping[str, Any]
 ) -> Iterator[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """Return the figures of each server that says what it takes: whose leg it is, and the time
     in ns of the calls that answered, of the server, and of the client around them. Encoding the

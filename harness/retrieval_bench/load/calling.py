@@ -13,12 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.notices import Code, coded, to_document
 from retrieval_bench.experiment.candidate import Candidate, ask
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare_told
-from retrieval_bench.experiment.server_time import kept_back
+from retrieval_bench.experiment.server_time import kept_back, outside_server
 from retrieval_bench.load.clients import (
     NANOSECONDS,
     Answers,
@@ -36,6 +38,7 @@ from retrieval_bench.measure.channel import Say
 from retrieval_bench.measure.child import run_in_child
 from retrieval_bench.measure.environment import peak_rss_bytes
 from retrieval_bench.measure.machine import observers
+from retrieval_bench.measure.threads import search_threads
 
 _SWITCH_S = 0.0005
 """Python's lock goes to another thread after so long at the latest: for the usual 5 ms a call that
@@ -64,6 +67,7 @@ def _made(spec: Mapping[str, Any], say: Say) -> None:
 def _levels(spec: Mapping[str, Any], experiment: Experiment, say: Say) -> None:
     shared: list[Any] = [experiment.candidates[0].retriever]
     copies: list[Candidate] = []
+    stages: list[Mapping[str, int]] = []
 
     def armed() -> int:
         say({"armed": {"zero": time.time_ns() - time.perf_counter_ns()}})
@@ -72,7 +76,7 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, say: Say) -> None:
     for line in iter(sys.stdin.readline, ""):
         level = json.loads(line)
         if "health" in level:
-            told = _health(experiment, level["health"])
+            told = _health(experiment, level["health"], stages)
             say({"health": to_document({"warnings": told})})
             continue
         retrievers = shared
@@ -82,7 +86,7 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, say: Say) -> None:
             copies += _more(spec, max(0, more))
             retrievers = [*shared, *(copy.retriever for copy in copies)]
         try:
-            say({"finished": _level(level, experiment, retrievers, armed)})
+            say({"finished": _level(level, experiment, retrievers, armed, stages)})
         except OSError as problem:
             where, words = str(level["folder"]), problem.strerror or str(problem)
             raise HarnessError(
@@ -93,14 +97,21 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, say: Say) -> None:
             ) from None
 
 
-def _health(experiment: Experiment, took_ns: Sequence[int]) -> list[str]:
-    """Ask the first retriever about itself, and see what is switched on beside it, and whether
-    calls that took so long waited for an acknowledgement."""
+def _health(
+    experiment: Experiment, took_ns: Sequence[int], stages: Sequence[Mapping[str, int]]
+) -> list[str]:
+    """Ask the first retriever about itself, and see what is switched on beside it, and where calls
+    that took so long, or had these stages, spent their time."""
     (candidate,) = experiment.candidates
     messages: list[str] = []
     health = ask(candidate, "health", messages, (), experiment.queries)
     beside = [observer.warning for observer in observers.seen()]
-    told = [*candidate.indexed.warnings, *coded(health, Code.RETRIEVER), *messages, *beside]
+    facts = ask(candidate, "describe", messages, {})
+    names = dict.fromkeys(name for of in stages for name in of)
+    times = {name: np.array([of.get(name, -1) for of in stages]) for name in names}
+    with search_threads(experiment.protocol.threads) as complaints:
+        told = [*candidate.indexed.warnings, *coded(health, Code.RETRIEVER), *messages, *beside]
+        told += [*coded(complaints, Code.THREADS), *outside_server(times, facts)]
     return [*told, *kept_back(candidate, experiment, took_ns)]
 
 
@@ -118,11 +129,13 @@ def _level(
     experiment: Experiment,
     retrievers: Sequence[Any],
     armed: Callable[[], int],
+    stages: list[Mapping[str, int]],
 ) -> dict[str, Any]:
     """Make the calls of one level; what only this process knows of them.
 
     Args:
         armed: called when all is prepared; gives the start, by the clock of the stamps.
+        stages: gets those of the first calls.
     """
     folder, number, n = Path(level["folder"]), level["process"], level["slots"]
     seed = level["seed"] + number
@@ -133,8 +146,13 @@ def _level(
         pace = Pace(**level["pace"])
         seconds = sum(level["seconds"]) - pace.ramp_s
         due = due_ns(pace, seconds, seed, share=level["processes"], number=number)
-    file = CallFile(folder / f"calls-{number}.bin", 0 if due is None else len(due))
     order = visits(len(due) if due is not None else 1 << 16, len(queries), seed)
+    if level["once"] and due is not None:
+        first, *others = level["once"]
+        before = int(np.searchsorted(due, level["seconds"][0] * NANOSECONDS))
+        order = np.array([first] * before + others, np.int64)[: len(due)]
+        due = due[: len(order)]
+    file = CallFile(folder / f"calls-{number}.bin", 0 if due is None else len(due))
     start = armed()
     begin, end = (start + int(sum(level["seconds"][:n]) * NANOSECONDS) for n in (1, 2))
     flight = InFlight(begin, end)
@@ -152,12 +170,20 @@ def _level(
         flight=flight,
         retry=retry,
         waits=waits,
+        stages=stages,
     )
     over = threading.Event()
     memory = watch(over, experiment.candidates[0].server) if level["watched"] else []
     cpu = time.process_time()
     if due is None:
-        threads = call_in_turn(start, end, lambda i: int(order[i % len(order)]), slots, n)
+        left = iter(level["once"][1:])
+
+        def query(i: int, now: int) -> int | None:
+            if not level["once"]:
+                return int(order[i % len(order)])
+            return level["once"][0] if now < begin else next(left, None)
+
+        threads = call_in_turn(start, end, query, slots, n)
         join(threads, end, clock)
     else:
         threads = call_when_due(due, slots, level["begins_with"], n)

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -40,6 +40,9 @@ KINDS = tuple(Kind)
 """``status`` of a failed call is its place here, after :data:`.FAILED`."""
 
 NANOSECONDS = 1_000_000_000
+_STAGES = 1_000
+"""Calls whose stages are kept."""
+
 _NEAR_S = 0.05
 """From so near on a moment is slept for, which is more exact than to wait for the end as well."""
 _READY_NS, _READY_SHARE = 500_000, 0.05
@@ -160,6 +163,7 @@ class Slots:
         retrievers: one for each slot, or one that all share.
         retry: which failed calls are made again; that is part of their latency.
         waits: counts what calls of a service wait for a core; None = it is not counted.
+        stages: gets those of answered calls, until it has enough of them.
     """
 
     def __init__(
@@ -173,6 +177,7 @@ class Slots:
         flight: InFlight,
         retry: Retry,
         waits: CoreWaits | None = None,
+        stages: list[Mapping[str, int]] | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self.retrievers = retrievers
@@ -183,6 +188,7 @@ class Slots:
         self.flight = flight
         self.retry = retry
         self.waits = waits
+        self.stages = [] if stages is None else stages
         self.clock = clock
         self.stopped = threading.Event()
         self.faults: list[BaseException] = []
@@ -209,6 +215,8 @@ class Slots:
             self.waits.end()
         if failure is None:
             ranking = checked_ranking(raw, self.k, has_scores=retriever.capabilities.has_scores)
+            if len(self.stages) < _STAGES:
+                self.stages.append(ranking.stages)
             number = self.answers.number(at, tuple(ranking.doc_ids))
             if number == NEVER:
                 return  # the level is over, and this call was open at its end
@@ -320,13 +328,13 @@ class Numbers:
 
 
 def call_in_turn(
-    begin: int, end: int, query: Callable[[int], int], slots: Slots, n: int
+    begin: int, end: int, query: Callable[[int, int], int | None], slots: Slots, n: int
 ) -> list[threading.Thread]:
     """Closed loop: each of ``n`` clients makes its next call when it has the answer to the last
     one, until ``end``. A call is due when its client is free.
 
     Args:
-        query: that of a call, by its number.
+        query: that of a call, by its number and moment; None = there is none left.
     """
     calls = Numbers()
 
@@ -335,8 +343,9 @@ def call_in_turn(
         while (now := slots.clock()) < end and not slots.stopped.is_set():
             i = calls.take(slots.file.make_room)
             row = slots.file.row(i)
-            row[QUERY] = query(i)
-            row[DUE] = now
+            if (at := query(i, now)) is None:
+                return
+            row[QUERY], row[DUE] = at, now
             slots.call(i, slot, begin=now)
 
     return slots.run(work, n)

@@ -56,6 +56,8 @@ class Level:
         processes: that share the load.
         watched: memory is read each second.
         begins_with: slots of a rate, of which there are more as calls need them; 0 = all.
+        once: numbers of queries: the warm-up asks the first, again and again, and the window each
+            of the others once, and ends where none is left; empty = all are asked, again and again.
     """
 
     pace: Pace | None
@@ -67,6 +69,7 @@ class Level:
     processes: int = 1
     watched: bool = False
     begins_with: int = 0
+    once: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,8 @@ class Made:
 
     def answered(self) -> tuple[Any, Any, Iterable[tuple[int, Sequence[str]]]]:
         """Of the answered calls the query, and what each took besides waits; and the answers."""
-        calls = self.calls[self.calls.status == ANSWERED]
+        counted = self.inside if self.level.once else True  # the warm-up repeats its own query
+        calls = self.calls[(self.calls.status == ANSWERED) & counted]
         return calls.query, calls.done - calls.sent - calls.waited, self.answers.values()
 
     @property
@@ -212,6 +216,7 @@ class Generator:
                         "process": number,
                         "processes": level.processes,
                         "slots": level.slots,
+                        "once": level.once[number :: level.processes],
                         "begins_with": level.begins_with or level.slots,
                         "seconds": [before_s, level.seconds],
                         "pace": None if pace is None else asdict(pace),
@@ -244,12 +249,20 @@ class Generator:
                     member.close()  # a thread can't be stopped: it would call on in the next level
             paths = [Path(folder) / f"calls-{at}.bin" for at in range(level.processes)]
             calls = read_calls(paths, level.slots, [zero - start for zero in zeros])
+            end = min(end, *(_used_up(calls, level, begin, at) for at in range(level.processes)))
             answers = {
                 (at, number): (query, tuple(ids))
                 for at in range(level.processes)
                 for number, query, ids in _lines(Path(folder) / f"answers-{at}.jsonl")
             }
         return Made(level, calls, begin, end, processes, lost, answers)
+
+
+def _used_up(calls: Calls, level: Level, begin: int, process: int) -> float:
+    """The moment from which on a process has no query left to ask; infinite where it has."""
+    due = calls.due[(calls.due >= begin) & (calls.worker // level.slots == process)]
+    left = len(level.once[process :: level.processes]) - 1 - len(due)
+    return int(due[-1]) + 1 if level.once and len(due) and left <= 0 else math.inf
 
 
 def _lines(path: Path) -> Iterator[list[Any]]:

@@ -46,6 +46,9 @@ ROOT = LOADS.root
 _FIRST = 0.5
 """Of what clients in turn get: where the search for a rate begins."""
 
+_FEWEST = 2
+"""Queries of a level that asks none twice: its warm-up asks the first."""
+
 _UNLOADED_S = 3.0
 """One call at a time is measured for so long, or as long as a level."""
 
@@ -64,11 +67,12 @@ class Plan(Documented):
         limit: look for the highest rate that keeps it, after the other levels.
         max_minutes: that this may take.
         soak: memory and latency are told over time.
+        once: no query is asked twice.
     """
 
     KEYS = (
         "rates clients replayed cut_s arrivals ramp_s seconds warm_up_s timeout_s slots processes "
-        "seed limit max_minutes soak"
+        "seed limit max_minutes soak once"
     )
 
     rates: Sequence[float] = ()
@@ -86,6 +90,7 @@ class Plan(Documented):
     max_minutes: float = 10.0
     soak: bool = False
     cut_s: float | None = None
+    once: bool = False
 
     @property
     def replayed(self) -> int:
@@ -107,6 +112,26 @@ class Plan(Documented):
             seed = self.seed + 100 * (len(paces) + 50)
             pace = Pace(recorded=self.recorded)
             yield replace(usual, pace=pace, seed=seed, seconds=seconds, warm_up_s=0.0)
+
+    def shares(self, n_queries: int) -> Sequence[Sequence[int]]:
+        """The numbers of the queries that each level asks, that of one call at a time first; none
+        where all are asked, again and again.
+
+        Raises:
+            ConfigError: there are too few, or nobody knows how many levels there will be.
+        """
+        if not self.once:
+            return []
+        n_levels = 1 + len(list(self.levels()))
+        if self.limit is not None or n_queries < _FEWEST * n_levels:
+            given = "--slo" if self.limit else f"{n_queries:,} queries in {n_levels} levels"
+            raise ConfigError(
+                f"--queries once with {given}",
+                accepted=f"--rate, --clients or --replay, and {_FEWEST} queries a level or more",
+                fix="give fewer levels, or a dataset with more queries; or leave it out",
+            )
+        order = np.random.default_rng(self.seed).permutation(n_queries)
+        return [of.tolist() for of in np.array_split(order, n_levels)]
 
     def cut(self) -> Sequence[str]:
         """Warn of recorded times that are not made."""
@@ -236,6 +261,7 @@ def load(
     ).message(0)
     experiment = checked(spec)
     require(experiment)
+    plan.shares(len(experiment.queries))  # refused now, and not behind what is made before
     called = (experiment.candidates[0].name, experiment.dataset.name)
     record = record_id(datetime.now(UTC), *called)
     folder = (out if out is not None else ROOT / record).absolute()
@@ -335,10 +361,12 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
     experiment, slots, external = subject.experiment, subject.slots, subject.generator.external
     metric = experiment.metrics[0] if experiment.counted else None
     scorer = Scorer(experiment.queries, experiment.dataset, metric, experiment.k)
-    warnings = list(plan.cut())
+    warnings, shares = list(plan.cut()), plan.shares(len(experiment.queries))
     done: list[Loaded] = []
 
     def make(level: Level) -> tuple[Made, LevelResult]:
+        if shares:
+            level = replace(level, once=shares[len(done)])
         made, result = subject.make(level)
         quality, means = scorer.scored(made)
         np.save(folder / f"calls-{len(done)}.npy", made.calls.stacked())

@@ -101,7 +101,8 @@ class Subject:
     def warnings(self) -> list[str]:
         """Warnings of all levels so far: those that ``bench`` has, and standstills."""
         health = self.generator.health(self.answers.took)
-        told = self.answers.warnings(health, self.experiment.survey()[0])
+        known, _, texts = self.experiment.survey()
+        told = self.answers.warnings(health, known, texts)
         return [*self.stalls.warnings(), *told]
 
     def make(self, level: Level) -> tuple[Made, LevelResult]:

@@ -240,7 +240,7 @@ def _capacity(a: LoadResult, b: LoadResult) -> str:
 
 def _unlike(a: LoadResult, b: LoadResult) -> list[str]:
     """List in words how two loads differ besides the retriever."""
-    of = ("arrivals", "ramp_s", "seconds", "warm_up_s", "timeout_s", "processes")
+    of = ("arrivals", "ramp_s", "seconds", "warm_up_s", "timeout_s", "processes", "once")
     pairs = [(name, getattr(a.plan, name), getattr(b.plan, name)) for name in of]
     pairs.append(("slots", a.slots, b.slots))
     pairs.append(("threads", a.threads, b.threads))

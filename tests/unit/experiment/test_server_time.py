@@ -17,8 +17,7 @@ from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.experiment import server_time
 from retrieval_bench.experiment.candidate import Candidate
-from retrieval_bench.experiment.server_time import kept_back, outside_server
-from retrieval_bench.measure.calls import Timings
+from retrieval_bench.experiment.server_time import Stages, kept_back, outside_server
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench_retrievers.http.http import HTTP
 from tests.builders.service import Reply, Request, hits, service
@@ -27,16 +26,13 @@ MS = 1_000_000
 LINE, CLIENT = "Look at the connection", "ask for fewer fields"
 
 
-def timings(**stages: float | list[float]) -> Timings:
-    """Three calls of the same length, of which ``stages`` says the milliseconds."""
+def timings(**stages: float | list[float]) -> Stages:
+    """Three calls, of which ``stages`` says the milliseconds."""
     n = 3
-    given = {
+    return {
         name.replace("__", "."): np.array(np.broadcast_to(np.array(ms) * MS, n), dtype=np.int64)
         for name, ms in stages.items()
     }
-    some = np.zeros(n, dtype=np.int32)
-    wall = np.full(n, 10**9, dtype=np.int64)
-    return Timings(wall, some, some, some, np.zeros(n, dtype=np.bool_), given)
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from retrieval_bench import bench
-from retrieval_bench.core.errors import DataError
+from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.duets.controller import DuetProtocol
 from retrieval_bench.duets.duet import Request as Duelling
 from retrieval_bench.load import levels
+from retrieval_bench.load.capacity import Limit
 from retrieval_bench.load.load import Plan, load
 from retrieval_bench.load.schedule import read_recorded
 from retrieval_bench.measure.protocol import Protocol
@@ -38,6 +41,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 COMMANDS = ("bench", "load", "duet --rate", "regress --load")
 WARNINGS = ("redirected", "fewer hits than")
 CODES = {Code.PARTIAL, Code.NOTHING_FOUND}
+_TRACE = tuple(np.arange(400) / 100.0)
 
 
 def _troubled(_number: int, request: Asked) -> Reply:
@@ -100,6 +104,41 @@ def test_a_cache_is_told_by_load_as_by_bench() -> None:
     assert Code.REMEMBERED in {text.code for text in made.warnings if isinstance(text, Notice)}
     assert made.repeated > 0.5
     assert f"{made.repeated:.0%} of the calls repeat a query" in str(load_tables(made))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", [{"clients": [2, 3]}, {"rates": [80.0]}, {"recorded": _TRACE}])
+def test_no_query_is_asked_twice_where_that_is_wanted(plan: dict[str, Any]) -> None:
+    """L9: distinct queries alone tell what a service that remembers takes for a new one."""
+    given = Plan(**plan, seconds=4.0, warm_up_s=0.2, timeout_s=3.0, once=True)
+    with loadable(Path(), lambda *_: GOOD) as (service, config):
+        made = load(config, "science-mini", given)
+        asked = Counter(request.body["text"] for request in service.requests)
+    levels_made = 1 + len(made.levels)
+    assert sum(n > 1 for n in asked.values()) <= levels_made, "warm-ups ask one each"
+    for level in (made.unloaded, *made.levels):
+        assert level.result.calls == pytest.approx(166 / levels_made, abs=1.5)
+        assert level.result.seconds < 4.0, "it ends where none is left"
+    assert made.repeated == 0.0
+    text = " ".join(str(load_tables(made)).split())
+    assert "No query was asked twice" in text
+    assert "Only more queries give more calls" in text
+    if "rates" in plan:
+        assert made.levels[0].result.rate == pytest.approx(80.0, rel=0.4)
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        ({"limit": Limit(95.0, 60.0)}, "with --slo"),
+        ({"rates": [float(n) for n in range(1, 100)]}, "166 queries in 100 levels"),
+    ],
+)
+def test_too_few_queries_to_ask_each_once_are_refused(plan: dict[str, Any], words: str) -> None:
+    """L9."""
+    with pytest.raises(ConfigError, match=words):
+        Plan(**plan, once=True).shares(166)
+    assert Plan(**plan).shares(166) == []
 
 
 @pytest.mark.parametrize(

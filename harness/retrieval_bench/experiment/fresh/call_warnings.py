@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.notices import Code, says
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.data.texts.languages import languages_told
 from retrieval_bench.experiment.warnings import of_answers, of_data, remembers
 
 _ENOUGH = 1_000
@@ -71,12 +72,15 @@ class Answers:
         if len(ratios) >= _FEW:
             self.ratio = max(self.ratio or 0.0, float(np.median(ratios)))
 
-    def warnings(self, health: Sequence[str], corpus: Collection[str] | None) -> list[str]:
+    def warnings(
+        self, health: Sequence[str], corpus: Collection[str] | None, texts: Sequence[str]
+    ) -> list[str]:
         """Those of the data, of the answers, of caches, and what the retriever says.
 
         Args:
             health: of the retriever, and what was switched on beside it.
             corpus: see :func:`foreign_ids`.
+            texts: see :func:`languages_told`.
         """
         data = self.data
         rows = [at for at, q in enumerate(self.queries) if q.answerable and q.id in data.qrels]
@@ -84,4 +88,4 @@ class Answers:
             data, self.queries, self._rankings, self.can, health, rows=rows, corpus=corpus, k=self.k
         )
         cache = [] if says(told, Code.NOTHING_FOUND) else remembers(self.ratio)
-        return [*of_data(data, self.k), *told, *cache]
+        return [*of_data(data, self.k), *languages_told(data, texts), *told, *cache]

@@ -43,6 +43,9 @@ _TOLD = 4
 _REFUSALS = 3
 """Levels of which refused requests are told in short, the last ones."""
 
+_MOST = 0.5
+"""Share of calls that repeat a query from which on it is told how to do without."""
+
 _SHOWN = 8
 """Levels of a search for a limit that are shown in short."""
 
@@ -184,6 +187,8 @@ def _quality(load: LoadResult) -> list[AnyNote]:
         return []
     if not changed and not failed:
         compared = sum(level.quality.compared for level in sure if level.quality)
+        if not compared:
+            return ["Answers are not compared: no query was asked with and without load."]
         rest = sum(level.result.answered for level in sure) - compared
         text = "Every answer under load is one that the query also gets without load"
         if rest:
@@ -267,10 +272,11 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
     if missing:
         more = f" (and {len(missing) - 1:,} more)" if missing[1:] and not full else ""
         shown = "; ".join(missing) if full else missing[0]
-        notes.append(f"Not printed: {shown}{more}. A longer --duration gives more calls.")
+        source = "Only more queries give" if load.plan.once else "A longer --duration gives"
+        notes.append(f"Not printed: {shown}{more}. {source} more calls.")
     notes.append(
         "Latency counts from when a call was due, service from when it was made. "
-        f"{_asked(load)} k = {load.k}. {load.repeated:.0%} of the calls repeat a query."
+        f"{_asked(load)} k = {load.k}. {_repeated(load)}"
     )
     if load.folder is not None:
         notes.append(next_step(f"saved: {relative_folder(load)}"))
@@ -284,7 +290,10 @@ def _fewer_queries(load: LoadResult) -> list[AnyNote]:
         f"{level.result.name} {counted(level.quality.queries, 'query')}, "
         f"{quality_text(level.quality.unloaded)} without load"
         for level in load.levels
-        if alone and level.quality and level.quality.queries != alone.queries
+        if alone
+        and level.quality
+        and level.quality.queries != alone.queries
+        and level.quality.unloaded is not None
     ]
     if not messages or alone is None or not alone.metric:
         return []
@@ -303,6 +312,13 @@ def _asked(load: LoadResult) -> str:
     own = f"The retriever runs in the generator's own processes ({processes}, {how} each"
     apart = any(level.result.clients for level in load.levels) and not load.shared
     return f"{own}; of clients in turn, one each)." if apart else f"{own})."
+
+
+def _repeated(load: LoadResult) -> str:
+    if load.plan.once:
+        return "No query was asked twice, but the first of each level in its warm-up."
+    cache = ": answers may be remembered; --queries once asks each once" * (load.repeated >= _MOST)
+    return f"{load.repeated:.0%} of the calls repeat a query{cache}."
 
 
 def _details(load: LoadResult) -> Table:
