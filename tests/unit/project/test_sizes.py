@@ -21,7 +21,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/data": 8_130,
     "retrieval_bench/duets": 4_100,
     "retrieval_bench/experiment": 5_750,
-    "retrieval_bench/load": 3_360,
+    "retrieval_bench/load": 3_430,
     "retrieval_bench/measure": 3_750,
     "retrieval_bench/metrics": 3_400,
     "retrieval_bench/regression": 4_590,
