@@ -249,7 +249,8 @@ class Generator:
                     member.close()  # a thread can't be stopped: it would call on in the next level
             paths = [Path(folder) / f"calls-{at}.bin" for at in range(level.processes)]
             calls = read_calls(paths, level.slots, [zero - start for zero in zeros])
-            end = min(end, *(_used_up(calls, level, begin, at) for at in range(level.processes)))
+            used_up = [_used_up(calls, level, begin, at) for at in range(level.processes)]
+            end = int(min(end, *used_up))
             answers = {
                 (at, number): (query, tuple(ids))
                 for at in range(level.processes)

@@ -108,7 +108,7 @@ runs/tool_files -> data/formats/questions/question_tables
 """
 """Modules of the kernel, and modules of capabilities that they import."""
 
-REACHED = {"cli/measure/bench": (214, 42_000), "cli/measure/compare": (254, 51_450)}
+REACHED = {"cli/measure/bench": (214, 42_000), "cli/measure/compare": (254, 51_500)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 

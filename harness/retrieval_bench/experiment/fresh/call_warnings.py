@@ -73,7 +73,7 @@ class Answers:
             self.ratio = max(self.ratio or 0.0, float(np.median(ratios)))
 
     def warnings(
-        self, health: Sequence[str], corpus: Collection[str] | None, texts: Sequence[str]
+        self, health: Sequence[str], corpus: Collection[str] | None, texts: Sequence[str] = ()
     ) -> list[str]:
         """Those of the data, of the answers, of caches, and what the retriever says.
 
