@@ -21,8 +21,8 @@ calls:
     (closed loop)
 --replay FILE  calls are due at recorded times, one a line: seconds, milliseconds since 1970, or
     ISO 8601; all of them, at their own rate, unless --duration cuts them
---queries {{all,once}} [all]  once: none is asked twice, so that no answer can be remembered; each
-    level has its share of them, and ends where that is used up (default: all, again and again)
+--queries {{all,once}} [all]  once: none is asked twice, so no answer is remembered; a level ends
+    where its share is used up
 --slo LIMIT  look for the highest rate that keeps a limit such as 'p99<200ms'
 --max-minutes M [10]  of --slo: that the search may take (default: 10)
 --arrivals {{poisson,constant}} [poisson]  of --rate: independent callers, or one each 1/R seconds
