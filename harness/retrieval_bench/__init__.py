@@ -11,8 +11,8 @@ from retrieval_bench.core.installed.version import VERSION
 __version__ = VERSION
 
 _NAMES = {
-    "api.measuring": ("baseline", "bench", "compare", "duet", "regress"),
-    "api.reading": ("diff", "history", "report"),
+    "api.measuring": ("bench", "compare"),
+    "api.reading": ("diff", "report"),
     "core.retriever": ("Capabilities", "Retriever"),
     "core.types": ("Dataset", "Document", "Hit", "Query", "Ranking", "Usage"),
     "core.calls.usage": ("report_usage",),

@@ -1,11 +1,5 @@
-from retrieval_bench.api.measuring import (
-    baseline as baseline,
-    bench as bench,
-    compare as compare,
-    duet as duet,
-    regress as regress,
-)
-from retrieval_bench.api.reading import diff as diff, history as history, report as report
+from retrieval_bench.api.measuring import bench as bench, compare as compare
+from retrieval_bench.api.reading import diff as diff, report as report
 from retrieval_bench.core.calls.usage import report_usage as report_usage
 from retrieval_bench.core.retriever import Capabilities as Capabilities, Retriever as Retriever
 from retrieval_bench.core.types import (
@@ -18,6 +12,12 @@ from retrieval_bench.core.types import (
 )
 from retrieval_bench.data import export_dataset as export_dataset, load_dataset as load_dataset
 from retrieval_bench_answers.api import reader as reader
+from retrieval_bench_duet.api import duet as duet
+from retrieval_bench_regress.api import (
+    baseline as baseline,
+    history as history,
+    regress as regress,
+)
 from retrieval_bench_score.api import audit as audit, evaluate as evaluate
 from retrieval_bench_tune.api import tune as tune
 

@@ -17,8 +17,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 OWN = (
+    "retrieval_bench_load",
     "retrieval_bench_tune",
     "retrieval_bench_doctor",
+    "retrieval_bench_regress",
+    "retrieval_bench_duet",
     "retrieval_bench_labels",
     "retrieval_bench_score",
     "retrieval_bench_answers",

@@ -9,7 +9,7 @@ CAPABILITY = Capability(
         "doctor": Command(
             f"{_PACKAGE}.commands.doctor:run_doctor",
             "check data, judgements, retriever and machine first",
-            ("", "hybrid --dataset my/folder", "--selftest"),
+            ("", "hybrid --dataset my/folder"),
             heading="understand",
         )
     },

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from retrieval_bench.duets.controller import DuetProtocol, duet
-from retrieval_bench.duets.decision import SLOWEST
-from retrieval_bench.duets.probe import Probe
-from retrieval_bench.duets.result import DuetResult, write_duet
-from retrieval_bench.duets.selftest import Kind, extra_work
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.render.table import Table
+from retrieval_bench_duet.controller import DuetProtocol, duet
+from retrieval_bench_duet.decision import SLOWEST
+from retrieval_bench_duet.probe import Probe
+from retrieval_bench_duet.result import DuetResult, write_duet
+from retrieval_bench_duet.selftest import Kind, extra_work
 from tests.builders.files import json_lines, save_all
 
 KINDS = {
@@ -92,7 +92,7 @@ def _line(result: DuetResult, asked: argparse.Namespace, seed: int) -> dict[str,
 
 def _spread(result: DuetResult) -> float:
     """Of the typical log ratio, from launch to launch."""
-    from retrieval_bench.duets.decision import thetas
+    from retrieval_bench_duet.decision import thetas
 
     values = thetas("p50", [one.pairs(0) for one in result.launched])
     return round(float(np.std(values, ddof=1)), 5) if len(values) > 1 else float("nan")

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.metrics import parse_metric
-from retrieval_bench.regression.gate import Regression, Subject
-from retrieval_bench.regression.policy import Policy, Rise, Undecided
-from retrieval_bench.regression.quality_gates import judge_quality
+from retrieval_bench_regress.gate import Regression, Subject
+from retrieval_bench_regress.policy import Policy, Rise, Undecided
+from retrieval_bench_regress.quality_gates import judge_quality
 from tests.builders.baselines import quality
 
 SIZES = (20, 40, 100, 300)

@@ -23,8 +23,8 @@ from retrieval_bench.load.capacity import Evidence, Limit
 from retrieval_bench.load.generator import Made
 from retrieval_bench.load.levels import State, judged
 from retrieval_bench.load.schedule import Pace, due_ns
-from retrieval_bench.regression.load_duet import Blocks
-from retrieval_bench.regression.loads import PercentilePair
+from retrieval_bench_load.load_duet import Blocks
+from retrieval_bench_load.loads import PercentilePair
 from tests.builders.queued import Service, level_of, queue, sojourn_ms
 
 

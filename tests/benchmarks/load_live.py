@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.duets.controller import DuetProtocol
-from retrieval_bench.duets.decision import GATES
-from retrieval_bench.duets.duet import Request
 from retrieval_bench.load.capacity import Limit
 from retrieval_bench.load.levels import LevelResult, State
 from retrieval_bench.load.load import LoadResult, Plan, load
 from retrieval_bench.load.stamps import ANSWERED, Calls
-from retrieval_bench.regression.load_duet import BLOCK_S, duet_under_load
+from retrieval_bench_duet.controller import DuetProtocol
+from retrieval_bench_duet.decision import GATES
+from retrieval_bench_duet.duet import Request
+from retrieval_bench_load.load_duet import BLOCK_S, duet_under_load
 from tests.builders.cluster import local_cluster
 from tests.builders.queue_server import Running, connect, running
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.types import Dataset, Query, Verdict
-from retrieval_bench.duets.decision import GATES
-from retrieval_bench.duets.result import DuetResult, GateResult
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import default_metrics, parse_metric
-from retrieval_bench.regression.baseline import Given, LatencyBaseline, QualityBaseline
-from retrieval_bench.regression.files import Places
-from retrieval_bench.regression.policy import Policy
-from retrieval_bench.regression.session import Today
+from retrieval_bench_duet.decision import GATES
+from retrieval_bench_duet.result import DuetResult, GateResult
+from retrieval_bench_regress.baseline import Given, LatencyBaseline, QualityBaseline
+from retrieval_bench_regress.files import Places
+from retrieval_bench_regress.policy import Policy
+from retrieval_bench_regress.session import Today
 from retrieval_bench_retrievers.functions.callable import CallableRetriever
 
 RETRIEVER = {

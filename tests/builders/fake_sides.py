@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from retrieval_bench.duets.launch import BrokenSideError, LostError
-from retrieval_bench.duets.sides import Side
+from retrieval_bench_duet.launch import BrokenSideError, LostError
+from retrieval_bench_duet.sides import Side
 
 Slower = Callable[[int, int], float]
 """(number of the launch, query) -> what the time of a call is multiplied with."""
 
 
 class FakeSides:
-    """Stands in for :class:`retrieval_bench.duets.launch.SideProcess`.
+    """Stands in for :class:`retrieval_bench_duet.launch.SideProcess`.
 
     Attributes:
         slower: by the name of a retriever; sides that are not named are not slowed.

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.installed.git import git_variables
-from retrieval_bench.duets.revisions.revisions import place_of
-from retrieval_bench.duets.sides import Place
+from retrieval_bench_duet.revisions.revisions import place_of
+from retrieval_bench_duet.sides import Place
 from tests.builders.files import save_all
 
 _WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from retrieval_bench.measure.machine.kernel import usable_cpus
 
 if TYPE_CHECKING:
-    from retrieval_bench.duets.sides import Place
+    from retrieval_bench_duet.sides import Place
 
 
 def completed(

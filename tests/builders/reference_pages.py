@@ -14,7 +14,7 @@ from retrieval_bench.cli import parser
 from retrieval_bench.cli.commands import GROUPS
 from retrieval_bench.cli.documents import DOCUMENTS, schema_of
 from retrieval_bench.core.as_json.schemas import documented, schema
-from retrieval_bench.regression.baseline import SCHEMA_VERSION, LatencyBaseline, QualityBaseline
+from retrieval_bench_regress.baseline import SCHEMA_VERSION, LatencyBaseline, QualityBaseline
 from tests.builders import api_records
 
 MADE = "<!-- Made from the code: UPDATE_GOLDEN=1 pytest tests/golden/test_reference_pages.py -->"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.cli.commands import EXAMPLES, GROUPS, OTHER_NAMES, SHOWN, parsed
-from retrieval_bench.cli.guard.duet import name_sides
 from retrieval_bench.cli.options import add, defaults
+from retrieval_bench_duet.commands.duet import name_sides
 from tests.builders.processes import python
 from tests.cli.project import Command
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.cli.guard.duet import exit_code
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets import controller
-from retrieval_bench.duets.result import DuetResult
-from retrieval_bench.duets.selftest import KINDS, extra_work
+from retrieval_bench_duet import controller
+from retrieval_bench_duet.commands.duet import exit_code
+from retrieval_bench_duet.result import DuetResult
+from retrieval_bench_duet.selftest import KINDS, extra_work
 from tests.builders.fake_sides import FakeSides
 from tests.cli.project import Command
 
@@ -87,7 +87,7 @@ def test_a_record_that_cannot_be_written_does_not_hide_the_verdict(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("retrieval_bench.duets.result.np.savez_compressed", full)
+    monkeypatch.setattr("retrieval_bench_duet.result.np.savez_compressed", full)
     assert run(*A_AND_B) == 2
     assert "PASS: b = b" in run.out
     assert "cannot write the duet: No space left on device" in run.err
@@ -182,8 +182,8 @@ def test_a_side_that_cannot_be_built_shows_where_on_demand(project: Path, run: C
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     short = partial(controller.DuetProtocol, seconds=1e-9, warm_up_s=1e-9)
-    monkeypatch.setattr("retrieval_bench.duets.selftest.DuetProtocol", short)
-    monkeypatch.setattr("retrieval_bench.duets.selftest.REPLAYS", 20)
+    monkeypatch.setattr("retrieval_bench_duet.selftest.DuetProtocol", short)
+    monkeypatch.setattr("retrieval_bench_duet.selftest.REPLAYS", 20)
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_selftest_without_a_pass_is_not_green(sides: FakeSides, run: Command) ->
 def test_selftest_with_a_false_alarm_is_red(
     sides: FakeSides, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("retrieval_bench.duets.controller.overall", lambda gates: Verdict.WORSE)
+    monkeypatch.setattr("retrieval_bench_duet.controller.overall", lambda gates: Verdict.WORSE)
     assert run("lab selftest --dataset data --time 0.1") == 3
     # as many as a tenth of a second holds
     assert re.search(r"False alarms: (\d+) of \1\b", run.out)

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.result import DuetResult
-from retrieval_bench.regression import regress as workflow
-from retrieval_bench.regression.files import Places, write
+from retrieval_bench_duet.result import DuetResult
+from retrieval_bench_regress import regress as workflow
+from retrieval_bench_regress.files import Places, write
 from tests.builders.baselines import duet_result
 from tests.builders.files import json_lines, save, save_all
 from tests.builders.git_project import GitProject

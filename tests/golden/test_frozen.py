@@ -17,7 +17,7 @@ import pytest
 
 from retrieval_bench.cli import main
 from retrieval_bench.cli.console import BAD_INPUT
-from retrieval_bench.duets import controller
+from retrieval_bench_duet import controller
 from tests.builders.fake_sides import FakeSides
 from tests.builders.frozen import ALSO_CSV, HERE, MEASURING, READING
 from tests.builders.json_schemas import faults, unnoticed
@@ -109,8 +109,8 @@ def prepared(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     if name == "selftest":  # half a minute of real processes
         monkeypatch.setattr(controller, "SideProcess", FakeSides())
         short = partial(controller.DuetProtocol, seconds=1e-9, warm_up_s=1e-9)
-        monkeypatch.setattr("retrieval_bench.duets.selftest.DuetProtocol", short)
-        monkeypatch.setattr("retrieval_bench.duets.selftest.REPLAYS", 20)
+        monkeypatch.setattr("retrieval_bench_duet.selftest.DuetProtocol", short)
+        monkeypatch.setattr("retrieval_bench_duet.selftest.REPLAYS", 20)
     if name.startswith("loaded"):
         add_memory_store(monkeypatch)
     with own_irds(folder, monkeypatch) if name.startswith("fetch") else nullcontext():

@@ -8,18 +8,18 @@ import numpy as np
 
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import parse_metric
-from retrieval_bench.regression.gate import Regression
-from retrieval_bench.regression.latency_gates import (
+from retrieval_bench.reports.render import markdown, terminal
+from retrieval_bench_regress.gate import Regression
+from retrieval_bench_regress.latency_gates import (
     LatencyResult,
     When,
     judge_latency,
     not_measured,
 )
-from retrieval_bench.regression.policy import Policy
-from retrieval_bench.regression.quality_gates import QualityResult, judge_quality
-from retrieval_bench.regression.session import WANTED
-from retrieval_bench.reports.render import markdown, terminal
-from retrieval_bench.reports.tables.guard.regress import baseline_tables, regress_tables
+from retrieval_bench_regress.policy import Policy
+from retrieval_bench_regress.quality_gates import QualityResult, judge_quality
+from retrieval_bench_regress.session import WANTED
+from retrieval_bench_regress.tables.regress import baseline_tables, regress_tables
 from tests.builders.baselines import COMMIT, DATASET, MACHINE, duet_result, latency, quality
 from tests.builders.golden import golden
 

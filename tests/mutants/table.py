@@ -183,28 +183,28 @@ MUTANTS = (
     # Gates.
     _of_harness(
         "a gate takes a drop for a rise",
-        "regression/quality_gates.py",
+        "retrieval_bench_regress/quality_gates.py",
         "if shown and -difference > gate.limit:",
         "if shown and difference > gate.limit:",
         "regression",
     ),
     _of_harness(
         "a duet confirms without Holm's correction",
-        "duets/decision.py",
+        "retrieval_bench_duet/decision.py",
         "corrected = holm(np.array([seen[name].p_worse for name in self.signs]))",
         "corrected = np.array([seen[name].p_worse for name in self.signs])",
         "duets/test_duet_decision.py",
     ),
     _of_harness(
         "an undecided duet ends with 0",
-        "cli/guard/duet.py",
+        "retrieval_bench_duet/commands/duet.py",
         '{"PASS": OK, "INCONCLUSIVE": UNDECIDED}',
         '{"PASS": OK, "INCONCLUSIVE": OK}',
         *("cli/test_dueting.py", "duets"),
     ),
     _of_harness(
         "an undecided gate ends with 0",
-        "regression/gate.py",
+        "retrieval_bench_regress/gate.py",
         "Undecided.INCONCLUSIVE: 3",
         "Undecided.INCONCLUSIVE: 0",
         *("regression", "cli/test_regressing.py"),

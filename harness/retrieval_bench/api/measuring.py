@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.api.results import BenchResult, ComparisonResult, Result, run_of
+from retrieval_bench.api.results import BenchResult, ComparisonResult, run_of
 from retrieval_bench.capabilities import service
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset
@@ -14,13 +14,8 @@ from retrieval_bench.stats.defaults import EQUIVALENCE, MARGIN
 
 if TYPE_CHECKING:  # a function that is called loads what it needs
     from retrieval_bench.core.progress import Reporter
-    from retrieval_bench.duets.controller import DuetProtocol
-    from retrieval_bench.duets.result import DuetResult
-    from retrieval_bench.duets.revisions.environments import Setup
     from retrieval_bench.experiment.experiment import Experiment
     from retrieval_bench.measure.protocol import Protocol
-    from retrieval_bench.regression.gate import Regression
-    from retrieval_bench.regression.regress import BaselineResult
 
 
 def bench(
@@ -224,149 +219,3 @@ def _is_run(system: Any) -> bool:
     if isinstance(system, str | Path):
         return is_run(system)
     return isinstance(system, Run | BenchResult)
-
-
-def baseline(
-    retriever: str | Path,
-    dataset: str | Path = "science-mini",
-    *,
-    split: str = "test",
-    k: int = 10,
-    metrics: Sequence[str] = (),
-    overrides: Sequence[str] = (),
-    protocol: Mapping[str, Any] | None = None,
-    policy: str | Path | None = None,
-    baselines: str | Path | None = None,
-    force: bool = False,
-    as_before: bool = False,
-    reporter: Reporter | None = None,
-) -> Result[BaselineResult]:
-    """Measure one retriever and keep the figures, for :func:`regress`.
-
-    Args:
-        retriever, dataset: by name or file, since they are looked for again.
-        split, k, overrides, reporter: as in :func:`bench`.
-        metrics: further ones than those of the policy and the usual ones.
-        protocol: what is to be other than usual, such as ``{"min_calls": 1000, "threads": 2}``.
-        policy: file of the limits; None = ``configs/policy.yaml``.
-        baselines: folder of the baselines; None = ``results/baselines``.
-        force: replace a baseline that is there.
-        as_before: replace it by what is measured as it was; ``regress --accept``.
-
-    Raises:
-        HarnessError: everything that is wrong with the input, a baseline that is there, or nothing
-            that could be judged.
-        KeyboardInterrupt: interrupted; every baseline is as it was.
-    """
-    from retrieval_bench.regression import regress as regression
-    from retrieval_bench.reports.progress_bar import in_notebook
-    from retrieval_bench.reports.tables.guard.regress import baseline_tables
-
-    request = regression.Request(
-        str(retriever), str(dataset), split, k, overrides, _path(policy), _path(baselines)
-    )
-    value = regression.make_baseline(
-        request,
-        metrics=metrics,
-        protocol=protocol,
-        force=force,
-        as_before=as_before,
-        reporter=in_notebook(reporter),
-    )
-    return Result(value, value.as_dict, lambda: baseline_tables(value.as_dict()))
-
-
-def regress(
-    retriever: str | Path,
-    dataset: str | Path = "science-mini",
-    *,
-    split: str = "test",
-    k: int = 10,
-    overrides: Sequence[str] = (),
-    policy: str | Path | None = None,
-    baselines: str | Path | None = None,
-    duet: str = "suspicion",
-    setup: Setup | None = None,
-    reporter: Reporter | None = None,
-) -> Result[Regression]:
-    """Say whether one retriever got worse or slower than its baseline.
-
-    Args:
-        retriever, dataset, split, k, overrides, policy, baselines, reporter: as in
-            :func:`baseline`.
-        duet: measure the baseline's revision and today's files side by side: "suspicion" (when
-            stored times look slower), "always", "never".
-        setup: how the code of that revision gets the packages it needs.
-
-    Returns:
-        The verdict with each gate: ``value.verdict``, ``value.quality``, ``value.latency``; and
-        ``value.code``, the exit code of the command.
-
-    Raises:
-        HarnessError: everything that is wrong with the input, in one message.
-        KeyboardInterrupt: interrupted; nothing was judged.
-    """
-    from retrieval_bench.regression import regress as regression
-    from retrieval_bench.reports.progress_bar import in_notebook
-    from retrieval_bench.reports.tables.guard.regress import regress_tables
-
-    request = regression.Request(
-        str(retriever), str(dataset), split, k, overrides, _path(policy), _path(baselines)
-    )
-    value = regression.regress(request, duet=duet, setup=setup, reporter=in_notebook(reporter))
-    return Result(value, value.as_dict, lambda: regress_tables(value))
-
-
-def duet(
-    retriever: str | None = None,
-    dataset: str | Path = "science-mini",
-    *,
-    a: str | None = None,
-    b: str | None = None,
-    rev_a: str | None = None,
-    rev_b: str | None = None,
-    set_a: Sequence[str] = (),
-    set_b: Sequence[str] = (),
-    overrides: Sequence[str] = (),
-    split: str = "test",
-    k: int = 10,
-    protocol: DuetProtocol | None = None,
-    setup: Setup | None = None,
-    out: str | Path | None = None,
-    reporter: Reporter | None = None,
-) -> Result[DuetResult]:
-    """Say whether side b is slower than side a, from calls made side by side.
-
-    Args:
-        retriever: of both sides, by name or file.
-        dataset, split, k, reporter: as in :func:`baseline`.
-        a, b: retrievers, one for each side, instead.
-        rev_a, rev_b: git revisions; None = the files as they are.
-        set_a, set_b, overrides: ``dotted.path=value`` into the parameters of one side, and of both.
-        protocol: how long, and the ``limits`` of each gate.
-        setup: how the code of a revision gets the packages it needs.
-        out: folder of the record; None = a new one under ``results/duets``.
-
-    Raises:
-        HarnessError: everything that is wrong with the input, or the result cannot be saved.
-    """
-    from retrieval_bench.duets import duet as duets
-    from retrieval_bench.duets.result import PrintedDuet
-    from retrieval_bench.reports.progress_bar import in_notebook
-    from retrieval_bench.reports.tables.guard.duet import duet_tables
-
-    request = duets.Request(retriever, a, b, rev_a, rev_b, set_a, set_b, overrides, setup)
-    value = duets.duet(
-        request,
-        dataset,
-        split=split,
-        k=k,
-        protocol=protocol,
-        out=_path(out),
-        reporter=in_notebook(reporter),
-    )
-    return Result(value, PrintedDuet(value).as_dict, lambda: duet_tables(value))
-
-
-def _path(given: str | Path | None) -> Path | None:
-    return None if given is None else Path(given)

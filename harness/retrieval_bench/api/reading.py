@@ -13,9 +13,7 @@ from retrieval_bench.stats.defaults import MARGIN
 if TYPE_CHECKING:  # a function that is called loads what it needs
     from retrieval_bench.comparison.explain.diff import Order
     from retrieval_bench.comparison.explain.differences import Differences
-    from retrieval_bench.regression.history.history import History
     from retrieval_bench.reports.page.report import Report
-    from retrieval_bench.reports.render.table import Table
     from retrieval_bench.runs.run import Run
 
 
@@ -63,54 +61,6 @@ def diff(
         texts=texts,
     )
     return Result(value, value.as_dict, lambda: diff_tables(value))
-
-
-def history(
-    retriever: str | None = None,
-    dataset: str | None = None,
-    *,
-    metrics: Sequence[str] = (),
-    folders: Sequence[str | Path] = (),
-    last: int | None = 30,
-    out: str | Path | None = None,
-) -> Result[History]:
-    """Show saved runs and duets over time and revisions.
-
-    Args:
-        retriever, dataset: by name or file; None = all.
-        metrics: none = the first of the newest run.
-        folders: that hold runs or duets; none = ``results/runs`` and ``results/duets``.
-        last: so many of the newest of each; None = all.
-        out: file for the picture of one retriever on one dataset, replaced when it is there.
-
-    Raises:
-        HarnessError: what was given cannot be used, or the picture cannot be written.
-    """
-    from retrieval_bench.regression.history.history import history as read_history
-    from retrieval_bench.reports.page.file import check_place, write_page
-    from retrieval_bench.reports.pictures.draw import svg
-    from retrieval_bench.reports.pictures.history import history_picture
-    from retrieval_bench.reports.render.table import Table
-    from retrieval_bench.reports.tables.guard.history import history_tables
-
-    value = read_history(
-        retriever=retriever,
-        dataset=dataset,
-        metrics=metrics,
-        folders=[Path(folder) for folder in folders],
-        last=last,
-    )
-    if out is not None:
-        check_place(Path(out), "picture")
-        write_page(Path(out), svg(history_picture(value.subject)), "picture")
-
-    def tables() -> list[Table]:
-        if value.subjects:
-            return history_tables(value.subjects, value.records)
-        first, *rest = value.nothing_there
-        return [Table(first, (), (), notes=rest)]
-
-    return Result(value, value.as_dict, tables)
 
 
 def report(

@@ -18,16 +18,11 @@ _SHOWN: Mapping[str, Entries] = {
     "measure": {
         "bench": ("measure.bench", "one retriever on one dataset: ranking quality and latency"),
         "compare": ("measure.compare", "two or more side by side, with verdicts"),
-        "load": ("measure.load", "one under the load of many clients: how much can it take?"),
     },
     "understand": {
         "explain": ("understand.explain", "where two runs differ, or a hybrid and its legs"),
     },
-    "guard": {
-        "baseline": ("guard.regress", "measure one retriever and keep the figures, for regress"),
-        "regress": ("guard.regress", "did it get worse or slower than its baseline?"),
-        "duet": ("guard.duet", "is b slower than a? two retrievers or two revisions"),
-    },
+    "guard": {},
     "judge": {},
     "share": {
         "report": ("share.report", "one HTML file: answer, tables, pictures, single queries"),
@@ -46,15 +41,12 @@ _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
             "index": ("share.index", "build the index of a retriever once, for every later run"),
             "cache": ("share.index", "saved indexes and vectors: how much, and what is unused"),
             "schema": ("share.schema", "the JSON Schema of what --format json prints"),
-            "history": ("guard.history", "saved runs and duets over time and revisions"),
         },
     ),
     "lab": (
         "",
         "what few people need: {names}",
-        {
-            "selftest": ("guard.selftest", "check that the harness itself finds what it must find"),
-        },
+        {},
     ),
 }
 
@@ -122,15 +114,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "bm25 my.yaml --dataset my/folder",
         "bm25@latest hybrid@latest -v",
     ),
-    "load": (
-        "hybrid --clients 1 4 16",
-        "my.yaml --rate 50 100 200 --dataset my/folder",
-        "my.yaml --slo 'p99<200ms' --dataset my/folder",
-    ),
     "explain": ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
-    "baseline": ("hybrid", "bm25 --dataset my/folder", "hybrid --force"),
-    "regress": ("hybrid", "hybrid --duet always", "my.yaml --load my.yaml@load"),
-    "duet": ("bm25 bm25s", "hybrid --rev-a main", "bm25 --set-b k1=1.2 --limit p50=5%"),
     "report": ("@last", "bm25 dense hybrid --dataset my/folder", "bm25@latest hybrid@latest"),
     "data list": ("", "pipeline", "--format json"),
     "data schema": ("", "bench", "--format json"),
@@ -155,8 +139,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "bm25 --dataset my/folder --set k1=1.2",
     ),
     "data cache": ("", "--prune 30", "--format json"),
-    "data history": ("", "hybrid --dataset my/folder", "bm25 --last all --out bm25.svg"),
-    "lab selftest": ("", "--time 300", "bm25 --dataset my/folder"),
 }
 """What may stand behind each command, but for the options that others add."""
 

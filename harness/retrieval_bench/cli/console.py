@@ -99,15 +99,6 @@ def callable_here(text: str) -> str:
     return _COMMAND.sub(lambda _: shlex.quote(started), text)
 
 
-def write_junit(options: argparse.Namespace, suite: str, gates: Sequence[tuple[str, Any]]) -> None:
-    """Write the gates where ``--junit`` says, if it does."""
-    if options.junit is not None:
-        from retrieval_bench.reports.page.file import write_page
-        from retrieval_bench.reports.render import junit
-
-        write_page(options.junit, junit.render(suite, gates), "JUnit report")
-
-
 def put(text: str) -> None:
     """Print a result. A reader that went away, as `head` does, is no error: the command goes on,
     and its exit code is its own.

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from retrieval_bench.capabilities import capabilities, named
 
 if TYPE_CHECKING:
-    from retrieval_bench.duets.revisions.environments import Setup
     from retrieval_bench.measure.protocol import Protocol
 
 FORMATS = ("table", "json", "markdown", "latex", "csv")
@@ -23,8 +22,6 @@ _SPEAKING = """
 | -q, --quiet  show the answer and its warnings alone, and no progress
 --debug  show tracebacks of errors, which may hold secrets
 """
-
-JUNIT = "--junit FILE  also write the gates as a JUnit report"
 
 LANGUAGE = """
 --language CODE  of the dataset, such as fr, for stems and stop words (default: what it names)
@@ -46,12 +43,6 @@ DEPTH = f"{SPLIT}\n--k K [{{k}}]  hits per query (default: {{k}})"
 LIMITS = """
 --timeout S  seconds; a call that takes longer has failed (default: 60)
 --threads N  threads of numerical libraries while searching (default: 1)
-"""
-
-ENVIRONMENTS = """
-environments of revisions whose dependencies differ:
---extras NAME *  optional dependencies to install (default: those that are installed now)
---setup COMMAND []  run this once in the folder of each revision instead of installing
 """
 
 MEASURING = f"""
@@ -348,13 +339,6 @@ def protocol_of(options: argparse.Namespace) -> Protocol:
         collector=options.collector == "on" or None,
         levels=tuple(options.percentiles) or None,
     )
-
-
-def setup_of(options: argparse.Namespace) -> Setup:
-    """Read the options of :data:`ENVIRONMENTS`."""
-    from retrieval_bench.duets.revisions.environments import Setup
-
-    return Setup(None if options.extras is None else tuple(options.extras), options.setup)
 
 
 def refuse(options: argparse.Namespace, names: str, why: str, **parts: str) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, show, working
-from retrieval_bench.cli.guard.selftest import run_selftest
 from retrieval_bench.cli.options import (
     LANGUAGE,
     RETRIEVER,
     SELF_HITS,
     command,
     dataset,
-    refuse,
     values,
 )
 
@@ -23,8 +21,7 @@ _DOCTOR = f"""
 {SELF_HITS}
 --ask N  evaluated queries to ask (default: up to 200 within 20 s; 5 of an external or priced
     retriever)
---selftest  only play duets of equal and of slowed sides, to see what this machine can show
---time S [120]  seconds for that (default: 120)
++
 """
 
 
@@ -34,16 +31,6 @@ def run_doctor(options: argparse.Namespace) -> int:
     from retrieval_bench_doctor.doctor import doctor
     from retrieval_bench_doctor.tables.doctor import doctor_tables
 
-    if options.selftest:
-        refuse(
-            options,
-            "set language self_hits ask",
-            "with --selftest",
-            accepted="a retriever as its config has it, and --time",
-            fix="leave it out, or look at everything first, without --selftest",
-        )
-        return run_selftest(options)
-    refuse(options, "time", "without --selftest", accepted="both of them", fix="leave it out")
     with working(options) as bars:
         diagnosis = doctor(
             options.retriever or "bm25",

@@ -21,7 +21,7 @@ from retrieval_bench.comparison.claims import (
     unless_open,
 )
 from retrieval_bench.core.notices import Code, Notice
-from retrieval_bench.reports.tables.guard.duet import duet_tables
+from retrieval_bench_duet.tables.duet import duet_tables
 
 CELLS = [(command, code) for command, line in FIRST_LINES.items() if line.claims for code in Code]
 

@@ -6,7 +6,7 @@ from typing import IO
 
 import pytest
 
-from retrieval_bench.duets.revisions import kept
+from retrieval_bench_duet.revisions import kept
 
 
 @pytest.fixture

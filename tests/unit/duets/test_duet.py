@@ -14,15 +14,15 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets import controller, selftest
-from retrieval_bench.duets.controller import DuetProtocol, duet
-from retrieval_bench.duets.launch import MOST_CALLS, TURN_NS, Measured, Share, leads, measure
-from retrieval_bench.duets.result import DuetResult, read_duet, write_duet
-from retrieval_bench.duets.selftest import Kind, Played, extra_work
-from retrieval_bench.duets.sides import Place, Side
 from retrieval_bench.reports.render import markdown
-from retrieval_bench.reports.tables.guard.duet import duet_tables
 from retrieval_bench.runs.records import to_json
+from retrieval_bench_duet import controller, selftest
+from retrieval_bench_duet.controller import DuetProtocol, duet
+from retrieval_bench_duet.launch import MOST_CALLS, TURN_NS, Measured, Share, leads, measure
+from retrieval_bench_duet.result import DuetResult, read_duet, write_duet
+from retrieval_bench_duet.selftest import Kind, Played, extra_work
+from retrieval_bench_duet.sides import Place, Side
+from retrieval_bench_duet.tables.duet import duet_tables
 from tests.builders.fake_sides import FakeSides, Slower
 
 A, B = Side("a", Place("", Path())), Side("b", Place("", Path()))
@@ -41,7 +41,7 @@ def constant(value: float) -> Slower:
     return lambda launch, query: value
 
 
-WRONG_CODE = "retrieval_bench.duets.revisions.revisions.wrong_code"
+WRONG_CODE = "retrieval_bench_duet.revisions.revisions.wrong_code"
 
 
 def play(protocol: DuetProtocol = QUICK, **more: Any) -> Any:
@@ -565,7 +565,7 @@ def test_a_full_disk_leaves_nothing_half_written(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("retrieval_bench.duets.result.np.savez_compressed", full)
+    monkeypatch.setattr("retrieval_bench_duet.result.np.savez_compressed", full)
     with pytest.raises(RecordError, match="cannot write the duet: No space left on device"):
         write_duet(play(), tmp_path / "duet")
     assert not list(tmp_path.iterdir())

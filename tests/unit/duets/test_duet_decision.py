@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.decision import ALPHA, CONFIRM, GATES, SEARCH, Judged, Trial, overall
-from retrieval_bench.duets.result import WORDS
+from retrieval_bench_duet.decision import ALPHA, CONFIRM, GATES, SEARCH, Judged, Trial, overall
+from retrieval_bench_duet.result import WORDS
 from tests.builders import some
 
 LIMITS = {"p50": 0.05, "p95": 0.10, "slowest-fifth": 0.10}

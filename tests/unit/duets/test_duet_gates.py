@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.comparison.pairs.call_pairs import Pairs
-from retrieval_bench.duets.decision import GATES, SLOWEST, slow_queries, thetas
+from retrieval_bench_duet.decision import GATES, SLOWEST, slow_queries, thetas
 
 QUERIES = 200
 SLOW = int(SLOWEST * QUERIES)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.decision import (
+from retrieval_bench_duet.decision import (
     CONFIRM,
     FOUND,
     GATES,

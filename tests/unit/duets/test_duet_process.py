@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core import secrets
-from retrieval_bench.duets import launch
-from retrieval_bench.duets.launch import BrokenSideError, LostError, SideProcess
-from retrieval_bench.duets.sides import Place, Side
-from retrieval_bench.duets.worker import FAILED
+from retrieval_bench_duet import launch
+from retrieval_bench_duet.launch import BrokenSideError, LostError, SideProcess
+from retrieval_bench_duet.sides import Place, Side
+from retrieval_bench_duet.worker import FAILED
 from tests.builders.processes import completed
 from tests.cli.project import make_project
 
@@ -328,8 +328,8 @@ def test_an_interruption_while_it_is_ended_leaves_no_process(
 CONTROLLER = """
 import os, sys, time
 from pathlib import Path
-from retrieval_bench.duets.launch import SideProcess
-from retrieval_bench.duets.sides import Place, Side
+from retrieval_bench_duet.launch import SideProcess
+from retrieval_bench_duet.sides import Place, Side
 folder = Path(sys.argv[1])
 place = Place("", folder, sys_path=(str(folder), *sys.path))
 spec = {"dataset": str(folder / "data"), "split": "test", "k": 3, "threads": 1}

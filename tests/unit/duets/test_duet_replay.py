@@ -20,11 +20,11 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.pairs.call_pairs import Pairs
-from retrieval_bench.duets.account import slower_on_average
-from retrieval_bench.duets.decision import GATES, Trial, overall, thetas
-from retrieval_bench.duets.launch import Measured
-from retrieval_bench.duets.result import WORDS
 from retrieval_bench.stats.percentiles import medians
+from retrieval_bench_duet.account import slower_on_average
+from retrieval_bench_duet.decision import GATES, Trial, overall, thetas
+from retrieval_bench_duet.launch import Measured
+from retrieval_bench_duet.result import WORDS
 
 RECORDED = Path(__file__).parent / "recorded"
 QUIET, BUSY = "equal-sides", "busy-host"

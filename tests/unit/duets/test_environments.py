@@ -9,11 +9,11 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Step
-from retrieval_bench.duets.revisions import environments
-from retrieval_bench.duets.revisions.dependencies import Needs
-from retrieval_bench.duets.revisions.environments import Setup
-from retrieval_bench.duets.revisions.revisions import place_of, wrong_code
-from retrieval_bench.duets.sides import Place, Side
+from retrieval_bench_duet.revisions import environments
+from retrieval_bench_duet.revisions.dependencies import Needs
+from retrieval_bench_duet.revisions.environments import Setup
+from retrieval_bench_duet.revisions.revisions import place_of, wrong_code
+from retrieval_bench_duet.sides import Place, Side
 from tests.builders import some
 from tests.builders.files import save_all
 from tests.builders.git_project import GitProject

@@ -16,10 +16,10 @@ import pytest
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.installed.git import code_state
 from retrieval_bench.core.progress import Step
-from retrieval_bench.duets.launch import SideProcess
-from retrieval_bench.duets.revisions import kept
-from retrieval_bench.duets.revisions.revisions import place_of, same_code, wrong_code
-from retrieval_bench.duets.sides import Place, Side
+from retrieval_bench_duet.launch import SideProcess
+from retrieval_bench_duet.revisions import kept
+from retrieval_bench_duet.revisions.revisions import place_of, same_code, wrong_code
+from retrieval_bench_duet.sides import Place, Side
 from tests.builders import some
 from tests.builders.files import save
 from tests.builders.git_project import GitProject
@@ -376,7 +376,7 @@ def test_a_damaged_folder_is_made_again(project: GitProject, damage: Any, made: 
 OTHER_PROCESS = """
 import sys
 from pathlib import Path
-from retrieval_bench.duets.revisions.revisions import place_of
+from retrieval_bench_duet.revisions.revisions import place_of
 place = place_of(sys.argv[1], Path(sys.argv[2]))
 print(place.tree, flush=True)
 sys.stdin.read()

@@ -8,8 +8,8 @@ import pytest
 
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench.duets import slowed
-from retrieval_bench.duets.slowed import Slowed
+from retrieval_bench_duet import slowed
+from retrieval_bench_duet.slowed import Slowed
 
 UNIT_NS, CLOCK_NS = 250, 10
 """What a unit of work and a look at the clock take."""

@@ -31,10 +31,10 @@ from retrieval_bench.api.results import BenchResult
 from retrieval_bench.core.errors import ConfigError, ContractError, DataError, HarnessError
 from retrieval_bench.core.types import Dataset, Ranking, Verdict
 from retrieval_bench.data import build_dataset
-from retrieval_bench.duets import controller
-from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.regression.storing import NothingToKeepError
+from retrieval_bench_duet import controller
+from retrieval_bench_duet.revisions.environments import Setup
+from retrieval_bench_regress.storing import NothingToKeepError
 from retrieval_bench_score.api import ScoreResult
 from tests.builders.fake_sides import FakeSides
 from tests.builders.files import save

@@ -37,13 +37,13 @@ from retrieval_bench.measure import protocol, steady
 from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.metrics.definitions import DEFINITIONS
-from retrieval_bench.regression.history import subjects
-from retrieval_bench.regression.history.facts import read_history
-from retrieval_bench.regression.policy import load_policy
-from retrieval_bench.reports.tables.guard.github_benchmark import benchmark_entries
 from retrieval_bench.stats.percentiles import NEEDS
 from retrieval_bench_answers.answers import Answer, GoldQuestion, Predictions, Span
 from retrieval_bench_answers.reader import score_reader
+from retrieval_bench_regress.history import subjects
+from retrieval_bench_regress.history.facts import read_history
+from retrieval_bench_regress.policy import load_policy
+from retrieval_bench_regress.tables.github_benchmark import benchmark_entries
 from retrieval_bench_retrievers.text import tokenizers
 from tests.builders.guide import GUIDE, guide_page, guide_pages
 from tests.builders.history_sample import save_run

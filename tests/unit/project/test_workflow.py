@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from retrieval_bench import cli
-from retrieval_bench.regression.policy import load_policy
+from retrieval_bench_regress.policy import load_policy
 from tests.builders.guide import guide_page
 from tests.builders.processes import completed
 

@@ -13,11 +13,11 @@ from retrieval_bench.core.errors import RecordError
 from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
-from retrieval_bench.regression.history import Subject, subjects
-from retrieval_bench.regression.history.facts import read_history
 from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.tables.guard.github_benchmark import benchmark_entries
-from retrieval_bench.reports.tables.guard.history import history_tables
+from retrieval_bench_regress.history import Subject, subjects
+from retrieval_bench_regress.history.facts import read_history
+from retrieval_bench_regress.tables.github_benchmark import benchmark_entries
+from retrieval_bench_regress.tables.history import history_tables
 from tests.builders.history_sample import save_duet, save_run
 from tests.builders.tables import folded
 

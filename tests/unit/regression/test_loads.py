@@ -16,16 +16,16 @@ from retrieval_bench.load.generator import Generator, Level, Made
 from retrieval_bench.load.load import LoadResult, Plan, load
 from retrieval_bench.load.saved import find_load, read_load
 from retrieval_bench.load.tails import Tail
-from retrieval_bench.regression.loads import (
+from retrieval_bench_load.loads import (
     PercentilePair,
     compare_loads,
     judge_load,
     regress_load,
 )
-from retrieval_bench.regression.policy import Policy, load_policy
-from retrieval_bench.regression.regress import Request
-from retrieval_bench.reports.tables.guard.regress import regress_tables
-from retrieval_bench.reports.tables.measure.load import load_pair_tables
+from retrieval_bench_load.tables.pairs import load_pair_tables
+from retrieval_bench_regress.policy import Policy, load_policy
+from retrieval_bench_regress.regress import Request
+from retrieval_bench_regress.tables.regress import regress_tables
 from tests.builders.queued import Queued
 
 PLAN = Plan(rates=[100.0, 250.0], clients=[2], seconds=30.0)

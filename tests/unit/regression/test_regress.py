@@ -15,12 +15,14 @@ from pydantic import ValidationError
 from retrieval_bench.core.config import config_hash
 from retrieval_bench.core.errors import ConfigError, DataError, RecordError
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.measure.environment import git_revision
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.metrics import METRICS_VERSION, parse_metric
-from retrieval_bench.regression import files
-from retrieval_bench.regression.baseline import (
+from retrieval_bench.reports.render import terminal
+from retrieval_bench.runs.run import Run
+from retrieval_bench_duet.result import DuetResult
+from retrieval_bench_regress import files
+from retrieval_bench_regress.baseline import (
     FAILED,
     Given,
     LatencyBaseline,
@@ -28,17 +30,15 @@ from retrieval_bench.regression.baseline import (
     latency_of,
     quality_of,
 )
-from retrieval_bench.regression.code import Code
-from retrieval_bench.regression.files import Places
-from retrieval_bench.regression.gate import Regression, Subject
-from retrieval_bench.regression.latency_gates import LatencyResult, When
-from retrieval_bench.regression.policy import Policy, Undecided
-from retrieval_bench.regression.quality_gates import QualityGate, QualityResult
-from retrieval_bench.regression.session import PROTOCOL, Held
-from retrieval_bench.regression.storing import check_free, latency_changes, quality_changes, store
-from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.tables.guard.regress import regress_tables
-from retrieval_bench.runs.run import Run
+from retrieval_bench_regress.code import Code
+from retrieval_bench_regress.files import Places
+from retrieval_bench_regress.gate import Regression, Subject
+from retrieval_bench_regress.latency_gates import LatencyResult, When
+from retrieval_bench_regress.policy import Policy, Undecided
+from retrieval_bench_regress.quality_gates import QualityGate, QualityResult
+from retrieval_bench_regress.session import PROTOCOL, Held
+from retrieval_bench_regress.storing import check_free, latency_changes, quality_changes, store
+from retrieval_bench_regress.tables.regress import regress_tables
 from tests.builders import some
 from tests.builders.baselines import (
     COMMIT,

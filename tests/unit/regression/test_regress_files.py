@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import RecordError
-from retrieval_bench.regression import files
-from retrieval_bench.regression.files import NoBaselineError, Places
+from retrieval_bench_regress import files
+from retrieval_bench_regress.files import NoBaselineError, Places
 from tests.builders.baselines import MACHINE, latency, quality
 
 VALUES = {"nDCG@10": [0.1 + 0.2, 1.0, 1 / 3], "RR@10": [0.0, 1.0, 0.5]}

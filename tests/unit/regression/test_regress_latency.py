@@ -10,10 +10,10 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.regression.baseline import LatencyBaseline, protocol_of
-from retrieval_bench.regression.latency_gates import (
+from retrieval_bench_duet.result import DuetResult
+from retrieval_bench_regress.baseline import LatencyBaseline, protocol_of
+from retrieval_bench_regress.latency_gates import (
     LatencyResult,
     When,
     incomparable,

@@ -9,7 +9,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.metrics import parse_metric
-from retrieval_bench.regression.policy import Rise, Undecided, find_policy, load_policy
+from retrieval_bench_regress.policy import Rise, Undecided, find_policy, load_policy
 from tests.builders.files import save
 
 

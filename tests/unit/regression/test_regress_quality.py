@@ -10,9 +10,9 @@ import pytest
 
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import parse_metric
-from retrieval_bench.regression.baseline import FAILED, QualityBaseline
-from retrieval_bench.regression.policy import Rise
-from retrieval_bench.regression.quality_gates import (
+from retrieval_bench_regress.baseline import FAILED, QualityBaseline
+from retrieval_bench_regress.policy import Rise
+from retrieval_bench_regress.quality_gates import (
     QualityGate,
     incomparable,
     judge_quality,

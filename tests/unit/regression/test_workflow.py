@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.regression.code import Code
-from retrieval_bench.regression.latency_gates import Duet
-from retrieval_bench.regression.regress import Request, duet_against
+from retrieval_bench_regress.code import Code
+from retrieval_bench_regress.latency_gates import Duet
+from retrieval_bench_regress.regress import Request, duet_against
 from tests.builders.baselines import COMMIT, today
 from tests.builders.git_project import GitProject
 

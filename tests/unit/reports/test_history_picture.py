@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.regression.history import subjects
-from retrieval_bench.regression.history.facts import read_history
 from retrieval_bench.reports.pictures.draw import svg
-from retrieval_bench.reports.pictures.history import history, history_picture
 from retrieval_bench.reports.pictures.vega import STYLES, WIDTH, Spec
+from retrieval_bench_regress.history import subjects
+from retrieval_bench_regress.history.facts import read_history
+from retrieval_bench_regress.pictures.history import history, history_picture
 from tests.builders.history_sample import save_duet, save_run
 from tests.unit.reports.test_pictures import LARGEST, data, described, layers, timeline, words
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.reports.render import junit
+from retrieval_bench_duet import junit
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Commands that measure: ``bench``, ``compare``, ``load``."""
+"""Commands that measure: ``bench``, ``compare``."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from retrieval_bench.capabilities import service
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
 from retrieval_bench.cli.measure.common import draw, dry_run, exit_code, measured
-from retrieval_bench.cli.measure.load import compare_saved
 from retrieval_bench.cli.options import (
     DEPTH,
     MEASURING,
@@ -125,7 +124,7 @@ def run_compare(options: argparse.Namespace) -> int:
         return comparison
 
     if any(map(is_load, options.systems)):
-        return compare_saved(options, only_when_measuring(options))
+        return int(service("compare loads")(options, only_when_measuring(options)))
     name_systems(options)
     fuse = getattr(options, "fuse", None)
     if options.runs and options.slices is None and fuse is None:

@@ -1,1 +1,0 @@
-"""Commands that notice a change: ``baseline``, ``regress``, ``duet``, ``history``, ``selftest``."""

@@ -1,5 +1,0 @@
-"""History of saved runs and duets: their small files, and which stand on one line."""
-
-from retrieval_bench.regression.history.trends import Subject, subjects
-
-__all__ = ["Subject", "subjects"]

@@ -1,0 +1,1 @@
+"""The commands ``duet`` and ``lab selftest``, and ``doctor --selftest``."""

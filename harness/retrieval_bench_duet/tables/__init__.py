@@ -1,0 +1,1 @@
+"""Tables of duets and of the self-test."""

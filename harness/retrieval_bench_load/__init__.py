@@ -1,0 +1,1 @@
+"""A retriever under load: what is compared and judged of it."""

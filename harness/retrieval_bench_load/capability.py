@@ -1,0 +1,29 @@
+"""Load adds ``load``, saved loads in ``compare``, ``duet --rate`` and ``regress --load``."""
+
+from retrieval_bench.capabilities import Capability, Command, Document
+
+_PACKAGE = "retrieval_bench_load"
+
+CAPABILITY = Capability(
+    commands={
+        "load": Command(
+            f"{_PACKAGE}.commands.load:run_load",
+            "one under the load of many clients: how much can it take?",
+            (
+                "hybrid --clients 1 4 16",
+                "my.yaml --rate 50 100 200 --dataset my/folder",
+                "my.yaml --slo 'p99<200ms' --dataset my/folder",
+            ),
+            heading="measure",
+        )
+    },
+    options={
+        "duet": f"{_PACKAGE}.commands.load:RATE",
+        "regress": f"{_PACKAGE}.commands.load:LOAD",
+    },
+    documents={
+        "load": Document("load", "retrieval_bench.load.load:LoadResult"),
+        "loads": Document("compare LOAD LOAD", f"{_PACKAGE}.loads:ComparedLoads"),
+    },
+    services={"compare loads": f"{_PACKAGE}.commands.load:compare_saved"},
+)

@@ -1,0 +1,1 @@
+"""The command ``load``, and what it adds to ``compare``, ``duet`` and ``regress``."""

@@ -1,0 +1,1 @@
+"""Tables of loads beside each other."""

@@ -1,0 +1,1 @@
+"""The commands ``baseline``, ``regress`` and ``data history``."""

@@ -1,0 +1,184 @@
+"""``configs/policy.yaml``: by how much a figure may get worse, and what undecided means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.config import read_yaml, validate
+from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.installed.installation import config_folders
+from retrieval_bench.core.installed.modules import user_path
+from retrieval_bench.metrics import Metric, parse_metric
+from retrieval_bench.metrics.definitions import DEFINITIONS
+from retrieval_bench_duet.decision import GATES, acceptable
+
+FILE = "policy.yaml"
+
+_PERCENTILE = re.compile(r"p[\d.]+")
+
+
+class Undecided(StrEnum):
+    """Meaning of an undecided gate for the whole."""
+
+    INCONCLUSIVE = "inconclusive"
+    PASS = "pass"
+    FAIL = "fail"
+
+
+class Rise(StrEnum):
+    """Meaning of a figure of quality that rose on these queries, where nothing more is shown."""
+
+    PASS = "pass"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy(Documented):
+    """Limits of what is acceptable.
+
+    Attributes:
+        quality: metric -> largest acceptable drop of its mean, above 0.
+        latency: name of :data:`.GATES` -> largest acceptable slow-down, a share.
+        undecided: what an undecided gate means for the whole.
+        source: where it stands.
+        rise: whether a gate of quality whose figure rose here is undecided at all.
+    """
+
+    KEYS = "source limits undecided rise"
+
+    quality: Mapping[Metric, float]
+    latency: Mapping[str, float]
+    undecided: Undecided = Undecided.INCONCLUSIVE
+    source: str = ""
+    rise: Rise = Rise.PASS
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Limits by gate: of a metric its largest acceptable drop (below 0), of latency its largest
+        slow-down."""
+        drops = {str(metric): -drop for metric, drop in self.quality.items()}
+        return drops | dict(self.latency)
+
+
+class _File(BaseModel):
+    """The file, as it stands; all of its faults are told at once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    limits: dict[str, Any]
+    undecided: str = Undecided.INCONCLUSIVE.value
+    rise: str = Rise.PASS.value
+
+    @field_validator("limits")
+    @classmethod
+    def _limits_make_sense(cls, limits: dict[str, Any]) -> dict[str, Any]:
+        faults = [fault for name, limit in limits.items() if (fault := _fault(name, limit))]
+        if not limits:
+            faults.append("none: nothing would be judged")
+        if not faults:
+            metrics = [str(parse_metric(name)) for name in limits if name not in GATES]
+            twice = sorted({name for name in metrics if metrics.count(name) > 1})
+            faults += [f"{name} is there twice, under two names" for name in twice]
+        if faults:
+            listed = "".join(f"\n    - {fault}" for fault in faults)
+            raise PydanticCustomError("limits", "{listed}", {"listed": listed})
+        return limits
+
+    @field_validator("undecided", "rise")
+    @classmethod
+    def _known_word(cls, word: str, of: ValidationInfo) -> str:
+        known = list(Undecided if of.field_name == "undecided" else Rise)
+        if word not in known:
+            near = near_names(word, known)
+            raise PydanticCustomError(
+                "word", "{given}: {near}", {"given": repr(word), "near": near}
+            )
+        return word
+
+
+def find_policy(name: str | None = None) -> Path | None:
+    """``configs/policy.yaml``, or ``configs/policy-NAME.yaml``: the user's, or the one that came
+    with this project; None where there is none."""
+    file = FILE if name is None else f"policy-{name}.yaml"
+    folders = (folder / file for folder in config_folders(""))
+    return next((path for path in folders if path.is_file()), None)
+
+
+def load_policy(path: Path | None = None, *, k: int) -> Policy:
+    """The policy in ``path``, or the one that :func:`find_policy` gives.
+
+    Args:
+        path: a file, or the NAME of a ``configs/policy-NAME.yaml``.
+        k: hits per query; a metric that looks deeper cannot be judged.
+
+    Raises:
+        ConfigError: unreadable, or all that is wrong in it.
+    """
+    named = path is None or (len(path.parts) == 1 and not path.suffix and not path.exists())
+    policy_file = find_policy(None if path is None else path.name) if named else None
+    path = policy_file or user_path(path or FILE)
+    read = validate(_File, read_yaml(path), where=str(path))
+    quality = {
+        parse_metric(name): -float(limit)
+        for name, limit in read.limits.items()
+        if name not in GATES
+    }
+    deep = [metric for metric in quality if metric.cut is not None and metric.cut > k]
+    if deep:
+        raise ConfigError(
+            f"limits for {', '.join(map(str, deep))} with k = {k}",
+            where=str(path),
+            accepted=f"cut-offs up to k = {k}",
+            fix=f"raise --k to {max(metric.cut or 0 for metric in deep)}, or name another --policy",
+        )
+    latency = {name: acceptable(name, read.limits[name]) for name in GATES if name in read.limits}
+    return Policy(quality, latency, Undecided(read.undecided), str(path), Rise(read.rise))
+
+
+def _fault(name: str, limit: Any) -> str:
+    """Say what is wrong with one limit; empty when nothing is."""
+    if name in GATES:
+        return _latency_fault(name, limit)
+    if _PERCENTILE.fullmatch(name):
+        return (
+            f"{name}: no gate of that name: {', '.join(GATES)}. Other percentiles take more "
+            "queries and calls than a gate can make"
+        )
+    try:
+        metric = parse_metric(name)
+    except ConfigError as problem:
+        plain = name.partition("@")[0].partition("(")[0]
+        if plain in DEFINITIONS:
+            return f"{name}: {problem.accepted}"
+        return f"unknown limit {name!r}: {near_names(plain, [*GATES, *DEFINITIONS])}"
+    return _quality_fault(metric, limit)
+
+
+def _quality_fault(metric: Metric, limit: Any) -> str:
+    if not metric.compared:
+        return f"{metric}: it counts, or describes, and more of it is not better"
+    if metric.geometric:
+        return f"{metric}: its mean is geometric, so that no drop means the same everywhere"
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not -1 < limit < 0:
+        return (
+            f"{metric}: {limit!r} is no largest acceptable drop: write a number below 0 and above "
+            "-1, such as -0.01"
+        )
+    return ""
+
+
+def _latency_fault(name: str, limit: Any) -> str:
+    try:
+        acceptable(name, limit)
+    except ValueError as problem:
+        return f"{name}: {problem}"
+    return ""
