@@ -30,6 +30,7 @@ from retrieval_bench.metrics.tied import tie_effect
 from retrieval_bench.metrics.ties import TiedHits, ties_of
 from retrieval_bench.runs.evaluation import Evaluation, averaged
 from retrieval_bench.stats.clusters import Clusters, number_of
+from retrieval_bench.stats.recall import Recall, check_tail
 
 _NAMED = 3
 
@@ -65,13 +66,15 @@ class Scored(Documented):
         tie_rule: the order of equal scores, in words.
         counts: how many queries count, and how many do not.
         warnings: what a reader of the figures should know, in plain words.
-        clusters: that the queries are; None where these are independent.
+        clusters: of the queries; None where these are independent.
+        tail: a recall of one query: how many reach it is told of each recall; None = not asked.
         metrics_version: raised by every change that moves a value.
     """
 
     KEYS = (
         "convention=convention.name tie_rule metrics_version interval=evaluation.interval "
-        "metrics=evaluation.by_metric ties?=evaluation.ties counts clusters? warnings"
+        "metrics=evaluation.by_metric ties?=evaluation.ties counts clusters?=n_clusters "
+        "tails? warnings"
     )
 
     metrics_version: ClassVar[int] = METRICS_VERSION
@@ -81,7 +84,43 @@ class Scored(Documented):
     tie_rule: str
     counts: Counts
     warnings: tuple[str, ...] = ()
-    clusters: int | None = None
+    clusters: Clusters | None = None
+    tail: float | None = None
+
+    @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters; None where queries are independent."""
+        return number_of(self.clusters)
+
+    @property
+    def tails(self) -> Mapping[str, Recall] | None:
+        """Recalls by name: their means, and the shares of queries that reach ``tail``; None where
+        these were not asked for."""
+        if self.tail is None:
+            return None
+        return {
+            str(metric): Recall.of(values.tolist(), self.tail, self.clusters)
+            for metric, values in zip(
+                self.evaluation.metrics, self.evaluation.per_query.T, strict=True
+            )
+            if metric.name == "R"
+        }
+
+    def with_tail(self, tail: float) -> Scored:
+        """Look for the tail of each recall, too.
+
+        Raises:
+            ConfigError: no recall of a query, or no metric is one.
+        """
+        check_tail(tail)
+        with_tail = replace(self, tail=tail)
+        if not with_tail.tails:
+            raise ConfigError(
+                f"--tail {tail:g} with {', '.join(map(str, self.evaluation.metrics))}",
+                accepted="--tail with a recall",
+                fix="add one, such as --metrics R@100",
+            )
+        return with_tail
 
     def by_query(self) -> dict[str, dict[str, float]]:
         """The values of every evaluated query, by metric."""
@@ -192,7 +231,7 @@ def score(
     of = Clusters.of_queries(clusters, queries.counting)
     effect = tie_effect(run, metrics, unknown=_cut_through(run, n_documents))
     evaluation = replace(evaluation, ties=effect)
-    return Scored(convention, evaluation, run, tie_rule, counts, warnings, number_of(of))
+    return Scored(convention, evaluation, run, tie_rule, counts, warnings, of)
 
 
 def _cut_through(run: JudgedRun, n_documents: int) -> list[int]:

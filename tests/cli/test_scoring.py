@@ -708,3 +708,22 @@ def test_map_of_whole_lists_is_told_apart_from_that_of_bench_and_compare(
     assert told in run.unwrapped
     assert run("score run r --qrels q --metrics AP@10 Bpref nDCG") == 0
     assert "Of whole lists" not in run.out
+
+
+def test_the_tail_of_a_recall_is_told_beside_its_mean(project: Path, run: Command) -> None:
+    exact = "".join(f"q{at} 0 d{doc} 1\n" for at in range(20) for doc in range(10))
+    found = "".join(
+        f"q{at} Q0 d{doc} {doc + 1} {9 - doc} x\n" for at in range(20) for doc in range(9 - at % 2)
+    )
+    save_all(project, {"exact-10.qrels": exact, "engine.run": found})
+    line = "score run engine.run --qrels exact-10.qrels"
+    document = run.json(f"{line} --metrics nDCG@10 R@10 --tail 0.9")
+    (of,) = document["tails"].values()
+    assert of["mean"] == document["metrics"]["R@10"]["mean"] == pytest.approx(0.85)
+    assert of["tail"] == 0.5
+    assert of["tail_ci95"] == pytest.approx([0.2720, 0.7280], abs=1e-4)
+    assert run(f"{line} --metrics R@10 --tail 0.9") == 0
+    assert "queries with 0.9 0.5000 [0.272, 0.728]" in run.unwrapped
+    assert "accepted: --tail with a recall" in run.refused(f"{line} --metrics nDCG@10 --tail 0.9")
+    assert "at most 1" in run.refused(f"{line} --metrics R@10 --tail 90")
+    assert "--format trec" in run.refused(f"{line} --metrics R@10 --tail 0.9 --format trec")

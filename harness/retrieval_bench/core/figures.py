@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 
 
 def quality_text(value: float | None) -> str:
@@ -53,6 +54,14 @@ def end_text(value: float, decimals: int = 3) -> str:
     if value == 0 or text.strip("+-0."):
         return text
     return f"{value:+.{-math.floor(math.log10(abs(value)))}f}"
+
+
+def share_text(share: float | None, ends: Sequence[float] | None) -> str:
+    """A share with its interval: "0.953 [0.941, 0.963]"."""
+    if share is None:
+        return "-"
+    of = f" [{', '.join(end_text(end).removeprefix('+') for end in ends)}]" if ends else ""
+    return f"{share:.3f}{of}"
 
 
 def change_text(share: float | None) -> str:

@@ -164,5 +164,5 @@ def averaged(
         mean = scale * float(metric.from_additive(column.mean())) if n else float("nan")
         low, high = (scale * float(end) for end in metric.from_additive(both))
         means.append(Mean(mean, None if np.isnan(low) else (low, high), n))
-    found = Evaluation(tuple(query_ids), tuple(metrics), per_query, tuple(means))
-    return replace(found, clustered=of is not None)
+    evaluation = Evaluation(tuple(query_ids), tuple(metrics), per_query, tuple(means))
+    return replace(evaluation, clustered=of is not None)

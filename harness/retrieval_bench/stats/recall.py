@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.figures import share_text
 from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.intervals import HIT, SHARE, mean_interval
 
@@ -16,6 +18,20 @@ TAIL = 0.9
 
 _ROUNDING = 1e-9
 """9 of 10 are a recall of .9, however they are divided."""
+
+
+def check_tail(tail: float) -> None:
+    """Check that a recall of one query can be asked for.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if not 0 < tail <= 1:
+        raise ConfigError(
+            f"--tail {tail:g}",
+            accepted="the recall of one query, above 0 and at most 1",
+            fix="such as --tail 0.9",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,13 @@ class Recall:
     ci95: tuple[float, float] | None
     tail: float | None
     tail_ci95: tuple[float, float] | None
+
+    def text(self, k: int) -> str:
+        """Say what is found of the first ``k`` of an exact search; the tail is :data:`TAIL`."""
+        return (
+            f"{share_text(self.mean, self.ci95)} of the exact top {k}, the mean over queries; "
+            f"{share_text(self.tail, self.tail_ci95)} of queries find {TAIL:g} of it"
+        )
 
     @classmethod
     def of(

@@ -32,6 +32,7 @@ from retrieval_bench.runs.records import (
     record_id,
     to_json,
 )
+from retrieval_bench.stats.recall import check_tail
 from retrieval_bench_scale.approximate.level import measured_level
 from retrieval_bench_scale.approximate.selectivity import FilterSetting, filter_settings
 from retrieval_bench_scale.approximate.swept import Sweep, SweptLevel, Wanted
@@ -185,12 +186,7 @@ def _check(wanted: Wanted, protocol: Protocol) -> None:
             accepted="a share above 0 and below 1: that all is found, no sample shows",
             fix="such as --recall 0.95",
         )
-    if not 0 < wanted.tail <= 1:
-        raise ConfigError(
-            f"--tail {wanted.tail:g}",
-            accepted="the recall of one query, above 0 and at most 1",
-            fix="such as --tail 0.9",
-        )
+    check_tail(wanted.tail)
     for name, limit in (("--max-minutes", protocol.max_s), ("--max-cost", protocol.max_cost)):
         if limit is not None:
             raise ConfigError(

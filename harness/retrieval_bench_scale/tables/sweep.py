@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from retrieval_bench.comparison.claims import left_open
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import end_text, short_ms, times_text
+from retrieval_bench.core.figures import share_text, short_ms, times_text
 from retrieval_bench.reports.render.cells import (
     COUNT,
     PERCENT,
@@ -83,8 +83,7 @@ def _found(value: SweptValue, *, by_tail: bool) -> str:
     share, ci95 = (value.tail, value.tail_ci95) if by_tail else (value.recall, value.ci95)
     if share is None:
         return "nothing that can be judged"
-    ends = "" if ci95 is None else " [{}, {}]".format(*(end_text(end)[1:] for end in ci95))
-    return f"{share:.3f}{ends}" + " of queries" * by_tail
+    return share_text(share, ci95) + " of queries" * by_tail
 
 
 def _price(value: SweptValue) -> str:

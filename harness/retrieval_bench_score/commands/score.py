@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ run_file, --run RUN [needed]  TREC text, BEIR table, JSON, submission lines, the
 --judged-only  take hits without a judgement out of the rankings (trec_eval -J)
 --repeats {{first}}  of a document that stands in a ranking more than once keep the best hit alone
     (default: refused, or counted again where the convention has it so)
+--tail R  of each recall also the share of queries that reach this, such as 0.9
 --per-query  the worst queries, too; in JSON every query
 --dev FILE  ids, one a line, of the queries to choose an abstention threshold on (default: a seeded
     half)
@@ -70,6 +72,10 @@ def run_run(options: argparse.Namespace) -> int:
             accepted="- for one of them",
             fix="save one of them in a file",
         )
+    if as_trec_eval:
+        refuse(
+            options, "tail", "with --format trec", accepted="one of the two", fix="leave one out"
+        )
     rows = trec_rows(options.metrics) if as_trec_eval else ()
     card = evaluate(
         options.run_file,
@@ -81,6 +87,8 @@ def run_run(options: argparse.Namespace) -> int:
         also=_also(options),
         repeats=options.repeats,
     )
+    if options.tail is not None:
+        card = replace(card, scored=card.scored.with_tail(options.tail))
     if as_trec_eval:
         if not card.why_nothing:
             put(trec_lines(card, rows, tag_of(card.run), per_query=options.per_query))

@@ -39,6 +39,10 @@ def _means(card: ScoreCard) -> Table:
         for metric, mean in zip(scored.evaluation.metrics, scored.evaluation.means, strict=True)
         if not card.why_nothing
     ]
+    rows += [
+        [f"queries with {scored.tail:g}", QUALITY(of.tail, of.tail_ci95), COUNT(counts.evaluated)]
+        for of in (scored.tails or {}).values()
+    ]
     others = [
         (counts.missing, "missing from the run"),
         (counts.unanswerable, "unanswerable"),
@@ -58,7 +62,7 @@ def _means(card: ScoreCard) -> Table:
             f"Ties: {scored.tie_rule}.",
             f"Queries: {', '.join(queries)}.",
             f"Brackets: 95 % intervals ({scored.evaluation.interval}).",
-            *unit_note(scored.clusters),
+            *unit_note(scored.n_clusters),
             *map(warning, below),
         ],
         lead=[result(_answer(card)), *map(warning, beside)],

@@ -21,6 +21,7 @@ from retrieval_bench.core.errors import ConfigError, check_known, counted
 from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.retriever import Capabilities, Rung, require_index
 from retrieval_bench.core.types import Document, Query
+from retrieval_bench.stats.recall import Recall
 from retrieval_bench_retrievers.dense.document_encoder import DenseEncoder
 from retrieval_bench_retrievers.dense.faiss_index import IndexSettings
 from retrieval_bench_retrievers.dense.maxsim import checked_precision
@@ -270,17 +271,16 @@ class Dense(Encoded[Encoder]):
         if not filtered or self._settings.kind == "flat":
             return []
         sample = filtered[:: -(-len(filtered) // _RECALL_SAMPLE)]
-        found = wanted = 0
+        recalls = list[float]()
         for query in sample:
             allowed = self._metadata.mask(query.filter) if query.filter else None
             if allowed is not None and allowed.any():
                 vector = self._encoded(query.text)
                 exact, _ = self._ranked(vector, self._k, allowed, exactly=True)
-                wanted += len(exact)
-                found += len({*exact} & {*self._ranked(vector, self._k, allowed)[0]})
-        share = f"{found / wanted:.3f}" if wanted else "-"
+                right = {*exact} & {*self._ranked(vector, self._k, allowed)[0]}
+                recalls += [len(right) / len(exact)] if len(exact) else []
         asked = f"{len(sample)} of {counted(len(filtered), 'query')} with a filter"
-        return [f"under filters the index finds {share} of the exact top {self._k} ({asked})"]
+        return [f"under filters the index finds {Recall.of(recalls).text(self._k)} ({asked})"]
 
     def _fits(self, queries: Sequence[Query]) -> EncoderFit | None:
         """The encoder beside documents and queries; None when there is no index. Looked at once for

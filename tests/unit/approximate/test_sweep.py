@@ -296,6 +296,19 @@ class TestTail:
         (level,) = swept(Blind(), [64], recall=0.97, tail=0.9).levels
         assert level.values[0].reach is not Reach.REACHED
 
+    def test_clusters_of_the_dataset_are_the_unit(self) -> None:
+        queries = [
+            replace(query, metadata={**query.metadata, "talk": at // 5})
+            for at, query in enumerate(data().queries)
+        ]
+        talks = replace(data(), queries=tuple(queries), cluster_key="talk")
+        (level,), (alone,) = (swept(Probing(), [1], data=one).levels for one in (talks, data()))
+        assert (level.clusters, alone.clusters) == (8, None)
+        of, own = level.values[0], alone.values[0]
+        assert (of.recall, of.tail) == (own.recall, own.tail)
+        for wide, ends in ((of.ci95, own.ci95), (of.tail_ci95, own.tail_ci95)):
+            assert some(wide)[1] - some(wide)[0] > some(ends)[1] - some(ends)[0]
+
     def test_with_a_tail_it_decides(self) -> None:
         by_mean = swept(Probing(), [1, 2, 4, 8, 64], recall=0.8)
         by_tail = swept(Probing(), [1, 2, 4, 8, 64], recall=0.8, tail=1.0)

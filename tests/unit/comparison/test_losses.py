@@ -13,6 +13,7 @@ from retrieval_bench.experiment.preparation import between, prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.reports.render.table import text_of
 from retrieval_bench.reports.tables.understand.losses import answer, losses_table
+from retrieval_bench.stats.intervals import clopper_pearson
 from tests.builders import some
 from tests.builders.planted_losses import STEPS, Planted
 from tests.builders.planted_parts import Scripted, base_ranks, by_query, collection
@@ -73,6 +74,19 @@ def test_a_loss_is_told_at_its_own_step_and_of_its_size(monkeypatch: pytest.Monk
         assert some(step.changed) >= lost[step.name]
 
 
+def test_the_tail_is_told_beside_the_mean_recall(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, told = planted(monkeypatch, 3, {"index": 12, "filter": 14})
+    exact, *steps = told.measured
+    assert exact.found is None
+    found = {step.name: some(step.found) for step in steps}
+    tails = {name: some(one.tail) for name, one in found.items()}
+    assert tails["int8"] > tails["index"] > tails["filter"]
+    last = found["depth"]
+    assert last.tail_ci95 == pytest.approx(clopper_pearson(round(100 * some(last.tail)), 100))
+    assert f"It finds {last.text(10)}." in [text_of(note) for note in answer(told)]
+    assert "with 0.9" in losses_table(told).columns
+
+
 def test_losses_of_known_size_are_attributed() -> None:
     assert tries(3) == 3
 
@@ -103,9 +117,10 @@ def test_each_step_has_its_time_and_the_bytes_of_its_index(monkeypatch: pytest.M
 
 def test_the_answer_comes_first_and_names_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     _, told = planted(monkeypatch, 3, {"int8": 20})
-    first, steps, price = map(text_of, answer(told))
+    first, steps, tail, price = map(text_of, answer(told))
     assert first == "served reaches nDCG@10 0.800, 0.200 below an exact search (1.000)."
     assert steps.startswith("Lost by int8 (-0.200). No ranking changes by tokens, ")
+    assert tail.startswith("It finds ")
     assert price.startswith("The index takes ")
     table = losses_table(told)
     assert [str(row[0]).partition(":")[0] for row in table.rows] == ["exact", *STEPS, "all of it"]

@@ -18,8 +18,10 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.retriever import Rung
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import check_margin
+from retrieval_bench.stats.recall import Recall
 from retrieval_bench.stats.resampling import RESAMPLES
 
 
@@ -43,6 +45,8 @@ class LossStep(Documented):
         means: of each metric with this step and all before it; empty where nothing was measured.
         differences: of each metric, beside the measured step before; empty of the first.
         changed: queries whose first k hits are not those of that step.
+        found: how much it finds of the first k of the exact search, and for how many queries 0.9
+            of it; of the first none. Which of equal scores come first counts.
         p50_ms: of a call.
         index_bytes: of vectors and index; None where nobody says.
     """
@@ -53,6 +57,7 @@ class LossStep(Documented):
     means: Mapping[str, float | None] = field(default_factory=dict)
     differences: tuple[Delta, ...] = ()
     changed: int | None = None
+    found: Recall | None = None
     p50_ms: float | None = None
     index_bytes: int | None = None
 
@@ -122,6 +127,7 @@ def losses(
                 {name: mean.known for name, mean in run.evaluation.by_metric.items()},
                 tuple(deltas[(at - 1) * len(metrics) : at * len(metrics)]) if at else (),
                 _changed(runs[at - 1], run) if at else None,
+                _found(first, run) if at else None,
                 run.summary.latency_ms.at("p50").value,
                 _index_bytes(run.manifest["retriever"]["facts"]),
             )
@@ -147,6 +153,15 @@ def losses(
 def _changed(before: Run, after: Run) -> int:
     pairs = zip(_hits(before), _hits(after), strict=True)
     return sum(one != other for one, other in pairs)
+
+
+def _found(exact: Run, served: Run) -> Recall:
+    """How much of the first k of ``exact`` is among those of ``served``, where there are any."""
+    pairs = zip(served.rankings.query_ids, map(set, _hits(exact)), _hits(served), strict=True)
+    counted = set(exact.evaluation.query_ids)
+    recalls = {q: len(own & {*hits}) / len(own) for q, own, hits in pairs if own and q in counted}
+    clusters = Clusters.of_queries(served.clusters, [*recalls])
+    return Recall.of([*recalls.values()], clusters=clusters)
 
 
 def _hits(run: Run) -> list[list[str]]:

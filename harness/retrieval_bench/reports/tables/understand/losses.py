@@ -18,8 +18,9 @@ from retrieval_bench.reports.render.cells import (
     Form,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
-from retrieval_bench.reports.render.words import metric_label, on_dataset
+from retrieval_bench.reports.render.words import metric_label, on_dataset, unit_note
 from retrieval_bench.stats.intervals import levels_text
+from retrieval_bench.stats.recall import TAIL
 
 MEGABYTES = Form(lambda n: short_ms(n / 1e6))
 
@@ -36,7 +37,10 @@ def losses_table(losses: Losses) -> Table:
     where = f"{losses.retriever} {on_dataset(losses.dataset)}: {counted(losses.n, 'query')}"
     return Table(
         f"{where}, k = {losses.k}; from an exact search to what is served",
-        ["step", lead, "effect", *(f"effect on {name}" for name in others), "p50 ms", "MB"],
+        [
+            *("step", lead, "effect", *(f"effect on {name}" for name in others)),
+            *(f"with {TAIL:g}", "p50 ms", "MB"),
+        ],
         rows,
         rules=rules,
         notes=_notes(losses),
@@ -65,6 +69,7 @@ def answer(losses: Losses) -> list[AnyNote]:
     if first_line != claimed:
         return [result(first_line)]
     notes: list[AnyNote] = [result(claimed), result(_by_step(losses))]
+    notes += [result(f"It finds {last.found.text(losses.k)}.")] if last.found else []
     if first.index_bytes and last.index_bytes and first.p50_ms and last.p50_ms:
         bytes_ = [MEGABYTES.text(step.index_bytes or 0) for step in (last, first)]
         notes.append(
@@ -101,6 +106,7 @@ def _row(step: LossStep, losses: Losses) -> list[Content]:
         "exact" if step.name == "exact" else name,
         SHORT_QUALITY(step.means.get(str(losses.metrics[0]))),
         *(SHORT_DIFFERENCE(d.difference, d.ci) if d else Cell(None) for d in deltas),
+        SHORT_QUALITY(step.found.tail if step.found else None),
         SHORT_MS(step.p50_ms),
         MEGABYTES(step.index_bytes),
     ]
@@ -124,4 +130,6 @@ def _notes(losses: Losses) -> list[AnyNote]:
             "row. Brackets: paired randomisation test inverted, "
             f"{levels_text(levels)}, each by itself."
         ),
+        f"With {TAIL:g}: the share of queries that find {TAIL:g} of the exact top {losses.k}.",
+        *unit_note(losses.whole[0].clusters if losses.whole else None),
     ]
