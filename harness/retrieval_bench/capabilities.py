@@ -25,6 +25,7 @@ OWN = (
     "retrieval_bench_labels",
     "retrieval_bench_score",
     "retrieval_bench_answers",
+    "retrieval_bench_pages",
     "retrieval_bench_scale",
     "retrieval_bench_conformance",
 )

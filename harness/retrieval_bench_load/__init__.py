@@ -1,1 +1,1 @@
-"""A retriever under load: what is compared and judged of it."""
+"""A retriever under load: many clients, calls due at fixed times, and whether it keeps up."""

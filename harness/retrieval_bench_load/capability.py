@@ -19,11 +19,15 @@ CAPABILITY = Capability(
     },
     options={
         "duet": f"{_PACKAGE}.commands.load:RATE",
+        "report": f"{_PACKAGE}.commands.load:SECTIONS",
         "regress": f"{_PACKAGE}.commands.load:LOAD",
     },
     documents={
-        "load": Document("load", "retrieval_bench.load.load:LoadResult"),
+        "load": Document("load", f"{_PACKAGE}.engine.load:LoadResult"),
         "loads": Document("compare LOAD LOAD", f"{_PACKAGE}.loads:ComparedLoads"),
     },
-    services={"compare loads": f"{_PACKAGE}.commands.load:compare_saved"},
+    services={
+        "compare loads": f"{_PACKAGE}.commands.load:compare_saved",
+        "show a load in a report": f"{_PACKAGE}.section:section_of",
+    },
 )

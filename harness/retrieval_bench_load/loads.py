@@ -23,14 +23,14 @@ from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.load.levels import LevelResult, State
-from retrieval_bench.load.load import Loaded, LoadResult, Plan, load
-from retrieval_bench.load.quality import paired
-from retrieval_bench.load.saved import find_load, means_of, read_load
-from retrieval_bench.load.tails import Tail
 from retrieval_bench.measure.environment import git_revision
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.runs.run import relative_folder
+from retrieval_bench_load.engine.levels import LevelResult, State
+from retrieval_bench_load.engine.load import Loaded, LoadResult, Plan, load
+from retrieval_bench_load.engine.quality import paired
+from retrieval_bench_load.engine.saved import find_load, means_of, read_load
+from retrieval_bench_load.engine.tails import Tail
 from retrieval_bench_load.refusals import REFUSALS, SHOWN, SIGN, Share, p_no_larger, told
 from retrieval_bench_regress.baseline import QualityBaseline
 from retrieval_bench_regress.gate import Regression, Subject, worst

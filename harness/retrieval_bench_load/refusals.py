@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval_bench.load.levels import LevelResult
+from retrieval_bench_load.engine.levels import LevelResult
 
 REFUSALS = "refused or failed"
 """Begin of the names of its gates."""

@@ -18,11 +18,11 @@ from statistics import median
 import numpy as np
 
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.load.bracket import Capacity, Search
-from retrieval_bench.load.capacity import Evidence, Limit
-from retrieval_bench.load.generator import Made
-from retrieval_bench.load.levels import State, judged
-from retrieval_bench.load.schedule import Pace, due_ns
+from retrieval_bench_load.engine.bracket import Capacity, Search
+from retrieval_bench_load.engine.capacity import Evidence, Limit
+from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.levels import State, judged
+from retrieval_bench_load.engine.schedule import Pace, due_ns
 from retrieval_bench_load.load_duet import Blocks
 from retrieval_bench_load.loads import PercentilePair
 from tests.builders.queued import Service, level_of, queue, sojourn_ms

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.load.capacity import Limit
-from retrieval_bench.load.levels import LevelResult
-from retrieval_bench.load.load import Plan, load
+from retrieval_bench_load.engine.capacity import Limit
+from retrieval_bench_load.engine.levels import LevelResult
+from retrieval_bench_load.engine.load import Plan, load
 from retrieval_bench_retrievers.dense.dense import Dense
 from tests.builders.service import free_port
 

@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.load.capacity import Limit
-from retrieval_bench.load.levels import LevelResult, State
-from retrieval_bench.load.load import LoadResult, Plan, load
-from retrieval_bench.load.stamps import ANSWERED, Calls
 from retrieval_bench_duet.controller import DuetProtocol
 from retrieval_bench_duet.decision import GATES
 from retrieval_bench_duet.duet import Request
+from retrieval_bench_load.engine.capacity import Limit
+from retrieval_bench_load.engine.levels import LevelResult, State
+from retrieval_bench_load.engine.load import LoadResult, Plan, load
+from retrieval_bench_load.engine.stamps import ANSWERED, Calls
 from retrieval_bench_load.load_duet import BLOCK_S, duet_under_load
 from tests.builders.cluster import local_cluster
 from tests.builders.queue_server import Running, connect, running

@@ -12,7 +12,7 @@ import pytest
 
 from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.reports.page.html_page import report_page
+from retrieval_bench_pages.html_page import report_page
 from tests.builders.page_sample import make_dataset, make_runs
 
 pytestmark = [pytest.mark.needs("playwright"), pytest.mark.slow]

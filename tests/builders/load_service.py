@@ -15,7 +15,7 @@ Answer = Callable[[int, Request], Reply]
 """The reply to a request, by its number from 1."""
 
 LENIENT = {"LAG_MS": 1e9, "MOST_OF_A_CORE": 1e9, "MOST_WAITED": 1e9, "LITTLE": 1e9}
-"""Attributes of :mod:`retrieval_bench.load.levels` where the generator is not what a test is
+"""Attributes of :mod:`retrieval_bench_load.engine.levels` where the generator is not what a test is
 about: it shares its core with the service."""
 
 GOOD = hits(("ast-001", 1.0))

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench.load.generator import Generator, Level, Made, Process
-from retrieval_bench.load.schedule import Pace, due_ns
-from retrieval_bench.load.stamps import ANSWERED, Calls
+from retrieval_bench_load.engine.generator import Generator, Level, Made, Process
+from retrieval_bench_load.engine.schedule import Pace, due_ns
+from retrieval_bench_load.engine.stamps import ANSWERED, Calls
 
 SERVICE_S = 0.002
 
@@ -151,7 +151,7 @@ class Queued:
 
     def instead(self, monkeypatch: pytest.MonkeyPatch) -> Queued:
         """Until the test ends."""
-        where = "retrieval_bench.load.load.LocalMember"
+        where = "retrieval_bench_load.engine.load.LocalMember"
         monkeypatch.setattr(where, lambda spec: SimpleNamespace(spec=spec))
         monkeypatch.setattr(Generator, "run", lambda of, level: self.run(level, of._start([]).spec))
         monkeypatch.setattr(Generator, "prepare", lambda *_: None)

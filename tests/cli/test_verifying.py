@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.cli import main
-from retrieval_bench.load.load import Plan, load
+from retrieval_bench_load.engine.load import Plan, load
 from tests.builders.queued import Queued
 from tests.cli.project import QUICK, Command, make_project, saved_runs
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Dataset
 
@@ -99,7 +100,7 @@ class Picture:
         Raises:
             RecordError: it cannot be written.
         """
-        from retrieval_bench.reports.page.file import write_page
+        from retrieval_bench.reports.file import write_page
 
         write_page(Path(path), self.svg, "picture")
         return Path(path)
@@ -268,10 +269,9 @@ class ComparisonResult(AsTables):
         Raises:
             HarnessError: it cannot be written, or ``dataset`` is not that of the runs.
         """
-        from retrieval_bench.reports.page.report import write_report
-
         named = [dataset] if isinstance(dataset, str | Path | Dataset) else dataset
-        return write_report(self.comparison, Path(path), named, with_text=with_text).path
+        written = service("write a report")(self.comparison, Path(path), named, with_text=with_text)
+        return Path(written.path)
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``compare --format json``."""
@@ -309,7 +309,7 @@ class ComparisonResult(AsTables):
             ConfigError: ``what`` is something else, or nothing can be drawn.
             MissingDependencyError: vl-convert-python is not installed.
         """
-        from retrieval_bench.reports.page.pictures import front, metrics
+        from retrieval_bench.reports.pictures.of_comparison import front, metrics
         from retrieval_bench.reports.pictures.of_runs import side_by_side
 
         group, answer = self.comparison.groups[0], self.recommendations[0]

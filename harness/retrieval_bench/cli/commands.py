@@ -24,9 +24,7 @@ _SHOWN: Mapping[str, Entries] = {
     },
     "guard": {},
     "judge": {},
-    "share": {
-        "report": ("share.report", "one HTML file: answer, tables, pictures, single queries"),
-    },
+    "share": {},
 }
 
 _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
@@ -115,7 +113,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "bm25@latest hybrid@latest -v",
     ),
     "explain": ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
-    "report": ("@last", "bm25 dense hybrid --dataset my/folder", "bm25@latest hybrid@latest"),
     "data list": ("", "pipeline", "--format json"),
     "data schema": ("", "bench", "--format json"),
     "data fetch": (

@@ -44,8 +44,6 @@ _ALL: Mapping[str, Document] = {
     "diff": _kernel("explain", "comparison.explain.differences:Differences"),
     "parts": _kernel("explain --by stage", "comparison.explain.ledger:Ledger"),
     "losses": _kernel("explain --by loss", "comparison.explain.losses:Losses"),
-    "report": _kernel("report", "reports.page.report:Report comparison.comparison:Comparison"),
-    "verify": _kernel("report --verify", "reports.page.verify:Verification"),
     "list": _kernel("data list", "reports.tables.share.catalog:Catalog"),
     "target": _kernel("data list TARGET", "reports.tables.share.parameters:TargetDetails"),
     "fetch": _kernel("data fetch", "data.formats.irds:Fetched"),

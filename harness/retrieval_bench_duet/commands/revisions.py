@@ -28,7 +28,7 @@ def setup_of(options: argparse.Namespace) -> Setup:
 def write_junit(options: argparse.Namespace, suite: str, gates: Sequence[tuple[str, Any]]) -> None:
     """Write the gates where ``--junit`` says, if it does."""
     if options.junit is not None:
-        from retrieval_bench.reports.page.file import write_page
+        from retrieval_bench.reports.file import write_page
         from retrieval_bench_duet import junit
 
         write_page(options.junit, junit.render(suite, gates), "JUnit report")

@@ -84,7 +84,7 @@ def _typed(prompt: str) -> str:
 
 
 def _write(options: argparse.Namespace, judging: Judging, who: str) -> int:
-    from retrieval_bench.reports.page.file import check_place, write_page
+    from retrieval_bench.reports.file import check_place, write_page
     from retrieval_bench_labels.judge.offline import OfflinePage, offline_page
 
     check_place(options.offline, "page")

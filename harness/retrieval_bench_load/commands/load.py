@@ -51,12 +51,12 @@ generator:
 def run_load(options: argparse.Namespace) -> int:
     """Measure a retriever under the load of many clients."""
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.load.capacity import Limit
-    from retrieval_bench.load.levels import State
-    from retrieval_bench.load.load import Plan, load
-    from retrieval_bench.load.schedule import read_recorded
-    from retrieval_bench.reports.pictures.load import keep_curve
-    from retrieval_bench.reports.tables.measure.load import load_tables
+    from retrieval_bench_load.engine.capacity import Limit
+    from retrieval_bench_load.engine.levels import State
+    from retrieval_bench_load.engine.load import Plan, load
+    from retrieval_bench_load.engine.schedule import read_recorded
+    from retrieval_bench_load.pictures.load import keep_curve
+    from retrieval_bench_load.tables.load import load_tables
 
     if not (options.rate or options.clients or options.replay or options.slo):
         raise ConfigError(
@@ -177,3 +177,6 @@ LOAD = Added(
     run_regress_load,
     example="my.yaml --load my.yaml@load",
 )
+
+
+SECTIONS = Added("--loads LOAD ...  saved loads, a section each: a folder, @load, NAME@load")

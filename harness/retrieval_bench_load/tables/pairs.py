@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from retrieval_bench.comparison.claims import unless_open
-from retrieval_bench.load.levels import State
 from retrieval_bench.reports.render.cells import (
     RATE,
     RATIO,
@@ -16,6 +15,7 @@ from retrieval_bench.reports.render.cells import (
 )
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench_load.engine.levels import State
 from retrieval_bench_load.loads import LEAST_LIMIT, ComparedLoads, LevelPair
 
 _P95 = 1

@@ -89,7 +89,7 @@ def _draw(options: argparse.Namespace, result: History) -> list[str]:
         HarnessError: it was asked for by name, and cannot be made.
     """
     from retrieval_bench.core.errors import HarnessError
-    from retrieval_bench.reports.page.file import check_place, write_page
+    from retrieval_bench.reports.file import check_place, write_page
     from retrieval_bench.reports.pictures.draw import svg
     from retrieval_bench_regress.pictures.history import history_picture
 

@@ -11,8 +11,8 @@ from retrieval_bench.comparison.comparison import Comparison, compare_runs
 from retrieval_bench.comparison.group import Recommendation
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.core.types import Ranking, Verdict
-from retrieval_bench.reports.page.answer import headline
 from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench_pages.answer import headline
 from tests.builders.runs import run
 
 RNG = np.random.default_rng(11)

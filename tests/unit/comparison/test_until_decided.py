@@ -21,12 +21,12 @@ from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.until import asking_once
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
-from retrieval_bench.reports.methods import methods
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.brief import comparison_brief
 from retrieval_bench.reports.tables.understand.comparison import comparison_tables
 from retrieval_bench.runs.records import read_runs
 from retrieval_bench.runs.run import Run
+from retrieval_bench_pages.methods import methods
 from tests.builders import some
 from tests.builders.scripted import Scripted
 

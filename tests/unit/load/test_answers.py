@@ -14,17 +14,17 @@ import pytest
 from retrieval_bench import bench
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.notices import Code, Notice
-from retrieval_bench.load import levels
-from retrieval_bench.load.capacity import Limit
-from retrieval_bench.load.load import Plan, load
-from retrieval_bench.load.schedule import read_recorded
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.reports.tables.measure.load import load_tables
 from retrieval_bench_duet.controller import DuetProtocol
 from retrieval_bench_duet.duet import Request as Duelling
 from retrieval_bench_load import load_duet
+from retrieval_bench_load.engine import levels
+from retrieval_bench_load.engine.capacity import Limit
+from retrieval_bench_load.engine.load import Plan, load
+from retrieval_bench_load.engine.schedule import read_recorded
 from retrieval_bench_load.load_duet import duet_under_load
 from retrieval_bench_load.loads import regress_load
+from retrieval_bench_load.tables.load import load_tables
 from retrieval_bench_regress.regress import Request
 from tests.builders.load_service import GOOD, LENIENT, loadable
 from tests.builders.service import Reply

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.load.bracket import Capacity, Search
-from retrieval_bench.load.capacity import Evidence, Limit, Shown, shown
-from retrieval_bench.load.levels import State, judged
+from retrieval_bench_load.engine.bracket import Capacity, Search
+from retrieval_bench_load.engine.capacity import Evidence, Limit, Shown, shown
+from retrieval_bench_load.engine.levels import State, judged
 from tests.benchmarks.load import KINDS, searched
 from tests.builders.queued import SERVICE_S, queue, served, sojourn_ms
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrieval_bench.load.clients import CoreWaits
-from retrieval_bench.load.levels import LevelResult, State, Times, judged
-from retrieval_bench.load.schedule import Pace, due_ns
-from retrieval_bench.load.stamps import FAILED, NEVER, OPEN
-from retrieval_bench.load.tails import effective_calls, tail
+from retrieval_bench_load.engine.clients import CoreWaits
+from retrieval_bench_load.engine.levels import LevelResult, State, Times, judged
+from retrieval_bench_load.engine.schedule import Pace, due_ns
+from retrieval_bench_load.engine.stamps import FAILED, NEVER, OPEN
+from retrieval_bench_load.engine.tails import effective_calls, tail
 from tests.builders.queued import Service, by_hand, level_of, queue, served, sojourn_ms
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, HarnessError
-from retrieval_bench.load.capacity import Limit
-from retrieval_bench.load.levels import State
-from retrieval_bench.load.load import LoadResult, Plan, load
-from retrieval_bench.reports.tables.measure.load import load_tables
+from retrieval_bench_load.engine.capacity import Limit
+from retrieval_bench_load.engine.levels import State
+from retrieval_bench_load.engine.load import LoadResult, Plan, load
+from retrieval_bench_load.tables.load import load_tables
 from tests.builders.queued import Queued, sojourn_ms
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from retrieval_bench.data import load_dataset
-from retrieval_bench.load.generator import Made
-from retrieval_bench.load.quality import LevelQuality, Scorer
 from retrieval_bench.metrics import parse_metric
+from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.quality import LevelQuality, Scorer
 from tests.builders.queued import queue
 
 DATA = load_dataset("science-mini")

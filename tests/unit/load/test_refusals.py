@@ -10,18 +10,18 @@ import pytest
 
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.accounting import FAILURES
-from retrieval_bench.load import levels
-from retrieval_bench.load.load import LoadResult, Plan, load
-from retrieval_bench.load.stamps import ANSWERED, FAILED
-from retrieval_bench.load.tails import tail
-from retrieval_bench.reports.tables.measure.load import load_tables
 from retrieval_bench_duet.controller import DuetProtocol
 from retrieval_bench_duet.duet import Request as Duelling
 from retrieval_bench_duet.tables.duet import duet_tables
 from retrieval_bench_load import load_duet
+from retrieval_bench_load.engine import levels
+from retrieval_bench_load.engine.load import LoadResult, Plan, load
+from retrieval_bench_load.engine.stamps import ANSWERED, FAILED
+from retrieval_bench_load.engine.tails import tail
 from retrieval_bench_load.load_duet import duet_under_load
 from retrieval_bench_load.loads import regress_load
 from retrieval_bench_load.refusals import Share, p_no_larger
+from retrieval_bench_load.tables.load import load_tables
 from retrieval_bench_regress.regress import Request
 from retrieval_bench_regress.tables.regress import regress_tables
 from tests.builders.load_service import (

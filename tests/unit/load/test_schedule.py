@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, DataError
-from retrieval_bench.load.schedule import Pace, due_ns, read_recorded, visits
+from retrieval_bench_load.engine.schedule import Pace, due_ns, read_recorded, visits
 
 
 def test_independent_callers_come_at_the_rate_and_are_the_same_for_a_seed() -> None:

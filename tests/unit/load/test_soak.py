@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrieval_bench.load.generator import Made
-from retrieval_bench.load.load import Plan, load
-from retrieval_bench.load.saved import read_load
-from retrieval_bench.load.soak import course_of, watch
-from retrieval_bench.load.stamps import FAILED
 from retrieval_bench.reports.render.terminal import plain
-from retrieval_bench.reports.tables.measure.load import load_tables
+from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.load import Plan, load
+from retrieval_bench_load.engine.saved import read_load
+from retrieval_bench_load.engine.soak import course_of, watch
+from retrieval_bench_load.engine.stamps import FAILED
+from retrieval_bench_load.tables.load import load_tables
 from tests.builders.queued import queue
 
 MB = 1e6
@@ -84,7 +84,7 @@ def test_an_outage_is_counted_with_its_end() -> None:
 
 
 def test_memory_of_this_process_is_read_until_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval_bench.load.soak._EVERY_S", 0.01)
+    monkeypatch.setattr("retrieval_bench_load.engine.soak._EVERY_S", 0.01)
     over = threading.Event()
     readings = watch(over, None)
     for _ in range(500):

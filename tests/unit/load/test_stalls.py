@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_bench.core.notices import Code, says
-from retrieval_bench.load.generator import Made
-from retrieval_bench.load.schedule import Pace, due_ns
-from retrieval_bench.load.stalls import Stalls
-from retrieval_bench.load.stamps import ANSWERED, FAILED, Calls
+from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.schedule import Pace, due_ns
+from retrieval_bench_load.engine.stalls import Stalls
+from retrieval_bench_load.engine.stamps import ANSWERED, FAILED, Calls
 from tests.builders.queued import Service, level_of
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]

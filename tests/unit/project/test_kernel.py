@@ -11,7 +11,6 @@ import pytest
 from tests.builders.imports import CORE, graph
 
 PLANNED = {
-    "kernel": "reports/page/file",
     "answers": "data/formats/halubench data/formats/scienceqa",
     "duet": "reports/pictures/rounds",
     "exchange": "data/formats/questions/ cli/share/export cli/share/fetch cli/share/load "
@@ -24,20 +23,16 @@ PLANNED = {
     "reports/tables/understand/diff reports/tables/understand/ledger "
     "reports/tables/understand/losses reports/tables/understand/slice",
     "fresh": "experiment/fresh/cold experiment/workers/cold_worker reports/tables/measure/cold",
-    "load": "load/ reports/pictures/load reports/tables/measure/load",
     "modes": "comparison/likeness comparison/modes/unjudged comparison/modes/until_decided "
     "reports/tables/understand/likeness",
-    "pages": "reports/page/ cli/share/report reports/methods reports/pictures/of_runs",
+    "pages": "reports/pictures/of_runs",
 }
 """Capability -> its modules, or folders of them; the longest name that fits counts."""
 
 ARROWS = """
 api/reading -> comparison/explain/diff
 api/reading -> comparison/explain/differences
-api/reading -> reports/page/report
 api/reading -> reports/tables/understand/diff
-api/results -> reports/page/pictures
-api/results -> reports/page/report
 api/results -> reports/pictures/of_runs
 cli/measure/bench -> experiment/fresh/cold
 cli/measure/bench -> reports/tables/measure/cold
@@ -72,6 +67,8 @@ reports/frames -> comparison/explain/ledger
 reports/frames -> comparison/explain/slices
 reports/frames -> comparison/likeness
 reports/frames -> comparison/modes/unjudged
+reports/pictures/of_comparison -> comparison/explain/steps
+reports/pictures/of_comparison -> comparison/modes/unjudged
 reports/render/words -> comparison/explain/ledger
 reports/tables/brief -> comparison/explain/ledger
 reports/tables/brief -> comparison/modes/unjudged
@@ -89,7 +86,7 @@ runs/tool_files -> data/formats/questions/question_tables
 """
 """Modules of the kernel, and modules of capabilities that they import."""
 
-REACHED = {"cli/measure/bench": (205, 40_050), "cli/measure/compare": (207, 40_500)}
+REACHED = {"cli/measure/bench": (205, 40_100), "cli/measure/compare": (207, 40_500)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 

@@ -15,8 +15,8 @@ from retrieval_bench.core.progress import Step
 from retrieval_bench.experiment.fresh import launches
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.reports.page.html_page import report_page
 from retrieval_bench.reports.render.table import Note
+from retrieval_bench_pages.html_page import report_page
 from tests.builders.baselines import today
 from tests.builders.launched import SCRIPTED, bad, resummarize
 from tests.builders.page_sample import make_dataset, make_runs

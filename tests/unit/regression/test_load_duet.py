@@ -13,13 +13,13 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.load.generator import Level, Made
-from retrieval_bench.load.stamps import FAILED
 from retrieval_bench.runs.records import to_json
 from retrieval_bench_duet.controller import DuetProtocol
 from retrieval_bench_duet.duet import Request
 from retrieval_bench_duet.result import PrintedDuet
 from retrieval_bench_duet.tables.duet import duet_tables
+from retrieval_bench_load.engine.generator import Level, Made
+from retrieval_bench_load.engine.stamps import FAILED
 from retrieval_bench_load.load_duet import Blocks, duet_under_load
 from tests.benchmarks.load import duelled
 from tests.builders.json_schemas import faults, unnoticed

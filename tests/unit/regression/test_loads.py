@@ -12,10 +12,10 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data import load_dataset
-from retrieval_bench.load.generator import Generator, Level, Made
-from retrieval_bench.load.load import LoadResult, Plan, load
-from retrieval_bench.load.saved import find_load, read_load
-from retrieval_bench.load.tails import Tail
+from retrieval_bench_load.engine.generator import Generator, Level, Made
+from retrieval_bench_load.engine.load import LoadResult, Plan, load
+from retrieval_bench_load.engine.saved import find_load, read_load
+from retrieval_bench_load.engine.tails import Tail
 from retrieval_bench_load.loads import (
     PercentilePair,
     compare_loads,

@@ -8,9 +8,9 @@ import pytest
 
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.figures import ms_text, short_ms
-from retrieval_bench.reports.page.answer import answers_html
 from retrieval_bench.reports.tables.brief import run_brief
 from retrieval_bench.runs.run import Run
+from retrieval_bench_pages.answer import answers_html
 from tests.builders.runs import sample_run
 
 WORDS = "below what the clock can tell (answers are remembered?)"

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from retrieval_bench.load.capacity import Limit
-from retrieval_bench.load.levels import State
-from retrieval_bench.load.load import LoadResult, Plan, load
-from retrieval_bench.reports.pictures.load import keep_curve, load_curve
+from retrieval_bench_load.engine.capacity import Limit
+from retrieval_bench_load.engine.levels import State
+from retrieval_bench_load.engine.load import LoadResult, Plan, load
+from retrieval_bench_load.pictures.load import keep_curve, load_curve
 from tests.builders.queued import Queued, sojourn_ms
 
 

@@ -22,14 +22,6 @@ from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.experiment.preparation import prepare_told
 from retrieval_bench.experiment.warnings import refuse_unknown
-from retrieval_bench.load.bracket import Capacity, Search
-from retrieval_bench.load.capacity import Evidence, Limit
-from retrieval_bench.load.generator import TIMEOUT_S, Generator, Level, LocalMember, Made
-from retrieval_bench.load.levels import LevelResult
-from retrieval_bench.load.making import Subject
-from retrieval_bench.load.quality import LevelQuality, Scorer
-from retrieval_bench.load.schedule import Pace, expected, length_s
-from retrieval_bench.load.soak import Course, course_of
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.find import LOADS
@@ -40,6 +32,14 @@ from retrieval_bench.runs.records import (
     record_id,
     to_json,
 )
+from retrieval_bench_load.engine.bracket import Capacity, Search
+from retrieval_bench_load.engine.capacity import Evidence, Limit
+from retrieval_bench_load.engine.generator import TIMEOUT_S, Generator, Level, LocalMember, Made
+from retrieval_bench_load.engine.levels import LevelResult
+from retrieval_bench_load.engine.making import Subject
+from retrieval_bench_load.engine.quality import LevelQuality, Scorer
+from retrieval_bench_load.engine.schedule import Pace, expected, length_s
+from retrieval_bench_load.engine.soak import Course, course_of
 
 ROOT = LOADS.root
 
@@ -297,8 +297,8 @@ def generator_of(
         with Generator(lambda _: LocalMember(spec), folder) as generator:
             yield generator, 1
         return
-    from retrieval_bench.load.remote import place
     from retrieval_bench.measure.cluster import connected
+    from retrieval_bench_load.engine.remote import place
 
     with connected(on, folder) as cluster, Generator(place(cluster, spec), folder) as generator:
         yield generator, len(cluster.workers)

@@ -10,9 +10,9 @@ from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.fresh.call_warnings import Answers
-from retrieval_bench.load.generator import Generator, Level, Made
-from retrieval_bench.load.levels import LevelResult, State, judged
-from retrieval_bench.load.stalls import LEAST_S, Stalls
+from retrieval_bench_load.engine.generator import Generator, Level, Made
+from retrieval_bench_load.engine.levels import LevelResult, State, judged
+from retrieval_bench_load.engine.stalls import LEAST_S, Stalls
 
 SLOTS = 32
 """Calls that a process has under way at most, of a service. What runs in the process itself has as

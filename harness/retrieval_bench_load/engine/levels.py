@@ -16,10 +16,11 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import three_digits
 from retrieval_bench.experiment.accounting import FAILURES
-from retrieval_bench.load.clients import KINDS
-from retrieval_bench.load.generator import Made, Process
-from retrieval_bench.load.stamps import ANSWERED, FAILED, NEVER, OPEN, Calls
-from retrieval_bench.load.tails import (
+from retrieval_bench.stats.percentiles import needs
+from retrieval_bench_load.engine.clients import KINDS
+from retrieval_bench_load.engine.generator import Made, Process
+from retrieval_bench_load.engine.stamps import ANSWERED, FAILED, NEVER, OPEN, Calls
+from retrieval_bench_load.engine.tails import (
     BLOCKS,
     LEVELS,
     Floats,
@@ -30,7 +31,6 @@ from retrieval_bench.load.tails import (
     of_all,
     tails,
 )
-from retrieval_bench.stats.percentiles import needs
 
 LEAST_SENT = 0.99
 

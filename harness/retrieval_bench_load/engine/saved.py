@@ -10,10 +10,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from retrieval_bench.core.errors import RecordError
 from retrieval_bench.core.plugins import describe_faults
-from retrieval_bench.load.load import LoadResult
 from retrieval_bench.runs.checksums import check_sums
 from retrieval_bench.runs.find import LOADS, find_run
 from retrieval_bench.runs.records import LOAD, check_version, read_json
+from retrieval_bench_load.engine.load import LoadResult
 
 
 def find_load(given: str | Path) -> Path:

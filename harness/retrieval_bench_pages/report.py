@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import Recommendation
@@ -13,13 +14,12 @@ from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.needs_judgements import unjudged
-from retrieval_bench.load.saved import find_load, read_load
-from retrieval_bench.reports.methods import methods as methods_of
-from retrieval_bench.reports.page.file import check_place, write_page
-from retrieval_bench.reports.page.html_page import report_page
-from retrieval_bench.reports.page.provenance import source_of
+from retrieval_bench.reports.file import check_place, write_page
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.runs.dataset import datasets_of
+from retrieval_bench_pages.html_page import report_page
+from retrieval_bench_pages.methods import methods as methods_of
+from retrieval_bench_pages.provenance import source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def write_report(
             raise unjudged(group.dataset, split, "--methods", instead="leave --methods out")
     sources = datasets_of([group.runs for group in comparison.groups], datasets)
     analysis = analyse(comparison, sources)
-    under_load = [read_load(find_load(name)) for name in loads]
+    under_load = [service("show a load in a report")(name) for name in loads]
     source = source_of(
         comparison, under_load, metrics=tuple(metrics), title=title, with_text=with_text
     )

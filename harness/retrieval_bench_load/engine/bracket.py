@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
-from retrieval_bench.load.capacity import Evidence, Limit, Shown, shown
-from retrieval_bench.load.levels import State
+from retrieval_bench_load.engine.capacity import Evidence, Limit, Shown, shown
+from retrieval_bench_load.engine.levels import State
 
 _STEP = 1.5
 """From one rate to the next, until one keeps the limit and one breaks it."""

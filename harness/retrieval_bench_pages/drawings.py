@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from retrieval_bench.comparison.analysis import GroupAnalysis, QueryValues
-from retrieval_bench.comparison.explain.steps import Reached, time_level
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import MissingDependencyError
-from retrieval_bench.core.types import EMPTY
 from retrieval_bench.reports.pictures import of_runs
 from retrieval_bench.reports.pictures.draw import svgs
 from retrieval_bench.reports.pictures.gains import gains
-from retrieval_bench.reports.pictures.pareto import Spot, pareto
-from retrieval_bench.reports.pictures.quality import quality
+from retrieval_bench.reports.pictures.of_comparison import about_of, against, front, metrics
+from retrieval_bench.reports.pictures.pareto import Spot
 from retrieval_bench.reports.pictures.vega import NARROW, WIDTH, Spec
 from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.usage import money_of
-
-MOST_METRICS = 6
-"""Panels of the picture of quality where there are more systems than can be told apart."""
-
-_MANY = 8
 
 FRONT = "Quality against time"
 
@@ -83,7 +76,7 @@ def _figure(label: str, wide: str, narrow: str) -> Markup:
 def planned_of(id_: str, analysis: GroupAnalysis) -> list[Planned]:
     """The pictures of one dataset, whose sections begin with ``id_``."""
     group, queries, answer = analysis.group, analysis.queries, analysis.recommendation
-    about, names, runs = _about(group), list(group.names), list(group.runs)
+    about, names, runs = about_of(group), list(group.names), list(group.runs)
     planned: list[Planned] = []
     bars, stages, drift, slow = (
         partial(draw, about=about)
@@ -110,30 +103,6 @@ def planned_of(id_: str, analysis: GroupAnalysis) -> list[Planned]:
     return planned
 
 
-def front(
-    group: DatasetComparison,
-    leaders: tuple[str, ...],
-    width: int = WIDTH,
-    paths: Mapping[str, Sequence[Reached]] = EMPTY,
-) -> Spec | None:
-    """Quality against time, with ``leaders`` marked; None where no system has a time, or
-    nothing is judged.
-
-    Args:
-        paths: of pipelines, how far they are after each step.
-    """
-    level, metric = time_level(group.runs), group.metrics[0]
-    if not level or isinstance(group, Unjudged):
-        return None
-    spots = []
-    for name, run in zip(group.names, group.runs, strict=True):
-        mean, time = run.evaluation.mean(metric), run.summary.latency_ms.at(level)
-        ends = None if time.ci95 is None else (time.ci95[0], time.ci95[1])
-        steps = tuple((item.step, item.quality, item.ms) for item in paths.get(name, ()))
-        spots.append(Spot(name, mean.mean, time.value, mean.ci95, ends, steps))
-    return _against(spots, group, leaders, width, level=level)
-
-
 def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH) -> Spec | None:
     """Quality against money; None where fewer than two systems say what they take."""
     metric = group.metrics[0]
@@ -144,34 +113,7 @@ def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH
     both = zip(group.names, means, each, strict=True)
     spots = [Spot(name, mean.mean, value, mean.ci95) for name, mean, value in both]
     unit = "Money for 1,000 queries"
-    return _against(spots, group, leaders, width, level="money", unit=unit)
-
-
-def _against(
-    spots: Sequence[Spot],
-    group: DatasetComparison,
-    leaders: tuple[str, ...],
-    width: int,
-    **what: str,
-) -> Spec:
-    metric = metric_label(group.metrics[0])
-    about = _about(group)
-    return pareto(spots, metric=metric, about=about, recommended=leaders, width=width, **what)
-
-
-def metrics(group: DatasetComparison, width: int = WIDTH) -> Spec | None:
-    """Quality metric by metric; None where nothing is judged."""
-    if isinstance(group, Unjudged):
-        return None
-    shown = group.metrics[: MOST_METRICS if len(group.names) > _MANY else None]
-    estimates: dict[str, list[tuple[float, tuple[float, float] | None]]] = {
-        metric_label(metric): [
-            (run.evaluation.mean(metric).mean, run.evaluation.mean(metric).ci95)
-            for run in group.runs
-        ]
-        for metric in shown
-    }
-    return quality(list(group.names), estimates, about=_about(group), width=width)
+    return against(spots, group, leaders, width, level="money", unit=unit)
 
 
 def _differences(queries: QueryValues | None, about: str, width: int) -> Spec | None:
@@ -181,8 +123,3 @@ def _differences(queries: QueryValues | None, about: str, width: int) -> Spec | 
     differences = queries.values[:, b] - queries.values[:, a]
     pair = {"a": queries.names[a], "b": queries.names[b], "metric": metric_label(queries.metric)}
     return gains(differences, queries.query_ids, **pair, about=about, width=width)
-
-
-def _about(group: DatasetComparison) -> str:
-    cuts = sorted({run.summary.k for run in group.runs})
-    return f"{group.dataset}, k = {' / '.join(map(str, cuts))}"

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.load.generator import Made
-from retrieval_bench.load.levels import LevelResult, State, Times
-from retrieval_bench.load.tails import BLOCKS, Floats
+from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.levels import LevelResult, State, Times
+from retrieval_bench_load.engine.tails import BLOCKS, Floats
 
 _ALPHA = 0.05
 

@@ -15,9 +15,7 @@ from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.likeness import PERSISTENCE
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
-from retrieval_bench.load.load import LoadResult
 from retrieval_bench.metrics.conventions import CONVENTIONS
-from retrieval_bench.reports.page.explorer import json_in_html
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.reports.tables.understand.comparison import patterns
@@ -26,6 +24,8 @@ from retrieval_bench.runs.records import LOAD, MANIFEST, PER_QUERY, SUMMARY
 from retrieval_bench.runs.run import relative_folder
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import SHARE, methods
+from retrieval_bench_pages.explorer import json_in_html
+from retrieval_bench_pages.sections import Beside
 
 RUN_FILES = (SUMMARY, MANIFEST, RANKINGS, PER_QUERY, TIMINGS)
 
@@ -87,12 +87,12 @@ class Source:
 
 
 def source_of(
-    comparison: Comparison, loads: Sequence[LoadResult] = (), **options: Any
+    comparison: Comparison, beside: Sequence[Beside] = (), **options: Any
 ) -> Source | None:
     """Describe the source of a page on ``comparison``; None where a run was not saved.
 
     Args:
-        loads: saved, with a section each.
+        beside: sections on saved loads.
         options: the other fields of :class:`Source`.
     """
     folders = [run.folder for run in comparison.runs]
@@ -106,7 +106,7 @@ def source_of(
     baseline, margin = comparison.baseline, comparison.margin
     under_load = tuple(
         Saved(str(without_folders(relative_folder(load))), hash_of(load.folder, (LOAD,)))
-        for load in loads
+        for load in beside
         if load.folder is not None
     )
     return Source(tuple(runs), baseline=baseline, margin=margin, loads=under_load, **options)

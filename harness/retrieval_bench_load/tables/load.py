@@ -8,11 +8,6 @@ from collections.abc import Sequence
 from retrieval_bench.comparison.claims import unless_open
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text, quality_text, short_ms, signed
-from retrieval_bench.load.bracket import Capacity
-from retrieval_bench.load.levels import LevelResult, State
-from retrieval_bench.load.load import Loaded, LoadResult
-from retrieval_bench.load.soak import Course, Part
-from retrieval_bench.load.tails import Tail
 from retrieval_bench.reports.render.cells import (
     COUNT,
     RATE,
@@ -33,6 +28,11 @@ from retrieval_bench.reports.render.table import (
 )
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.runs.run import relative_folder
+from retrieval_bench_load.engine.bracket import Capacity
+from retrieval_bench_load.engine.levels import LevelResult, State
+from retrieval_bench_load.engine.load import Loaded, LoadResult
+from retrieval_bench_load.engine.soak import Course, Part
+from retrieval_bench_load.engine.tails import Tail
 
 _TOLD = 4
 """Levels of which it is told in short why they were not measured."""

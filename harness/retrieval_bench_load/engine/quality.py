@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset, Query, Ranking
-from retrieval_bench.load.generator import Made
-from retrieval_bench.load.stamps import ANSWERED, NEVER, Calls
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.run import pack_rankings
 from retrieval_bench.stats.intervals import mean_intervals
+from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.stamps import ANSWERED, NEVER, Calls
 
 Answer = tuple[int, tuple[str, ...]]
 """The number of a query, and the hits."""

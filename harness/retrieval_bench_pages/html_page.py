@@ -20,12 +20,6 @@ from retrieval_bench.comparison.analysis import Analysis
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.installed.version import VERSION
-from retrieval_bench.load.load import LoadResult
-from retrieval_bench.reports.page.answer import answers_html, headline
-from retrieval_bench.reports.page.pictures import Figures, Planned, planned_of
-from retrieval_bench.reports.page.provenance import Source, rules_table, runs_table
-from retrieval_bench.reports.page.sections import GroupPage, Part, load_parts
-from retrieval_bench.reports.pictures.load import load_curve
 from retrieval_bench.reports.pictures.vega import NARROW, WIDTH
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
@@ -34,6 +28,10 @@ from retrieval_bench.reports.tables.run_facts import corpus, without_folders
 from retrieval_bench.reports.tables.understand.comparison import board_tables, queries_of
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run, relative_folder
+from retrieval_bench_pages.answer import answers_html, headline
+from retrieval_bench_pages.drawings import Figures, Planned, planned_of
+from retrieval_bench_pages.provenance import Source, rules_table, runs_table
+from retrieval_bench_pages.sections import Beside, GroupPage, Part, beside_parts
 
 LARGEST = 1_900_000
 """Bytes of the page; the explorer of each dataset gets an equal share of what is left."""
@@ -49,7 +47,7 @@ _WITHOUT_TEXTS = "warnings left out with --no-text, for they may quote one; summ
 
 def report_page(
     analysis: Analysis,
-    loads: Sequence[LoadResult] = (),
+    beside: Sequence[Beside] = (),
     *,
     title: str = "",
     with_text: bool = True,
@@ -59,7 +57,7 @@ def report_page(
     """The page of ``analysis``. Equal input gives equal text: no time is read, no file.
 
     Args:
-        loads: of any retriever, a section each.
+        beside: sections on something that is no run.
         title: instead of the names of the datasets.
         with_text: False = no text of a query and no title or text of a document anywhere, nor
             what may quote one.
@@ -71,9 +69,9 @@ def report_page(
     comparison, answers = analysis.comparison, analysis.recommendations
     numbered = [(f"d{at}", group) for at, group in enumerate(analysis.groups, start=1)]
     planned = [plan for id_, group in numbered for plan in planned_of(id_, group)]
-    for at, load in enumerate(loads, start=1):
-        wide, narrow = (load_curve(load, width=width) for width in (WIDTH, NARROW))
-        planned.append(Planned(f"load{at}", "latency against load", wide, narrow))
+    for at, section in enumerate(beside, start=1):
+        wide, narrow = map(section.picture, (WIDTH, NARROW))
+        planned.append(Planned(f"load{at}", section.label, wide, narrow))
     figures = Figures(planned)
     if figures.why_not and no_pictures is not None:
         no_pictures(figures.why_not)
@@ -88,7 +86,7 @@ def report_page(
         parts.append(Part("datasets", "All datasets", joined(map(whole, boards))))
     for page in groups:
         parts += page.parts(several=several)
-    parts += load_parts(loads, figures, with_text=with_text)
+    parts += beside_parts(beside, figures, with_text=with_text)
     parts.append(Part("rules", "What the figures rest on", _rules(comparison)))
     parts.append(Part("runs", "Runs and manifests", _runs(comparison)))
     page_text = _page(name, comparison, parts, source)

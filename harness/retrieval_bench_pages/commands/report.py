@@ -29,7 +29,7 @@ _REPORT = f"""
 --out FILE [{DEFAULT}]  the file, overwritten when it is there (default: {DEFAULT.as_posix()})
 --title TITLE []  heading of the page (default: systems and datasets)
 --no-text [with_text]  leave out the texts of queries and documents
---loads LOAD ...  saved loads, a section each: a folder, @load, NAME@load
++
 --methods  also write how it was made as a paragraph, a table (.tex) and sources (.bib)
 --verify FILE  work out every figure of a report again from the runs that it names
 {DECIDING}
@@ -42,9 +42,9 @@ def run_report(options: argparse.Namespace) -> int:
     """Write one HTML file on runs, or on retrievers that are measured first."""
     if options.verify is not None:
         return _verify(options)
-    from retrieval_bench.reports.page.file import check_place
-    from retrieval_bench.reports.page.report import write_report
+    from retrieval_bench.reports.file import check_place
     from retrieval_bench.runs.run import only_metrics
+    from retrieval_bench_pages.report import write_report
 
     check_place(options.out)
     name_systems(options)
@@ -65,7 +65,8 @@ def run_report(options: argparse.Namespace) -> int:
         comparison,
         options.out,
         moved(options),
-        **values(options, "loads title with_text methods"),
+        **values(options, "title with_text methods"),
+        loads=getattr(options, "loads", ()),
         metrics=options.metrics or () if options.runs else (),
     )
     show(options, report, report.tables)
@@ -73,8 +74,8 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from retrieval_bench.reports.page.verify import verify
     from retrieval_bench.runs.find import find_runs
+    from retrieval_bench_pages.verify import verify
 
     runs = [folder for given in options.systems for folder in find_runs(given)]
     found = verify(options.verify, runs, options.dataset or [])

@@ -21,7 +21,12 @@ from retrieval_bench.experiment.candidate import Candidate, ask
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare_told
 from retrieval_bench.experiment.server_time import kept_back, outside_server
-from retrieval_bench.load.clients import (
+from retrieval_bench.measure.channel import Say
+from retrieval_bench.measure.child import run_in_child
+from retrieval_bench.measure.environment import peak_rss_bytes
+from retrieval_bench.measure.machine import observers
+from retrieval_bench.measure.threads import search_threads
+from retrieval_bench_load.engine.clients import (
     NANOSECONDS,
     Answers,
     CoreWaits,
@@ -31,14 +36,9 @@ from retrieval_bench.load.clients import (
     call_when_due,
     join,
 )
-from retrieval_bench.load.schedule import Pace, due_ns, visits
-from retrieval_bench.load.soak import watch
-from retrieval_bench.load.stamps import CallFile
-from retrieval_bench.measure.channel import Say
-from retrieval_bench.measure.child import run_in_child
-from retrieval_bench.measure.environment import peak_rss_bytes
-from retrieval_bench.measure.machine import observers
-from retrieval_bench.measure.threads import search_threads
+from retrieval_bench_load.engine.schedule import Pace, due_ns, visits
+from retrieval_bench_load.engine.soak import watch
+from retrieval_bench_load.engine.stamps import CallFile
 
 _SWITCH_S = 0.0005
 """Python's lock goes to another thread after so long at the latest: for the usual 5 ms a call that

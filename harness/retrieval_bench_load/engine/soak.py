@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.load.generator import Made
-from retrieval_bench.load.levels import Times
-from retrieval_bench.load.stalls import Outage, outages_of
-from retrieval_bench.load.tails import Floats
 from retrieval_bench.measure.machine.kernel import as_int, read_table
 from retrieval_bench.measure.machine.servers import server_use
 from retrieval_bench.stats.percentiles import needs, quantiles
+from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.levels import Times
+from retrieval_bench_load.engine.stalls import Outage, outages_of
+from retrieval_bench_load.engine.tails import Floats
 
 PARTS = 10
 _EVERY_S = 1.0

@@ -19,7 +19,7 @@ from retrieval_bench.core.calls.failures import Kind, Retry, kind_of, retry_afte
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query
-from retrieval_bench.load.stamps import (
+from retrieval_bench_load.engine.stamps import (
     ANSWER,
     ANSWERED,
     DONE,

@@ -18,14 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import RecordError, counted
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.load.saved import read_load
-from retrieval_bench.reports.page.html_page import report_page
-from retrieval_bench.reports.page.provenance import RUN_FILES, Saved, Source, hash_of
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.runs.dataset import datasets_of
 from retrieval_bench.runs.evaluation import evaluate
@@ -33,6 +31,8 @@ from retrieval_bench.runs.find import LOADS, RUNS, Kind
 from retrieval_bench.runs.latency import latency_report
 from retrieval_bench.runs.records import LOAD, read_run
 from retrieval_bench.runs.run import Run, only_metrics
+from retrieval_bench_pages.html_page import report_page
+from retrieval_bench_pages.provenance import RUN_FILES, Saved, Source, hash_of
 
 _SHOWN = 20
 _SAME = 1e-9
@@ -119,7 +119,7 @@ def verify(
     sources = datasets_of([group.runs for group in comparison.groups], datasets)
     analysis = analyse(comparison, sources)
     loads = [
-        replace(read_load(folder), folder=Path(saved.folder))
+        service("show a load in a report")(folder, shown_as=Path(saved.folder))
         for folder, saved in zip(under_load, source.loads, strict=True)
     ]
     again = report_page(

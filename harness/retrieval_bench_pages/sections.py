@@ -6,21 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import Protocol
 
 from retrieval_bench.comparison.analysis import GroupAnalysis
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import counted
-from retrieval_bench.load.load import LoadResult
-from retrieval_bench.reports.page.choices import choices_html
-from retrieval_bench.reports.page.explorer import STATIC, Chosen, Explorer, shown_of
-from retrieval_bench.reports.page.pictures import FRONT, Figures
+from retrieval_bench.reports.pictures.vega import Spec
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
-from retrieval_bench.reports.render.table import NoteKind, kind_of
+from retrieval_bench.reports.render.table import NoteKind, Table, kind_of
 from retrieval_bench.reports.render.words import metric_label, on_dataset
-from retrieval_bench.reports.tables.measure.load import load_tables
-from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.reports.tables.understand.comparison import (
     PAIRS_SHOWN,
     cost_table,
@@ -34,8 +30,10 @@ from retrieval_bench.reports.tables.understand.ledger import ledger_table
 from retrieval_bench.reports.tables.understand.likeness import likeness_tables
 from retrieval_bench.reports.tables.understand.slice import tables_of
 from retrieval_bench.reports.tables.understand.speed import speed_tables
-from retrieval_bench.runs.run import relative_folder
 from retrieval_bench.stats.percentiles import NEEDS
+from retrieval_bench_pages.choices import choices_html
+from retrieval_bench_pages.drawings import FRONT, Figures
+from retrieval_bench_pages.explorer import STATIC, Chosen, Explorer, shown_of
 
 PAIRS_OPEN = 15
 """Of six systems all are to be seen at once, of more those of the best one."""
@@ -258,20 +256,39 @@ class GroupPage:
         return Markup(self.place)
 
 
-def load_parts(loads: Sequence[LoadResult], figures: Figures, *, with_text: bool) -> Iterator[Part]:
-    """A section for each load: its picture, its levels, how well their times are known.
+class Beside(Protocol):
+    """A section on something that is no run, such as a load; a package brings it."""
+
+    @property
+    def heading(self) -> str:
+        """Its heading."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of its record, None where it was not saved."""
+
+    @property
+    def label(self) -> str:
+        """What its picture shows."""
+
+    def picture(self, width: int) -> Spec:
+        """The picture of it."""
+
+    def tables(self, *, with_text: bool) -> list[Table]:
+        """Its tables, without what may quote a query unless ``with_text``."""
+
+
+def beside_parts(
+    sections: Sequence[Beside], figures: Figures, *, with_text: bool
+) -> Iterator[Part]:
+    """A part for each section that is no dataset: its picture and its tables.
 
     Args:
         with_text: False leaves out warnings, which may quote a query.
     """
-    for at, saved in enumerate(loads, start=1):
-        load = replace(
-            saved,
-            warnings=without_folders(saved.warnings) if with_text else (),
-            folder=saved.folder and Path(without_folders(relative_folder(saved))),
-        )
+    for at, section in enumerate(sections, start=1):
         picture = [figure for _, figure in figures.of(f"load{at}")]
         if figures.why_not:
             picture = []
-        content = [*picture, *map(whole, load_tables(load, full=True))]
-        yield Part(f"load{at}", f"{load.retriever} under load", joined(content))
+        content = [*picture, *map(whole, section.tables(with_text=with_text))]
+        yield Part(f"load{at}", section.heading, joined(content))

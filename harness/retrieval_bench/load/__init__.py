@@ -1,1 +1,0 @@
-"""A retriever under load: many clients, calls due at fixed times, and whether it keeps up."""

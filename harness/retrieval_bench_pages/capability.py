@@ -1,0 +1,28 @@
+"""Pages adds ``report``, also from Python."""
+
+from retrieval_bench.capabilities import Capability, Command, Document
+
+_PACKAGE = "retrieval_bench_pages"
+
+CAPABILITY = Capability(
+    commands={
+        "report": Command(
+            f"{_PACKAGE}.commands.report:run_report",
+            "one HTML file: answer, tables, pictures, single queries",
+            (
+                "@last",
+                "bm25 dense hybrid --dataset my/folder",
+                "bm25@latest hybrid@latest",
+            ),
+            heading="share",
+        )
+    },
+    documents={
+        "report": Document(
+            "report", f"{_PACKAGE}.report:Report retrieval_bench.comparison.comparison:Comparison"
+        ),
+        "verify": Document("report --verify", f"{_PACKAGE}.verify:Verification"),
+    },
+    names={"report": f"{_PACKAGE}.api:report"},
+    services={"write a report": f"{_PACKAGE}.report:write_report"},
+)
