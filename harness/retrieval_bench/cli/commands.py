@@ -30,7 +30,7 @@ _SHOWN: Mapping[str, Entries] = {
 _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
     "data": (
         "share",
-        "datasets and indexes: list, fetch, export, index, ...",
+        "datasets and indexes: {main}, ...",
         {
             "list": ("share.list", "retrievers, readers, datasets and metrics that can be named"),
             "fetch": ("share.fetch", "get a dataset of ir_datasets: size and licence first"),
@@ -62,27 +62,28 @@ def _with_added(own: Entries, *, heading: str = "", group: str = "") -> Entries:
     return dict(entries)
 
 
-def _group(heading: str, text: str, commands: Entries) -> tuple[str, str, Entries]:
-    return heading, text.format(names=", ".join(commands)), commands
-
-
 SHOWN: Mapping[str, Entries] = {
     heading: _with_added(entries, heading=heading) for heading, entries in _SHOWN.items()
 }
 """Commands by the heading that they stand under."""
 
 
-GROUPS: Mapping[str, tuple[str, str, Entries]] = {
-    group: _group(heading, text, _with_added(inner, group=group))
-    for group, (heading, text, inner) in {
-        **{
-            group: (heading, text, {})
-            for added in capabilities()
-            for group, (heading, text) in added.groups.items()
-        },
-        **_GROUPS,
-    }.items()
-}
+def _groups() -> Iterator[tuple[str, tuple[str, str, Entries]]]:
+    added: Mapping[str, tuple[str, str, Entries]] = {
+        group: (heading, text, {})
+        for package in capabilities()
+        for group, (heading, text) in package.groups.items()
+    }
+    for group, (heading, text, own) in {**added, **_GROUPS}.items():
+        if commands := _with_added(own, group=group):
+            main = ", ".join(name for name in _MAIN if name in commands)
+            yield group, (heading, text.format(names=", ".join(commands), main=main), commands)
+
+
+_MAIN = ("list", "fetch", "export", "index")
+"""Of a group that has many commands, those that its line in the help names."""
+
+GROUPS: Mapping[str, tuple[str, str, Entries]] = dict(_groups())
 """Words that have subcommands: the heading they stand under, their help, and the commands."""
 
 
@@ -180,7 +181,8 @@ class _Whole(Parser):
 
     def format_help(self) -> str:
         """Write the help of all commands in at most 24 lines."""
-        lines = [f"usage: {self.prog} COMMAND ...   (more: COMMAND --help; rarely needed: lab)"]
+        rare = "".join(f"; rarely needed: {name}" for name, (at, *_) in GROUPS.items() if not at)
+        lines = [f"usage: {self.prog} COMMAND ...   (more: COMMAND --help{rare})"]
         lines += ["", _DESCRIPTION, ""]
         for group, commands in SHOWN.items():
             entries = [(name, text) for name, (_, text) in commands.items()]

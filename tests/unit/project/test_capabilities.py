@@ -64,7 +64,7 @@ class TestAway:
         return done.stdout + done.stderr
 
     def test_help_and_schemas_do_not_name_it(self, kernel: Path) -> None:
-        for group in ("", "score", "lab", "data"):
+        for group in ("", "data"):
             names = {
                 words for added in capabilities() for words in (*added.groups, *added.commands)
             }
