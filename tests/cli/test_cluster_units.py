@@ -158,7 +158,7 @@ TESTS = frozenset(
 
 WITHOUT: Mapping[str, str] = {
     "retrieval_bench/comparison/explain/diff.py": "values alone, to see how much is judged",
-    "retrieval_bench/load/quality.py": How.CALLS,
+    "retrieval_bench_load/engine/quality.py": How.CALLS,
     "retrieval_bench_answers/reader.py": How.ANSWERS,
     "retrieval_bench_score/scorecard.py": "no query at all, where ids are those of another dataset",
     "retrieval_bench_score/thresholds.py": "queries without an answer, told as held out",
