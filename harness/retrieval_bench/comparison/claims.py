@@ -68,6 +68,8 @@ VOIDS: Mapping[Code, tuple[Void, Void]] = {
     Code.TIES: (Void.NOTHING, Void.NOTHING),
     Code.SAME_QUESTION: (Void.NOTHING, Void.NOTHING),
     Code.LEAKED: (Void.PRAISE, Void.PRAISE),
+    # So does the service in use: its times are what they are.
+    Code.STANDS_STILL: (Void.NOTHING, Void.NOTHING),
     Code.NO_USAGE: (Void.NOTHING, Void.NOTHING),
     Code.NOTHING_RELEVANT: (Void.NOTHING, Void.NOTHING),
     Code.DEEP: (Void.NOTHING, Void.NOTHING),
@@ -130,16 +132,19 @@ FIRST_LINES: Mapping[str, FirstLine] = {
     **dict.fromkeys(("data list", "data list TARGET", "data schema", "data fetch"), _NOTHING),
     **dict.fromkeys(("data export", "data load", "data index", "data encode"), _NOTHING),
     "data cache": _NOTHING,
+    # They count labels, questions and answers, or are headings.
+    **dict.fromkeys(("label pool", "label start", "label status", "label questions"), _NOTHING),
+    **dict.fromkeys(("label import", "label export", "score reader", "score qa"), _NOTHING),
+    **dict.fromkeys(("score outcomes", "lab reproduce", "lab submit"), _NOTHING),
     "data history": _NOTHING,  # how many runs there are; of each the warnings stand in its folder
 }
-"""Command, as it is typed -> what its first line, in Python, too, claims. Those of capabilities
-count labels and answers, or are headings."""
+"""Command, as it is typed -> what its first line, in Python, too, claims."""
 
 
 def left_open(command: str, warnings: Iterable[str], *subjects: Claim) -> str:
     """Return why what the first line of a command claims, of these ``subjects`` or of all, is open:
     the gist of the first warning that makes it void; empty where the claim stands."""
-    line, texts = FIRST_LINES[command], list(warnings)
+    line, texts = FIRST_LINES.get(command, _NOTHING), list(warnings)
     if line.itself:
         texts = [text for text in texts if not says([text], *SHARED)]
     for claim in subjects or line.claims:
