@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from retrieval_bench.cli import main
+from retrieval_bench.core.wrapping import wrapped
 from tests.builders.files import beir, save_all
 
 OWN = '''
@@ -88,6 +91,17 @@ def saved_runs(folder: Path) -> list[Path]:
     return sorted((folder / "results" / "runs").glob("[!.]*"))
 
 
+def is_too_wide(line: str) -> bool:
+    """Whether a line is wider than 100 columns and could be broken: no row of a table, nothing to
+    be pasted, and neither a command nor a word that is as wide alone."""
+    return line not in wrapped(line).split("\n") and re.search(r"\S {2,}\S", line) is None
+
+
+def _for_programs(line: str, words: Sequence[str]) -> bool:
+    typed = [*shlex.split(line), *words]
+    return "--format" in typed or "--debug" in typed or typed[-1:] == ["tutorial"]
+
+
 class Command:
     """Runs the command line in this process and keeps what it printed."""
 
@@ -102,7 +116,10 @@ class Command:
             code = main([*shlex.split(line), *words])
         except SystemExit as stop:  # argparse
             code = int(stop.code or 0)
-        self.out, self.err = self._capsys.readouterr()
+        self.out, err = self._capsys.readouterr()
+        too_wide = [line for line in (self.out + err).splitlines() if is_too_wide(line)]
+        assert not too_wide or _for_programs(line, words), too_wide
+        self.err = re.sub(r"\n {4}(?=\S)", " ", err)  # what was wrapped
         return code
 
     def json(self, line: str, *words: str, code: int = 0) -> Any:

@@ -173,7 +173,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with exit code 2 and where to read on, without the usage of all options."""
-        self.exit(2, f"{self.prog}: error: {message}\n  see: {self.prog} --help\n")
+        from retrieval_bench.core.wrapping import wrapped
+
+        self.exit(2, wrapped(f"{self.prog}: error: {message}\n  see: {self.prog} --help\n"))
 
 
 class _Whole(Parser):

@@ -57,11 +57,11 @@ def show(
     if options.format in texts:
         put(texts[options.format].render(laid_out))
         return
+    import shutil
+
     from rich.console import Console
 
     drawn, terminal_ = io.StringIO(), sys.stdout.isatty()
-    import shutil
-
     width = shutil.get_terminal_size((terminal.PLAIN_WIDTH, 0)).columns
     terminal.to_console(
         laid_out, Console(file=drawn, width=width, force_terminal=terminal_ or None)
@@ -143,11 +143,12 @@ def output_kept_clean() -> Iterator[None]:
 def say(text: str) -> None:
     """Tell the user something that is no result."""
     from retrieval_bench.core.figures import visible
+    from retrieval_bench.core.wrapping import wrapped
 
     if sys.stderr is None:  # closed by the caller
         return
     try:
-        sys.stderr.write(callable_here(visible(text, keep="\n\t")) + "\n")
+        sys.stderr.write(wrapped(callable_here(visible(text, keep="\n\t"))) + "\n")
         sys.stderr.flush()
     except OSError:  # nobody reads it; what is not written yet goes nowhere
         with suppress(OSError, ValueError):

@@ -113,13 +113,14 @@ class Filter:
         return json.dumps(plain, ensure_ascii=False, sort_keys=True)
 
     @cached_property
-    def _conditions(self) -> list[Condition]:
+    def conditions(self) -> list[Condition]:
+        """All its conditions, however they are joined."""
         return self.translated(_alone, lambda _, parts: [*chain.from_iterable(parts)])
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """Fields of all its conditions, distinct, in order."""
-        return tuple(sorted({condition.field for condition in self._conditions}))
+        return tuple(sorted({condition.field for condition in self.conditions}))
 
     @cached_property
     def values(self) -> Mapping[str, Any]:
@@ -142,7 +143,7 @@ class Filter:
     def is_named(self) -> bool:
         """True if ``values`` says all of it: nothing stands in ``or`` or ``not``, and no two
         conditions have one name."""
-        return len(self.values) == len(self._conditions)
+        return len(self.values) == len(self.conditions)
 
     def translated(
         self, condition: Callable[[Condition], T], group: Callable[[str, list[T]], T]

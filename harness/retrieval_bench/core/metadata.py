@@ -113,6 +113,18 @@ class MetadataTable:
             if any(value is not MISSING for value in values)
         }
 
+    def written(self, condition: Condition) -> tuple[set[str], set[str]]:
+        """Return, as texts, what a condition asks for and no document has, and what documents have;
+        nothing of ranges."""
+        if condition.operator not in ("eq", "in"):
+            return set(), set()
+        values = self._values[condition.field]
+        lists = [value if isinstance(value, list | tuple | set) else [value] for value in values]
+        known = {item for of in lists for item in of if isinstance(item, str | int | float)}
+        each = [Condition(condition.field, "eq", value) for value in condition.values]
+        asked = {str(equal.value) for equal in each if not self._of_values(equal).any()}
+        return asked, set(map(str, known))
+
     def _of_documents(self, condition: Condition) -> NDArray[np.bool_]:
         if not self._n:
             return np.zeros(0, dtype=np.bool_)
@@ -203,6 +215,11 @@ class Filtering:
         """Return the share of all documents that fits."""
         mask = self._mask(given)
         return float(mask.mean()) if len(mask) else 0.0
+
+    def count(self, given: Filter) -> int:
+        """Return how many documents, or units, fit."""
+        mask = self._mask(given)
+        return sum(any(mask[row] for row in rows) for rows in self._rows.values())
 
     def fits(self, given: Filter, doc_ids: Iterable[str]) -> list[bool]:
         """For each of ``doc_ids`` whether it fits; one that is not in the corpus does not."""

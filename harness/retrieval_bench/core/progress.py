@@ -5,6 +5,7 @@ What a program goes by is the :class:`Step`; its words stand in :data:`TEXTS` an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -73,6 +74,18 @@ class Phase:
         """For people."""
         text = TEXTS[self.step].format(visible(self.about))
         return f"{self.within}: {text}" if self.within else text
+
+
+def forward(task: Task) -> Task:
+    """``task``, told of no smaller share than before: a total that grows takes nothing back."""
+    share = 0.0
+
+    def told(done: int, total: int) -> None:
+        nonlocal share
+        share = max(share, min(done / total, 1.0) if total else 0.0)
+        task(max(done, math.ceil(share * total - 1e-9)), total)
+
+    return told
 
 
 class Reporter(Protocol):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from retrieval_bench.core.filters import fields_of
+from retrieval_bench.core.filters import Filter, fields_of
 from retrieval_bench.core.metadata import Filtering, MetadataTable
 from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query, Selves
 from retrieval_bench.data import fingerprint
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
-from retrieval_bench.data.id_spaces import apart, misspelt, misspelt_notice
+from retrieval_bench.data.id_spaces import apart, beside, cause_of, misspelt, misspelt_notice
 from retrieval_bench.data.qrels import UNASKED, collect
 from retrieval_bench.data.self_queries import SelfFinder
 from retrieval_bench.data.source import (
@@ -47,6 +47,8 @@ class _Scanned:
     places: dict[str, Place] = field(default_factory=dict)
     unit_of: dict[str, str] = field(default_factory=dict)
     selves: SelfFinder = field(default_factory=lambda: SelfFinder({}))
+    keys: set[str] = field(default_factory=set)
+    """Of the metadata, where queries have filters."""
 
     def filtering(self, unit_key: str | None) -> Filtering:
         """Build the test of filters, hits being documents or units."""
@@ -110,8 +112,8 @@ def assemble(
         known = None if scanned is None else scanned.judged_ids(unit_key)
         qrels = _scan_judgements(source.judgements, faults, queries, known)
     filtering = scanned.filtering(unit_key) if scanned and fields else None
-    if filtering is not None:
-        _check_filters(source.queries, queries, qrels, filtering, faults)
+    if filtering is not None and scanned is not None:
+        _check_filters(source.queries, queries, qrels, filtering, faults, keys=scanned.keys)
     documents: Documents | None = None
     if corpus and scanned:
         if stamps(corpus) != before:
@@ -142,14 +144,23 @@ def _check_filters(
     qrels: Qrels,
     filtering: Filtering,
     faults: Faults,
+    *,
+    keys: Collection[str],
 ) -> None:
-    """Report fields that no document has, and warn of filters that leave nothing, or leave out what
-    is relevant: such documents can never be found."""
+    """Report fields that no document has, and warn of filters that leave nothing, that write a
+    value otherwise than documents do, or leave out what is relevant: such documents can never be
+    found.
+
+    Args:
+        keys: of the documents' metadata.
+    """
     report = faults.of(stream.label)
     known = filtering.table.known
     for field_name in filtering.table.fields:
         if field_name not in known:
             fault = f"a filter names the field {field_name!r}, which no document has"
+            for _, near in misspelt([field_name], keys):
+                fault += f"; documents have {near!r}"
             report.error(None, fault, "a key of the documents' metadata")
     if set(filtering.table.fields) - known:
         return
@@ -158,6 +169,8 @@ def _check_filters(
             continue
         if not filtering.share(query.filter):
             report.warn("filters that no document fits", None, shown(query.id))
+        for text in _written_otherwise(query.filter, filtering.table):
+            report.warn(text, None, shown(query.id))
         grades = qrels.get(query.id, {})
         relevant = [doc_id for doc_id, grade in grades.items() if grade >= 1]
         if not all(filtering.fits(query.filter, relevant)):
@@ -166,6 +179,23 @@ def _check_filters(
                 "missed",
                 None,
                 shown(query.id),
+            )
+
+
+def _written_otherwise(given: Filter, table: MetadataTable) -> Iterator[str]:
+    """Tell values that no document has, but for the way they are written, or their type."""
+    for condition in given.conditions:
+        asked, known = table.written(condition)
+        pairs = misspelt(asked, known)
+        for value in sorted(asked & known):
+            yield (
+                f"filters on {condition.field!r} by {value}, which documents have as another type: "
+                "number and text are told apart"
+            )
+        for pair in pairs:
+            yield (
+                f"filters on {condition.field!r} by a value that documents write otherwise "
+                f"({beside(*pair)}; they differ in {cause_of(pair)})"
             )
 
 
@@ -189,6 +219,8 @@ def _scan_documents(
         if report.repeats("document id", document.id, place, places):
             continue
         scanned.metadata.add(document.metadata)
+        if fields:
+            scanned.keys.update(document.metadata)
         if not document.text.strip():
             report.warn("documents with an empty text", place, shown(document.id))
         unit: str | None = None

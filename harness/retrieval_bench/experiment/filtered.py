@@ -37,6 +37,33 @@ def filtered(
     )
 
 
+def cut_under_filters(
+    data: Dataset, queries: Sequence[Query], rankings: Sequence[Ranking | None], k: int
+) -> list[str]:
+    """Tell lists that are shorter than ``k`` though more documents fit the filter of their query;
+    a search by words finds no others, so that it is a note."""
+    if data.filtering is None:
+        return []
+    asked = [
+        (query.filter, len(ranking))
+        for query, ranking in zip(queries, rankings, strict=True)
+        if query.filter is not None and ranking is not None
+    ]
+    short = [(hits, data.filtering.count(given)) for given, hits in asked if hits < k]
+    cut = [(hits, fit) for hits, fit in short if hits < fit]
+    if not cut:
+        return []
+    hits, fit = (
+        " to ".join(f"{n:,}" for n in sorted({min(of), max(of)})) for of in zip(*cut, strict=True)
+    )
+    text = (
+        f"{len(cut):,} of {counted(len(asked), 'query')} with a filter got fewer than {k:,} hits "
+        f"({hits}), though more documents fit it ({fit}): a search that filters behind its index "
+        "loses such hits; one by words has no others."
+    )
+    return [Notice(text, Code.NOTE)]
+
+
 def leaks(filter_facts: FilterFacts | None) -> list[str]:
     """Warn of hits that a filter does not allow, and where nobody can tell."""
     if filter_facts is None or not filter_facts.queries:

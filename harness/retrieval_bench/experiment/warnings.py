@@ -18,7 +18,7 @@ from retrieval_bench.data.build import UNJUDGED
 from retrieval_bench.data.id_spaces import apart, known_ids, unmet
 from retrieval_bench.data.self_queries import dropped, self_hit_warnings
 from retrieval_bench.experiment.candidate import Candidate
-from retrieval_bench.experiment.filtered import filtered, leaks
+from retrieval_bench.experiment.filtered import cut_under_filters, filtered, leaks
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
 from retrieval_bench.metrics.names import label_of
@@ -83,6 +83,7 @@ def of_answers(
         *suspicious(data, queries, rankings, k, health),
         *self_hits(data, [queries[at] for at in rows], [rankings[at] for at in rows]),
         *leaks(filtered(data, queries, rankings, can)),
+        *cut_under_filters(data, queries, rankings, k),
         *coded(health, Code.RETRIEVER),
     ]
     if can.external:

@@ -19,7 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from retrieval_bench.core.progress import Phase, Reporter, Task
+from retrieval_bench.core.progress import Phase, Reporter, Task, forward
 
 _SECONDS_BETWEEN = 0.1
 _SECONDS_BETWEEN_LINES = 30.0
@@ -68,7 +68,7 @@ class Bars:
                 self._progress.refresh()
 
         try:
-            yield advance
+            yield forward(advance)
         finally:
             self._progress.remove_task(task)
             self._progress.refresh()
@@ -103,7 +103,7 @@ class Lines:
                 about = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
                 self._say(f"retrieval-bench: {phase.text}: {done:,} of {total:,}, {about} left")
 
-        yield advance
+        yield forward(advance)
 
 
 def in_notebook(reporter: Reporter | None) -> Reporter | None:

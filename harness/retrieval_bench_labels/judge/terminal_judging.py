@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from retrieval_bench.core.errors import ConfigError, Interrupted, counted
 from retrieval_bench.core.figures import visible
+from retrieval_bench.core.wrapping import wrapped
 from retrieval_bench_labels.judge.judging import (
     LONGEST_NOTE,
     Judging,
@@ -219,7 +220,7 @@ def _kept(terminal: _Terminal) -> str:
     """Count the answers kept, and say how far the work is."""
     now = progress_sentence(terminal.judging.progress(terminal.who))
     are = "is" if terminal.answers == 1 else "are"
-    return f"{counted(terminal.answers, 'answer')} of this session {are} kept. {now}"
+    return wrapped(f"{counted(terminal.answers, 'answer')} of this session {are} kept. {now}")
 
 
 def _wrapped(text: str) -> list[str]:

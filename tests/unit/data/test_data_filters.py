@@ -16,8 +16,9 @@ from retrieval_bench.comparison.explain.slices import slicings
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.notices import Code, Notice
-from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset, dataset_fingerprint, load_dataset
+from retrieval_bench.experiment.filtered import cut_under_filters
 from retrieval_bench.measure.protocol import Protocol
 from tests.builders import some
 from tests.builders.files import save_all
@@ -86,6 +87,43 @@ class TestReading:
     def test_a_field_that_no_document_has_is_told(self) -> None:
         (fault,) = faults_of(data, {"tenannt": "a"}, None, None)
         assert "a filter names the field 'tenannt', which no document has" in fault
+
+    @pytest.mark.parametrize(
+        ("given", "told"),
+        [
+            ({"tenant": "A"}, "'A' beside 'a'; they differ in upper and lower case"),
+            ({"tenant": {"in": ["a", "b "]}}, "'b ' beside 'b'; they differ in blanks"),
+            ({"or": [{"tenant": "\u200ba"}, {"year": 2020}]}, "characters that nobody sees"),
+            ({"year": "2021"}, "filters on 'year' by 2021, which documents have as another type"),
+            ({"year": {"gte": "2021"}}, ""),
+            ({"tenant": "c"}, ""),
+            ({"tenant": "a"}, ""),
+        ],
+    )
+    def test_i1_a_value_that_is_known_but_for_its_spelling_is_told(
+        self, given: Any, told: str
+    ) -> None:
+        warned = [
+            text for text in data(given, None, None).warnings if text.startswith("filters on")
+        ]
+        assert len(warned) == bool(told)
+        assert told in "".join(warned)
+
+    @pytest.mark.parametrize("field", ["Tenant", " tenant", "\u200btenant"])
+    def test_i1_a_field_that_is_known_but_for_its_spelling_is_named(self, field: str) -> None:
+        (fault,) = faults_of(data, {field: "a"}, None, None)
+        assert "which no document has; documents have 'tenant'" in fault
+
+    def test_k4_lists_that_are_cut_under_a_filter_say_how_many_would_fit(self) -> None:
+        known = data({"tenant": "a"}, {"tenant": "b"}, None)
+        lists = [Ranking(["d0"]), Ranking(["d1", "d3"]), Ranking(["d2"])]
+        (told,) = cut_under_filters(known, known.queries, lists, 3)
+        assert told.startswith(
+            "1 of 2 queries with a filter got fewer than 3 hits (1), though more documents "
+            "fit it (2)"
+        )
+        assert not cut_under_filters(known, known.queries, lists, 1)
+        assert not cut_under_filters(known, known.queries, [Ranking(["d0", "d2"]), *lists[1:]], 9)
 
     def test_a_key_that_is_no_filter_is_told_with_the_way_out(self, folder: Path) -> None:
         path = folder / "queries.jsonl"

@@ -33,6 +33,19 @@ def test_a_phase_that_takes_long_says_each_half_minute_how_far_it_is() -> None:
     ]
 
 
+def test_progress_never_goes_back() -> None:
+    """A total that grows, and a second pass that counts anew, take nothing back."""
+    lines: list[str] = []
+    times = iter([0.0, 30.0, 60.0, 90.0, 120.0, 150.0])
+    told = [(900, 1000), (950, 2000), (1990, 2000), (10, 2000), (0, 0)]
+    with Lines(lines.append, clock=lambda: next(times)).phase(Phase(Step.INDEXING, "x")) as task:
+        for done, total in told:
+            task(done, total)
+    shown = [line.split(": ")[2].split(", ")[0] for line in lines[1:]]
+    counts = ["900 of 1,000", "1,800 of 2,000", "1,990 of 2,000", "1,990 of 2,000"]
+    assert shown == counts
+
+
 def test_phases_follow_each_other_and_say_in_which_launch_they_are() -> None:
     lines: list[str] = []
     reporter = Lines(lines.append)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import product, zip_longest
 from typing import IO, TYPE_CHECKING
 
+from retrieval_bench.core.wrapping import WIDTH, wrapped
 from retrieval_bench.reports.render.cells import cell_of
 from retrieval_bench.reports.render.table import (
     SIGNS,
@@ -22,7 +23,7 @@ from retrieval_bench.reports.render.table import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-PLAIN_WIDTH = 100
+PLAIN_WIDTH = WIDTH
 """Of what is no terminal."""
 
 _INDENT = "  "
@@ -84,7 +85,10 @@ def _print_notes(notes: Sequence[AnyNote], console: Console) -> None:
         kind, text = kind_of(note), text_of(note)
         start = f"{_INDENT}{SIGNS[kind]}  " if kind in SIGNS else _INDENT
         width = max(console.width - len(start), 20)
-        lines = [one_line(text)] if kind is NoteKind.NEXT else _wrapped(text, width)
+        if kind is NoteKind.NEXT:
+            lines = wrapped(one_line(text), width).split("\n")
+        else:
+            lines = _wrapped(text, width)
         for at, line in enumerate(lines):
             lead = " " * len(start) if at else start
             console.print(Text(lead + line, style=_STYLES[kind]), soft_wrap=True, highlight=False)
