@@ -16,7 +16,7 @@ _NAMES = {
     "core.retriever": ("Capabilities", "Retriever"),
     "core.types": ("Dataset", "Document", "Hit", "Query", "Ranking", "Usage"),
     "core.calls.usage": ("report_usage",),
-    "data": ("export_dataset", "load_dataset"),
+    "data": ("load_dataset",),
 }
 _HOME = {name: f"retrieval_bench.{module}" for module, names in _NAMES.items() for name in names}
 

@@ -10,9 +10,10 @@ from retrieval_bench.core.types import (
     Ranking as Ranking,
     Usage as Usage,
 )
-from retrieval_bench.data import export_dataset as export_dataset, load_dataset as load_dataset
+from retrieval_bench.data import load_dataset as load_dataset
 from retrieval_bench_answers.api import reader as reader
 from retrieval_bench_duet.api import duet as duet
+from retrieval_bench_exchange.export import export_dataset as export_dataset
 from retrieval_bench_pages.api import report as report
 from retrieval_bench_regress.api import (
     baseline as baseline,

@@ -26,6 +26,7 @@ OWN = (
     "retrieval_bench_score",
     "retrieval_bench_answers",
     "retrieval_bench_pages",
+    "retrieval_bench_exchange",
     "retrieval_bench_scale",
     "retrieval_bench_conformance",
 )
@@ -95,6 +96,8 @@ class Capability(NamedTuple):
         names: what users import from ``retrieval_bench``, or ``testing.NAME`` from that module ->
             its place.
         services: what the kernel calls where a user asks for it -> its place.
+        formats: of datasets, a :class:`~retrieval_bench.data.source.DataFormat` each.
+        datasets: how a dataset's name begins -> the function that loads it, by name and split.
     """
 
     groups: Mapping[str, tuple[str, str]] = MappingProxyType({})
@@ -103,6 +106,8 @@ class Capability(NamedTuple):
     documents: Mapping[str, Document] = MappingProxyType({})
     names: Mapping[str, str] = MappingProxyType({})
     services: Mapping[str, str] = MappingProxyType({})
+    formats: Mapping[str, str] = MappingProxyType({})
+    datasets: Mapping[str, str] = MappingProxyType({})
 
 
 def named(place: str) -> Any:
@@ -126,15 +131,22 @@ def brought(name: str) -> Any:
     raise AttributeError(f"module {module!r} has no attribute {attribute!r}{missing}")
 
 
+def offered(name: str) -> Any | None:
+    """What a package beside the kernel does for it under this name; None where none does."""
+    for added in capabilities():
+        if name in added.services:
+            return named(added.services[name])
+    return None
+
+
 def service(name: str) -> Any:
-    """What a package beside the kernel does for it under this name.
+    """The same, where it was asked for.
 
     Raises:
         ConfigError: none does.
     """
-    for added in capabilities():
-        if name in added.services:
-            return named(added.services[name])
+    if (found := offered(name)) is not None:
+        return found
     from retrieval_bench.core.errors import ConfigError
 
     away = [package for package in OWN if package not in _there()]

@@ -52,8 +52,8 @@ from typing import Any, NamedTuple, TypeGuard
 from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
 from retrieval_bench.data.files.lines import first_line, json_file, json_lines, kind_of, parse_json
-from retrieval_bench.data.formats.squad import paragraph_id, paragraphs
 from retrieval_bench.data.source import objects, take_id, take_text
+from retrieval_bench_exchange.formats.squad import paragraph_id, paragraphs
 
 _LINE = '{"id": ..., "answers": [{"text", "document", "start", "end", "score"}, ...]}'
 _OFFSETS = "positions in the passage, 0 <= start <= end <= its length, text == passage[start:end]"

@@ -47,5 +47,9 @@ CAPABILITY = Capability(
         "submit": Document("lab submit", f"{_PACKAGE}.submission:Submission"),
         "reproduce": Document("lab reproduce", f"{_PACKAGE}.reproduction.check:Papers"),
     },
+    formats={
+        "scienceqa": f"{_PACKAGE}.formats.scienceqa:FORMAT",
+        "halubench": f"{_PACKAGE}.formats.halubench:FORMAT",
+    },
     names={"reader": f"{_PACKAGE}.api:reader"},
 )

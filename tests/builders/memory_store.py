@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval_bench.data.stores import STORES, Load, Loaded
+from retrieval_bench_exchange.stores import STORES, Load, Loaded
 
 
 def load_into(load: Load) -> Loaded:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from retrieval_bench import export_dataset
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset, Document, Qrels, Query
-from retrieval_bench.data import build_dataset, export_dataset
-from retrieval_bench.data.formats.squad import paragraph_id
+from retrieval_bench.data import build_dataset
+from retrieval_bench_exchange.formats.squad import paragraph_id
 
 DOCUMENTS = [
     Document("congés", "25 jours.", "Congés", {"page": 3}),

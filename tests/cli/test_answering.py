@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core import plugins
-from retrieval_bench.data.formats.squad import paragraph_id
+from retrieval_bench_exchange.formats.squad import paragraph_id
 from tests.builders.files import json_lines, save, save_all
 from tests.builders.guide import guide_page
 from tests.cli.project import Command

@@ -9,7 +9,7 @@ import pytest
 
 from retrieval_bench.cli.commands import parsed
 from retrieval_bench.data import load_dataset
-from retrieval_bench.data.export import TARGETS
+from retrieval_bench_exchange.export import targets
 from tests.cli.project import Command
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -59,7 +59,7 @@ def test_a_folder_that_holds_something_is_left_alone(run: Command) -> None:
 
 def test_the_help_names_every_target(run: Command) -> None:
     assert run("data export --help") == 0
-    assert all(name in run.out for name in TARGETS)
+    assert all(name in run.out for name in targets())
 
 
 def test_it_is_a_part_of_data_alone() -> None:

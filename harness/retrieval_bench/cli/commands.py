@@ -33,9 +33,6 @@ _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
         "datasets and indexes: {main}, ...",
         {
             "list": ("share.list", "retrievers, readers, datasets and metrics that can be named"),
-            "fetch": ("share.fetch", "get a dataset of ir_datasets: size and licence first"),
-            "export": ("share.export", "write a dataset in the format of another tool"),
-            "load": ("share.load", "fill a table of a database with the documents of a dataset"),
             "index": ("share.index", "build the index of a retriever once, for every later run"),
             "cache": ("share.index", "saved indexes and vectors: how much, and what is unused"),
             "schema": ("share.schema", "the JSON Schema of what --format json prints"),
@@ -116,21 +113,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "explain": ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
     "data list": ("", "pipeline", "--format json"),
     "data schema": ("", "bench", "--format json"),
-    "data fetch": (
-        "ir_datasets:beir/scifact/test",
-        "ir_datasets:beir/scifact/test --download",
-        "ir_datasets:beir/nfcorpus/test --format json",
-    ),
-    "data export": (
-        "my/folder --to quepid --out for-quepid",
-        "science-mini --to trec --out for-trec",
-        "my/folder --to rank_eval --out for-elasticsearch --set index=articles 'fields=[body]'",
-    ),
-    "data load": (
-        "my/folder --into '${DSN}'",
-        "my/folder --into '${DSN}' --encoder all-MiniLM-L6-v2 --index hnsw",
-        "my/folder --into postgresql://me@host/db --table articles",
-    ),
     "data index": (
         "bm25",
         "hybrid-light --dataset my/folder",

@@ -5,7 +5,7 @@
 
 Layers, lowest first: ``faults`` (one report), ``files`` (lines, JSON, tables), ``source`` (what a
 format is and gives), ``records`` and ``qrels``, the ``formats``, then ``build`` (checks) and
-``catalog`` (names, folders, splits) and ``export`` (the way out).
+``catalog`` (names, folders, splits).
 """
 
 from retrieval_bench.data.build import build_dataset
@@ -18,7 +18,6 @@ from retrieval_bench.data.catalog import (
     pinned,
     with_settings,
 )
-from retrieval_bench.data.export import Exported, export_dataset
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.fingerprint import dataset_fingerprint
 from retrieval_bench.data.qrels import read_qrels
@@ -28,7 +27,6 @@ from retrieval_bench.data.source import DataFormat, Files, Found, Source
 __all__ = [
     "DataFormat",
     "DatasetConfig",
-    "Exported",
     "Faults",
     "Files",
     "Found",
@@ -37,7 +35,6 @@ __all__ = [
     "dataset_fingerprint",
     "dataset_name",
     "dataset_names",
-    "export_dataset",
     "found_at",
     "given_dataset",
     "load_dataset",

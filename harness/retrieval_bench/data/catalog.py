@@ -4,10 +4,11 @@ splits."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from retrieval_bench.capabilities import capabilities, named, offered
 from retrieval_bench.core import plugins
 from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, message_of
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
@@ -17,8 +18,7 @@ from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.build import assemble, build_dataset
 from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.files.shards import Location, Shards, located
-from retrieval_bench.data.formats import FORMATS
-from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
+from retrieval_bench.data.formats import formats
 from retrieval_bench.data.recognition import (
     like_judgements,
     pasted,
@@ -39,20 +39,6 @@ from retrieval_bench.data.source import DataFormat, Files, Found
 _SHOWN_FILES = 12
 
 
-WELL_KNOWN: Mapping[str, str] = {
-    **{
-        name: f"beir/{name}/test"
-        for name in ("dbpedia-entity", "fever", "fiqa", "hotpotqa", "nfcorpus", "quora", "scifact")
-    },
-    **{
-        name: f"beir/{name}" for name in ("arguana", "climate-fever", "nq", "scidocs", "trec-covid")
-    },
-    "msmarco": "msmarco-passage/dev/small",
-    "touche": "beir/webis-touche2020/v2",
-}
-"""Names that people type, and what ir_datasets calls the data."""
-
-
 def dataset_names() -> list[str]:
     """Names that :func:`load_dataset` takes, without the paths: sorted, nothing is loaded."""
     return sorted({*_catalog_folders(), *plugins.names("dataset")})
@@ -70,8 +56,8 @@ def load_dataset(
     A name is a folder ``configs/datasets/NAME`` with a ``dataset.yaml`` (the user's own first),
     or what a plug-in registered; ``module:function`` is called with the split. A path is a folder
     with a ``dataset.yaml``, or one whose layout is recognised. A name wins over a folder of that
-    name; ``./NAME`` is the folder. ``ir_datasets:NAME`` is what :mod:`.formats.irds` has of it
-    on this machine; nothing is downloaded.
+    name; ``./NAME`` is the folder. What begins as a package has it, such as
+    ``ir_datasets:NAME``, is loaded by that; nothing is downloaded.
 
     The corpus is not held in memory: ``documents`` reads its file on each walk.
 
@@ -134,8 +120,8 @@ def _check_language(language: str | None) -> None:
 def _loaded(name_or_path: str | Path, split: str) -> Dataset:
     text = str(name_or_path)
     is_name = isinstance(name_or_path, str)
-    if is_irds(name_or_path):
-        return load_irds(text, split)
+    if is_name and (load := _elsewhere(text)) is not None:
+        return load(text, split)
     if is_name and text in (folders := _catalog_folders()):
         return _from_folder(folders[text], split)
     if is_name and text in plugins.names("dataset"):
@@ -152,25 +138,34 @@ def _loaded(name_or_path: str | Path, split: str) -> Dataset:
     if is_name and ":" in text and not exists:
         return _from_plugin(text, split)
     fix = "correct the name or the path"
-    if (fetched := WELL_KNOWN.get(text.casefold())) is not None and not exists:
-        fix = (
-            f"give the folder where you have it, or get it: retrieval-bench data fetch "
-            f"{PREFIX}{fetched} --download"
-        )
+    fetch = offered("fetch a well-known dataset")
+    if fetch is not None and not exists and (command := fetch(text)) is not None:
+        fix = f"give the folder where you have it, or get it: {command}"
+    elsewhere = (f", or {name}NAME" for package in capabilities() for name in package.datasets)
     raise ConfigError(
         f"dataset {text!r} is " + ("a file" if exists else "neither a known name nor a folder"),
         where=f"names: configs/datasets and plug-ins; folder: {path}",
-        accepted=f"a name ({near_names(text, dataset_names())}), a path to a folder, or "
-        f"{PREFIX}NAME",
+        accepted=f"a name ({near_names(text, dataset_names())}), a path to a folder"
+        + "".join(elsewhere),
         fix=fix,
     )
+
+
+def _elsewhere(name: str) -> Callable[[str, str], Dataset] | None:
+    """What loads the datasets of this name, if a package does."""
+    for package in capabilities():
+        for beginning, place in package.datasets.items():
+            if name.startswith(beginning):
+                load: Callable[[str, str], Dataset] = named(place)
+                return load
+    return None
 
 
 def found_at(name_or_path: str | Path) -> str:
     """Make the address of a dataset hold from any working folder: a known name and
     ``module:function`` as they are, a path made absolute. Nothing is loaded or checked."""
     text = str(name_or_path)
-    if is_irds(name_or_path) or (isinstance(name_or_path, str) and text in dataset_names()):
+    if isinstance(name_or_path, str) and (_elsewhere(text) or text in dataset_names()):
         return text
     path = user_path(text).absolute()
     return text if ":" in text and not path.exists() else str(path)
@@ -310,7 +305,7 @@ def _described(folder: Path) -> tuple[DatasetConfig, DataFormat, Found]:
         config = read_dataset_config(path)
         format_ = _format_of(config, path)
         return config, format_, format_.find(folder) or Found()
-    for name, format_ in FORMATS.items():
+    for name, format_ in formats().items():
         files = format_.find(folder)
         if files is not None:
             return DatasetConfig(format=name), format_, files
@@ -320,7 +315,9 @@ def _described(folder: Path) -> tuple[DatasetConfig, DataFormat, Found]:
     raise ConfigError(
         f"no layout of a dataset recognised; found {listed}{more}",
         where=str(folder),
-        accepted="; ".join([f"a {CONFIG_NAME}", *(format_.layout for format_ in FORMATS.values())]),
+        accepted="; ".join(
+            [f"a {CONFIG_NAME}", *(format_.layout for format_ in formats().values())]
+        ),
         fix=suggestion(folder) or f"add a {CONFIG_NAME} that names format, files and splits",
     )
 
@@ -332,7 +329,7 @@ def _format_of(config: DatasetConfig, path: Path) -> DataFormat:
         ConfigError: an unknown name, or columns where the format fixes them.
         PluginError: a format of one's own that cannot be loaded.
     """
-    named = FORMATS.get(config.format)
+    named = formats().get(config.format)
     if named is None and ":" in config.format:
         with folder_kept():
             named = plugins.load(config.format, base=path.parent)
@@ -346,13 +343,13 @@ def _format_of(config: DatasetConfig, path: Path) -> DataFormat:
         raise ConfigError(
             f"format {config.format!r}",
             where=str(path),
-            accepted=f"{near_names(config.format, FORMATS)}; or module:name of your own",
+            accepted=f"{near_names(config.format, formats())}; or module:name of your own",
             fix="correct `format`",
         )
     idle = sorted(config.columns.model_fields_set - set(named.columns))
     if "columns" in config.model_fields_set and (idle or not named.columns):
         which = f"`columns: {{{idle[0]}: ...}}`" if named.columns else "`columns`"
-        able = (name for name, format_ in FORMATS.items() if format_.columns)
+        able = (name for name, format_ in formats().items() if format_.columns)
         raise ConfigError(
             f"{which} has no meaning for format {config.format}",
             where=str(path),

@@ -105,7 +105,7 @@ class DatasetConfig(_Strict):
     """The content of ``dataset.yaml``.
 
     Attributes:
-        format: a name of :data:`retrieval_bench.data.formats.FORMATS`, or ``module:name`` of a
+        format: a name of :func:`retrieval_bench.data.formats.formats`, or ``module:name`` of a
             :class:`retrieval_bench.data.DataFormat`.
         name: the folder's name when left out.
         files: documents and queries of all splits; a format knows its usual names.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.capabilities import offered
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import EMPTY, Documents, Ranking
@@ -45,8 +46,6 @@ from retrieval_bench.runs.arrays import DAMAGED, RANKINGS, load_rankings
 from retrieval_bench.runs.records import PER_QUERY, SCHEMA_VERSION, SUMMARY
 from retrieval_bench.runs.tool_files import (
     MTEB_MARK,
-    context_rankings,
-    holds_contexts,
     in_documents,
     mteb_queries,
 )
@@ -151,9 +150,8 @@ def read_rankings(path: Path | str) -> RunFile:
         if path.is_dir():
             kind = RUN_FOLDER
             label, rankings = _from_folder(path, faults)
-        elif is_regular(path, faults) and holds_contexts(path):
-            kind = "ragas"
-            rankings, texts = context_rankings(path)
+        elif is_regular(path, faults) and (contexts := _contexts(path)):
+            kind, (rankings, texts) = "ragas", contexts
         elif is_regular(path, faults) and kind_of(path) in (".parquet", ".parq"):
             kind = "parquet"
             rankings = _from_parquet(path, faults)
@@ -174,6 +172,12 @@ def read_rankings(path: Path | str) -> RunFile:
             )
     warnings = faults.warnings()
     return RunFile(path, kind, rankings, _repeated(rankings), warnings, label, texts)
+
+
+def _contexts(path: Path) -> tuple[dict[str, Ranking], Mapping[str, str]] | None:
+    """Rankings of texts, and these, where a package knows the file as one of contexts."""
+    read: Callable[[Path], Any] | None = offered("read contexts")
+    return read and read(path)
 
 
 def tag_of(path: Path | str) -> str:

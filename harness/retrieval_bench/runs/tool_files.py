@@ -1,4 +1,4 @@
-"""Runs in the files of evaluation tools: predictions of mteb, retrieved contexts of Ragas."""
+"""Runs of evaluation tools: predictions of mteb, and texts in place of ids."""
 
 from __future__ import annotations
 
@@ -7,25 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.types import Documents, Ranking
-from retrieval_bench.data.faults import Faults, Place, reporting, shown
-from retrieval_bench.data.files.lines import head, json_file, kind_of
-from retrieval_bench.data.formats.questions.incoming import Usual, open_questions
-from retrieval_bench.data.formats.questions.question_tables import RAGAS
+from retrieval_bench.data.faults import Faults, Place, shown
+from retrieval_bench.data.files.lines import json_file
 from retrieval_bench.data.passages import folded, holders
-from retrieval_bench.data.settings import Columns
-from retrieval_bench.data.source import Files
 
 MTEB_MARK = "mteb_model_meta"
 """The key that the predictions of mteb 2 begin with."""
 
-_RETRIEVED = Usual(
-    RAGAS.question,
-    (),
-    ("retrieved_contexts", "contexts"),
-    ("retrieved_context_ids",),
-    source=RAGAS.source,
-)
-_SNIFFED = 1 << 16
 _MTEB = '{"mteb_model_meta": ..., SUBSET: {SPLIT: {query: {document: score}}}} with one split'
 
 
@@ -47,37 +35,6 @@ def mteb_queries(path: Path, faults: Faults) -> Iterator[tuple[Place, str, Any]]
     for name, queries in splits.items():
         for query_id, value in queries.items():
             yield f"{name}, query {shown(query_id)}", query_id, value
-
-
-def holds_contexts(path: Path) -> bool:
-    """Return whether a file is one of Ragas, with what a system retrieved for each question."""
-    start = head(path, _SNIFFED)
-    if kind_of(path) == ".parquet":
-        return b"PAR1" in start[:4] and _named(path.read_bytes()[-_SNIFFED:])
-    return _named(start)
-
-
-def _named(content: bytes) -> bool:
-    asked = any(f'{name}"'.encode() in content or name.encode() + b"," in content
-                for name in RAGAS.question)  # fmt: skip
-    return asked and (b"retrieved_context" in content or b'"contexts"' in content)
-
-
-def context_rankings(path: Path) -> tuple[dict[str, Ranking], dict[str, str]]:
-    """The contexts of each question in their order, and the texts of those without an id of a
-    document, by the ids that are made of them.
-
-    Raises:
-        DataError: all that is wrong with the file.
-    """
-    with reporting("the run", path) as faults:  # its warnings are about judgements
-        source = open_questions(Files(None, None, path), Columns(), faults, _RETRIEVED)
-    rankings: dict[str, list[str]] = {query.id: [] for _, query in source.queries.read(faults)}
-    for _, (query_id, doc_id, _) in source.judgements.read(faults) if source.judgements else ():
-        rankings[query_id].append(doc_id)
-    documents = source.documents.read(Faults()) if source.documents else ()
-    texts = {document.id: document.text for _, document in documents}
-    return {query_id: Ranking(doc_ids) for query_id, doc_ids in rankings.items()}, texts
 
 
 def in_documents(

@@ -11,7 +11,7 @@ from typing import Any
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.data.export import Exported, export_dataset
+from retrieval_bench_exchange.export import Exported, export_dataset
 from retrieval_bench_labels.grades import Settled, Whose, settled
 from retrieval_bench_labels.label import Kind, Label, Pair, Pool, digest
 from retrieval_bench_labels.pool import ids_of, texts_of

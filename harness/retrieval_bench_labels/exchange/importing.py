@@ -17,7 +17,7 @@ from retrieval_bench.core.errors import ConfigError, DataError, counted, near_na
 from retrieval_bench.core.types import Dataset, Document
 from retrieval_bench.data.faults import Faults, reporting
 from retrieval_bench.data.files.rows import first_keys
-from retrieval_bench.data.formats import FORMATS
+from retrieval_bench.data.formats import formats
 from retrieval_bench.data.id_spaces import beside, cause_of, misspelt
 from retrieval_bench.data.passages import folded, holders
 from retrieval_bench.data.qrels import read_qrels
@@ -319,7 +319,7 @@ def _rows(name: str) -> Callable[[Path], Read]:
 
     def read(path: Path) -> Read:
         with reporting("the file of judgements", path) as faults:
-            source = FORMATS[name].open_source(Files(None, None, path), Columns(), faults)
+            source = formats()[name].open_source(Files(None, None, path), Columns(), faults)
             judged = (
                 [judgement for _, judgement in source.judgements.read(faults)]
                 if source.judgements

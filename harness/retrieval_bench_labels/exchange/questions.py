@@ -24,10 +24,10 @@ from retrieval_bench.core.calls.foreign import failing, folder_kept, foreign_cod
 from retrieval_bench.core.errors import ConfigError, PluginError
 from retrieval_bench.core.scripts import tokens
 from retrieval_bench.core.types import KNOWN_ITEM, Dataset, Document, Query
-from retrieval_bench.data.export import Exported, export_dataset
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
 from retrieval_bench.data.files.rows import rows
 from retrieval_bench.data.passages import folded
+from retrieval_bench_exchange.export import Exported, export_dataset
 
 STRATA = ("head", "torso", "tail")
 """Queries of a log by how often they are asked, each a third of the traffic."""

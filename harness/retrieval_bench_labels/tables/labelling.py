@@ -26,7 +26,7 @@ from retrieval_bench.reports.render.words import (
     verdict_label,
     word_beside,
 )
-from retrieval_bench.reports.tables.share import export
+from retrieval_bench_exchange.tables import export
 from retrieval_bench_labels.agreement import Agreement
 from retrieval_bench_labels.decide.completeness import Completeness
 from retrieval_bench_labels.decide.deciding import Decided, level, sentence

@@ -13,7 +13,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, DataError, MissingDependencyError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import load_dataset
-from retrieval_bench.data.formats.halubench import passage_id
+from retrieval_bench_answers.formats.halubench import passage_id
 from tests.builders.files import json_lines, save_all
 from tests.builders.refusals import dataset_faults
 

@@ -14,10 +14,10 @@ from retrieval_bench.cli import main
 from retrieval_bench.core.errors import ConfigError, DataError, MissingDependencyError
 from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.data import load_dataset
-from retrieval_bench.data.formats import irds
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.reports.render.table import text_of
-from retrieval_bench.reports.tables.share.export import fetch_tables
+from retrieval_bench_exchange.formats import irds
+from retrieval_bench_exchange.tables.export import fetch_tables
 from tests.builders import some
 from tests.builders.own_irds import DUA, NOWHERE, own_irds
 

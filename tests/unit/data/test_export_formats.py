@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from retrieval_bench import export_dataset
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.types import Document, Message, Qrels, Query
-from retrieval_bench.data import build_dataset, export_dataset, load_dataset
-from retrieval_bench.data.formats.squad import paragraph_id
+from retrieval_bench.data import build_dataset, load_dataset
+from retrieval_bench_exchange.formats.squad import paragraph_id
 from tests.builders.outgoing import DOCUMENTS, QRELS, QUERIES, ROWS, dataset, held_by, refused
 
 SEVERAL: Qrels = {"q1": {"congés": 1, "연차": 2}, "질문-2": {"연차": 0}, "q3": {"报销": 3}}

@@ -15,11 +15,11 @@ from retrieval_bench import bench
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import load_dataset
-from retrieval_bench.data.export import export_dataset
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.files.rows import rows
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.imported import read_rankings
+from retrieval_bench_exchange.export import export_dataset
 from tests.builders.files import json_lines, save, save_all
 
 pytestmark = pytest.mark.needs("pyarrow")

@@ -14,9 +14,9 @@ import pytest
 
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed import installation
-from retrieval_bench.data.stores import searched_by
 from retrieval_bench.experiment.layers import completed, layers, of_store, ready
 from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench_exchange.stores import searched_by
 from tests.builders.files import save
 from tests.builders.processes import python
 

@@ -11,8 +11,8 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset, load_dataset
-from retrieval_bench.data.export import TARGETS
-from retrieval_bench.data.formats.squad import paragraph_id
+from retrieval_bench_exchange.export import targets
+from retrieval_bench_exchange.formats.squad import paragraph_id
 from retrieval_bench_labels.exchange.exporting import export_labels
 from retrieval_bench_labels.exchange.importing import import_labels, recognised
 from retrieval_bench_labels.label import Kind, Label, Pair
@@ -170,7 +170,7 @@ def test_ids_that_are_written_differently_are_told_first(store: Store, tmp_path:
     )
 
 
-@pytest.mark.parametrize("to", TARGETS)
+@pytest.mark.parametrize("to", targets())
 def test_what_is_exported_is_read_back_with_its_judges(store: Store, here: Path, to: str) -> None:
     one_each = tuple((q, d, 0 if d == "berlin" else grade) for q, d, grade in ALL)
     given = one_each if to == "squad" else ALL  # it holds one relevant document for a query

@@ -31,7 +31,7 @@ from retrieval_bench.core.config import RetrieverConfig, validate
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
 from retrieval_bench.data import build_dataset
-from retrieval_bench.data.formats import FORMATS
+from retrieval_bench.data.formats import formats
 from retrieval_bench.data.settings import DatasetConfig
 from retrieval_bench.measure import protocol, steady
 from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
@@ -198,7 +198,7 @@ def test_every_tokenizer_is_in_the_guide() -> None:
 
 def test_every_format_and_key_of_dataset_yaml_is_in_the_guide() -> None:
     page = guide_page("data.md")
-    for name in FORMATS:
+    for name in formats():
         assert f"\n### {name}\n" in page
     for key in DatasetConfig.model_fields:
         assert key in _quoted(page), key

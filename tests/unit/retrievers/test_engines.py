@@ -28,8 +28,8 @@ from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench.data.stores import STORES, Load, Loaded
 from retrieval_bench.testing import RetrieverConformance, sample_documents
+from retrieval_bench_exchange.stores import STORES, Load, Loaded
 from retrieval_bench_retrievers.dense.dense import Dense
 from retrieval_bench_retrievers.engines import qdrant, seekdb_server
 from retrieval_bench_retrievers.engines.engine import Engine
@@ -437,7 +437,7 @@ def test_vectors_of_another_size_are_refused(
 _KILLED = """
 import os, signal, sys, threading
 from retrieval_bench.core import plugins
-from retrieval_bench.data.stores import STORES, Load
+from retrieval_bench_exchange.stores import STORES, Load
 from retrieval_bench_retrievers.sql import filling
 filling.BATCH = 50
 into, sent, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import DataError, HarnessError
-from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench_answers.answers import (
     Answer,
     GoldQuestion,
@@ -20,6 +19,7 @@ from retrieval_bench_answers.answers import (
     read_answers,
 )
 from retrieval_bench_answers.reader import score_reader
+from retrieval_bench_exchange.formats.squad import paragraph_id
 from tests.builders.files import json_lines, save
 
 CONTEXT = "대한민국의 수도는 서울이다. 😀 Seoul."

@@ -11,9 +11,9 @@ import pytest
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset, load_dataset
-from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench_answers.answers import Answer, Span, read_answers
 from retrieval_bench_answers.question_answering import Questions, documents_of, questions_of
+from retrieval_bench_exchange.formats.squad import paragraph_id
 from tests.builders import some
 from tests.builders.files import json_lines, save
 

@@ -25,6 +25,19 @@ from retrieval_bench.data.build import build_dataset
 
 PREFIX = "ir_datasets:"
 
+WELL_KNOWN: Mapping[str, str] = {
+    **{
+        name: f"beir/{name}/test"
+        for name in ("dbpedia-entity", "fever", "fiqa", "hotpotqa", "nfcorpus", "quora", "scifact")
+    },
+    **{
+        name: f"beir/{name}" for name in ("arguana", "climate-fever", "nq", "scidocs", "trec-covid")
+    },
+    "msmarco": "msmarco-passage/dev/small",
+    "touche": "beir/webis-touche2020/v2",
+}
+"""Names that people type, and what ir_datasets calls the data."""
+
 QUERIES_IN_CORPUS = ("beir/arguana", "beir/quora")
 """Collections whose queries are documents of their id; BEIR scores them without such hits."""
 
@@ -414,3 +427,9 @@ def size_text(facts: Facts) -> str:
     if facts.size_bytes is None:
         return "a size that is not known"
     return f"{facts.size_bytes / 1e6:,.1f} MB"
+
+
+def fetch_command(name: str) -> str | None:
+    """The command that gets a collection that is known by this name; None of any other."""
+    known = WELL_KNOWN.get(name.casefold())
+    return None if known is None else f"retrieval-bench data fetch {PREFIX}{known} --download"

@@ -41,8 +41,9 @@ from retrieval_bench.data.files.lines import kind_of
 from retrieval_bench.data.files.literals import looks_listed
 from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.formats.outgoing import json_line, turns
-from retrieval_bench.data.formats.questions.incoming import Usual, open_questions
-from retrieval_bench.data.formats.questions.written import (
+from retrieval_bench.data.source import DataFormat, Found, Outgoing, found_splits
+from retrieval_bench_exchange.questions.incoming import Usual, open_questions
+from retrieval_bench_exchange.questions.written import (
     Answered,
     answered,
     lost_contexts,
@@ -50,7 +51,6 @@ from retrieval_bench.data.formats.questions.written import (
     other_metadata,
     outgoing,
 )
-from retrieval_bench.data.source import DataFormat, Found, Outgoing, found_splits
 
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".csv")
 _SOURCES = ("reference_contexts", "reference_context_ids")
@@ -177,19 +177,17 @@ def _table(layout: str, usual: Usual, write: Callable[..., Outgoing], **more: An
     )
 
 
-FORMATS: Mapping[str, DataFormat] = {
-    "ragas": _table(
-        "Ragas: files with user_input and reference_contexts, each a split of its name",
-        RAGAS,
-        _write_ragas,
-        find=_found_ragas,
-    ),
-    "quotes": _table(
-        "quotes: one row a question with its quotes or ids, in a table that dataset.yaml names",
-        _QUOTES,
-        _write_quotes,
-    ),
-    "langsmith": _table(
-        "LangSmith: an exported dataset that dataset.yaml names", _LANGSMITH, _write_langsmith
-    ),
-}
+RAGAS_FORMAT = _table(
+    "Ragas: files with user_input and reference_contexts, each a split of its name",
+    RAGAS,
+    _write_ragas,
+    find=_found_ragas,
+)
+QUOTES_FORMAT = _table(
+    "quotes: one row a question with its quotes or ids, in a table that dataset.yaml names",
+    _QUOTES,
+    _write_quotes,
+)
+LANGSMITH_FORMAT = _table(
+    "LangSmith: an exported dataset that dataset.yaml names", _LANGSMITH, _write_langsmith
+)

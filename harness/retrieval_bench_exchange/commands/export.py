@@ -24,8 +24,8 @@ dataset NAME_OR_PATH  name or folder of a dataset; or a saved run
 def run_export(options: argparse.Namespace) -> int:
     """Write judgements, queries and, where the format holds them, documents."""
     from retrieval_bench.core.config import inline_config
-    from retrieval_bench.data.export import export_dataset
-    from retrieval_bench.reports.tables.share.export import export_tables
+    from retrieval_bench_exchange.export import export_dataset
+    from retrieval_bench_exchange.tables.export import export_tables
 
     settings = inline_config({"target": options.to}, options.set).params
     if options.to == IR_METADATA:
@@ -42,11 +42,11 @@ IR_METADATA = "ir_metadata"
 
 
 def _export_run(options: argparse.Namespace, settings: dict[str, Any]) -> int:
-    from retrieval_bench.data.export import ExportedRun
-    from retrieval_bench.reports.tables.share.export import run_table
     from retrieval_bench.runs.find import find_run
-    from retrieval_bench.runs.ir_metadata import write_annotated
     from retrieval_bench.runs.records import read_run
+    from retrieval_bench_exchange.export import ExportedRun
+    from retrieval_bench_exchange.ir_metadata import write_annotated
+    from retrieval_bench_exchange.tables.export import run_table
 
     run = read_run(find_run(options.dataset))
     write_annotated(options.out, run, settings)

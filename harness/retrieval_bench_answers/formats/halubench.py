@@ -32,7 +32,6 @@ from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files.lines import first_line, parse_json
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.data.files.rows import rows
-from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import (
     DataFormat,
@@ -47,6 +46,7 @@ from retrieval_bench.data.source import (
     take_text,
     whole,
 )
+from retrieval_bench_exchange.formats.squad import paragraph_id
 
 COLUMNS = ("id", "passage", "question", "answer", "label", "source_ds")
 LABELS = ("PASS", "FAIL")

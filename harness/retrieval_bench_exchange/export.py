@@ -1,6 +1,6 @@
 """Datasets on the way out: the files of a format that another tool reads, and that are read here.
 
-The formats with a ``write`` of their own in :data:`.formats.FORMATS` are the targets. What a format
+The formats with a ``write`` of their own in :func:`.formats` are the targets. What a format
 cannot hold without a change is refused, all of it at once; what it has no place for is told.
 """
 
@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,15 @@ from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import KEEP, Dataset
 from retrieval_bench.data.catalog import load_dataset
 from retrieval_bench.data.faults import reporting
-from retrieval_bench.data.formats import FORMATS
+from retrieval_bench.data.formats import formats
 from retrieval_bench.data.settings import CONFIG_NAME
 from retrieval_bench.data.source import DataFormat, Outgoing
 
-TARGETS: Mapping[str, DataFormat] = {
-    name: format_ for name, format_ in FORMATS.items() if format_.write is not None
-}
-"""Formats that can be written, by name."""
+
+@cache
+def targets() -> Mapping[str, DataFormat]:
+    """Formats that can be written, by name."""
+    return {name: format_ for name, format_ in formats().items() if format_.write is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def export_dataset(
 
     Args:
         dataset: name, folder or the dataset itself, which has its split already.
-        to: one of :data:`TARGETS`.
+        to: one of :func:`targets`.
         folder: made here; it may be there if it is empty.
         split: of a dataset that is given by name or folder.
         settings: of the format, such as ``{"index": "articles"}`` for ``rank_eval``.
@@ -94,14 +96,14 @@ def export_dataset(
         ConfigError: unknown format or setting; a folder that holds something.
         DataError: what the format cannot hold, all at once; nothing is written then.
     """
-    format_ = TARGETS.get(to)
+    format_ = targets().get(to)
     if format_ is None or format_.write is None:
-        read = FORMATS.get(to)
+        read = formats().get(to)
         reason = f" is only read: {read.read_only}" if read and read.read_only else ""
         raise ConfigError(
             f"format {to!r}{reason}",
             where="--to",
-            accepted=near_names(to, TARGETS),
+            accepted=near_names(to, targets()),
             fix="choose one that can be written",
         )
     for key in settings or ():

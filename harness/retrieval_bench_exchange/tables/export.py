@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.data.export import Exported
-from retrieval_bench.data.formats.irds import PREFIX, QUERIES_IN_CORPUS, Facts, size_text
 from retrieval_bench.reports.render.cells import Cell, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.runs.run import Run
+from retrieval_bench_exchange.export import Exported
+from retrieval_bench_exchange.formats.irds import PREFIX, QUERIES_IN_CORPUS, Facts, size_text
 
 
 def export_tables(made: Exported) -> list[Table]:

@@ -18,7 +18,7 @@ dataset, --dataset ir_datasets:NAME [needed]  such as ir_datasets:beir/scifact/t
 def run_fetch(options: argparse.Namespace) -> int:
     """Get a dataset of ir_datasets onto this machine."""
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.data.formats.irds import (
+    from retrieval_bench_exchange.formats.irds import (
         PREFIX,
         Fetched,
         irds_facts,
@@ -27,7 +27,7 @@ def run_fetch(options: argparse.Namespace) -> int:
         load_irds,
         size_text,
     )
-    from retrieval_bench.reports.tables.share.export import fetch_tables
+    from retrieval_bench_exchange.tables.export import fetch_tables
 
     if not is_irds(options.dataset):
         raise ConfigError(

@@ -24,7 +24,6 @@ from retrieval_bench.core.types import Document, Message, Query
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files.literals import ACCEPTED, Column, LiteralError, listed
 from retrieval_bench.data.files.rows import in_cells, rows, yes_or_no
-from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.data.formats.trec import document_stream
 from retrieval_bench.data.passages import folded, holders
 from retrieval_bench.data.settings import Columns, RowColumns
@@ -42,6 +41,7 @@ from retrieval_bench.data.source import (
     rest,
     take_id,
 )
+from retrieval_bench_exchange.formats.squad import paragraph_id
 
 _OBJECTS = re.compile(r"\s*\[\s*\{")
 _GROUPS = (

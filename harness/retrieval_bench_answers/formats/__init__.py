@@ -1,0 +1,1 @@
+"""Formats of datasets of shared tasks, a module each."""

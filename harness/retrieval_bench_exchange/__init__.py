@@ -1,0 +1,1 @@
+"""Ways in and out: datasets of other tools and of databases, in their formats."""

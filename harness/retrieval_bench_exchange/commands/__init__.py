@@ -1,0 +1,1 @@
+"""The commands ``data fetch``, ``data export`` and ``data load``."""

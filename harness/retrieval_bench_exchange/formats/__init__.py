@@ -1,0 +1,1 @@
+"""Formats of datasets of other tools, a module each."""
