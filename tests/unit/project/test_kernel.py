@@ -72,7 +72,7 @@ reports/tables/understand/comparison -> reports/tables/understand/slice
 """
 """Modules of the kernel, and modules of capabilities that they import."""
 
-REACHED = {"cli/measure/bench": (194, 37_750), "cli/measure/compare": (196, 38_150)}
+REACHED = {"cli/measure/bench": (195, 37_850), "cli/measure/compare": (197, 38_250)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 
