@@ -146,12 +146,16 @@ def search_threads(n: int) -> Iterator[list[str]]:
         complaints += [text for text in _too_many(n) if text not in complaints]
         try:
             yield complaints
-            faults = environment_faults(n) + _too_many(n)
-            complaints += [text for text in faults if text not in complaints]
+            complaints += [text for text in thread_faults(n) if text not in complaints]
         finally:
             _limit = before
             for put, old in restore:
                 put(old)
+
+
+def thread_faults(n: int) -> list[str]:
+    """Warnings where the environment, or a library that is loaded now, does not keep to ``n``."""
+    return environment_faults(n) + _too_many(n)
 
 
 def _too_many(n: int) -> list[str]:

@@ -25,7 +25,7 @@ from retrieval_bench.measure.channel import Say
 from retrieval_bench.measure.child import run_in_child
 from retrieval_bench.measure.environment import peak_rss_bytes
 from retrieval_bench.measure.machine import observers
-from retrieval_bench.measure.threads import search_threads
+from retrieval_bench.measure.threads import thread_faults
 from retrieval_bench_load.engine.clients import (
     NANOSECONDS,
     Answers,
@@ -109,9 +109,9 @@ def _health(
     facts = ask(candidate, "describe", messages, {})
     names = dict.fromkeys(name for of in stages for name in of)
     times = {name: np.array([of.get(name, -1) for of in stages]) for name in names}
-    with search_threads(experiment.protocol.threads) as complaints:
-        told = [*candidate.indexed.warnings, *coded(health, Code.RETRIEVER), *messages, *beside]
-        told += [*coded(complaints, Code.THREADS), *outside_server(times, facts)]
+    told = [*candidate.indexed.warnings, *coded(health, Code.RETRIEVER), *messages, *beside]
+    told += coded(thread_faults(experiment.protocol.threads), Code.THREADS)
+    told += outside_server(times, facts)
     return [*told, *kept_back(candidate, experiment, took_ns)]
 
 

@@ -1,31 +1,21 @@
-"""Warnings of calls are those of ``bench``, whatever measures them; caches; recorded times."""
+"""Caches are told, and avoided; recorded times."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from retrieval_bench import bench
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.notices import Code, Notice
-from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench_duet.controller import DuetProtocol
-from retrieval_bench_duet.duet import Request as Duelling
-from retrieval_bench_load import load_duet
 from retrieval_bench_load.engine import levels
 from retrieval_bench_load.engine.capacity import Limit
 from retrieval_bench_load.engine.load import Plan, load
 from retrieval_bench_load.engine.schedule import read_recorded
-from retrieval_bench_load.load_duet import duet_under_load
-from retrieval_bench_load.loads import regress_load
 from retrieval_bench_load.tables.load import load_tables
-from retrieval_bench_regress.regress import Request
 from tests.builders.load_service import GOOD, LENIENT, loadable
 from tests.builders.service import Reply
 from tests.builders.service import Request as Asked
@@ -38,52 +28,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(levels, name, value)
 
 
-COMMANDS = ("bench", "load", "duet --rate", "regress --load")
-WARNINGS = ("redirected", "fewer hits than")
-CODES = {Code.PARTIAL, Code.NOTHING_FOUND}
 _TRACE = tuple(np.arange(400) / 100.0)
-
-
-def _troubled(_number: int, request: Asked) -> Reply:
-    """All at once: redirects, answers in part, one hit in place of ten, and
-    nothing for some queries."""
-    if request.path == "/search":
-        return Reply({}, 307, {"Location": "/other"})
-    empty = len(request.body["text"]) % 4 == 0
-    hits = [] if empty else [{"id": "ast-001", "score": 1.0}]
-    return Reply({"hits": hits, "timed_out": True})
-
-
-def _warned(command: str, config: str, monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
-    plan = Plan(rates=[60.0], seconds=1.0, warm_up_s=0.2, timeout_s=3.0)
-    if command == "bench":
-        return bench(config, protocol=Protocol(max_calls=166, warm_up_s=0.0)).run.summary.warnings
-    if command == "duet --rate":
-        monkeypatch.setattr(load_duet, "BLOCK_S", 0.5)
-        monkeypatch.setattr(load_duet, "_WARM_UP_S", 0.1)
-        protocol = DuetProtocol(0.5, limits={"p50": 5.0}, most_s=30.0, timeout_s=3.0)
-        sides = Duelling(config, set_b=["timeout_s=9"])
-        return duet_under_load(sides, "science-mini", 150.0, protocol=protocol).warnings
-    made = load(config, "science-mini", plan)
-    if command == "load":
-        return made.warnings
-    return regress_load(Request(config), str(made.folder)).warnings
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_that_measures_calls_gives_the_warnings_of_calls(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with loadable(Path(), _troubled) as (_, config):
-        path = Path(config)
-        given = json.loads(path.read_text("utf-8"))
-        given["params"]["partial"] = "accept"
-        path.write_text(json.dumps(given), encoding="utf-8")
-        told = _warned(command, config, monkeypatch)
-    missing = [one for one in WARNINGS if one not in " ".join(told)]
-    assert not missing, told
-    assert {text.code for text in told if isinstance(text, Notice)} >= CODES
 
 
 @pytest.mark.slow
