@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from retrieval_bench.comparison.analysis import GroupAnalysis
 from retrieval_bench.comparison.explain.slices import Slice, Slicing
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, SHORT_QUALITY, Content
@@ -19,6 +18,7 @@ from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.brief import beside_leader
 from retrieval_bench.reports.tables.understand.slice import LABEL_SHOWN
+from retrieval_bench_pages.analysis import GroupAnalysis
 
 ALL = "all queries"
 

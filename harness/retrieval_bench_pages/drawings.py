@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from retrieval_bench.comparison.analysis import GroupAnalysis, QueryValues
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import MissingDependencyError
@@ -20,6 +19,7 @@ from retrieval_bench.reports.pictures.vega import NARROW, WIDTH, Spec
 from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.usage import money_of
+from retrieval_bench_pages.analysis import GroupAnalysis, QueryValues
 
 FRONT = "Quality against time"
 

@@ -16,7 +16,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.comparison.analysis import Analysis
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.installed.version import VERSION
@@ -28,6 +27,7 @@ from retrieval_bench.reports.tables.run_facts import corpus, without_folders
 from retrieval_bench.reports.tables.understand.comparison import board_tables, queries_of
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run, relative_folder
+from retrieval_bench_pages.analysis import Analysis
 from retrieval_bench_pages.answer import answers_html, headline
 from retrieval_bench_pages.drawings import Figures, Planned, planned_of
 from retrieval_bench_pages.provenance import Source, rules_table, runs_table

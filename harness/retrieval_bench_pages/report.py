@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from retrieval_bench.capabilities import service
-from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import Recommendation
 from retrieval_bench.comparison.modes.unjudged import Unjudged
@@ -17,6 +16,7 @@ from retrieval_bench.data.needs_judgements import unjudged
 from retrieval_bench.reports.file import check_place, write_page
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.runs.dataset import datasets_of
+from retrieval_bench_pages.analysis import analyse
 from retrieval_bench_pages.html_page import report_page
 from retrieval_bench_pages.methods import methods as methods_of
 from retrieval_bench_pages.provenance import source_of

@@ -8,7 +8,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
 
-from retrieval_bench.comparison.analysis import GroupAnalysis
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import counted
@@ -31,6 +30,7 @@ from retrieval_bench.reports.tables.understand.likeness import likeness_tables
 from retrieval_bench.reports.tables.understand.slice import tables_of
 from retrieval_bench.reports.tables.understand.speed import speed_tables
 from retrieval_bench.stats.percentiles import NEEDS
+from retrieval_bench_pages.analysis import GroupAnalysis
 from retrieval_bench_pages.choices import choices_html
 from retrieval_bench_pages.drawings import FRONT, Figures
 from retrieval_bench_pages.explorer import STATIC, Chosen, Explorer, shown_of

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.capabilities import service
-from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import RecordError, counted
@@ -31,6 +30,7 @@ from retrieval_bench.runs.find import LOADS, RUNS, Kind
 from retrieval_bench.runs.latency import latency_report
 from retrieval_bench.runs.records import LOAD, read_run
 from retrieval_bench.runs.run import Run, only_metrics
+from retrieval_bench_pages.analysis import analyse
 from retrieval_bench_pages.html_page import report_page
 from retrieval_bench_pages.provenance import RUN_FILES, Saved, Source, hash_of
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench_pages.analysis import analyse
 from retrieval_bench_pages.html_page import report_page
 from tests.builders.page_sample import make_dataset, make_runs
 

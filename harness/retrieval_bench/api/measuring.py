@@ -127,7 +127,7 @@ def compare(
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
-    from retrieval_bench.comparison.analysis import with_texts
+    from retrieval_bench.comparison.compared import with_texts
     from retrieval_bench.comparison.comparison import check_asked, compare_runs, watch
     from retrieval_bench.experiment.several import prepare_several, run_each
     from retrieval_bench.reports.finish import finish, keep_text

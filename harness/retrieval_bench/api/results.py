@@ -275,7 +275,7 @@ class ComparisonResult(AsTables):
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``compare --format json``."""
-        from retrieval_bench.comparison.analysis import Compared
+        from retrieval_bench.comparison.compared import Compared
 
         return Compared(self.comparison).as_dict()
 

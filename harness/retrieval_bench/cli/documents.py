@@ -40,7 +40,7 @@ _ALL: Mapping[str, Document] = {
         "bench --dry-run", "experiment.planned_run:PlannedRun experiment.planned_run:Plans"
     ),
     "tutorial": _kernel("bench --protocol tutorial", "measure.tutorial:Tutorial"),
-    "compare": _kernel("compare", "comparison.analysis:Compared"),
+    "compare": _kernel("compare", "comparison.compared:Compared"),
     "diff": _kernel("explain", "comparison.explain.differences:Differences"),
     "parts": _kernel("explain --by stage", "comparison.explain.ledger:Ledger"),
     "losses": _kernel("explain --by loss", "comparison.explain.losses:Losses"),

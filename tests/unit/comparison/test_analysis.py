@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.analysis import Analysis, QueryValues, analyse, query_values
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.runs.run import Run
+from retrieval_bench_pages.analysis import Analysis, QueryValues, analyse, query_values
 from tests.builders import some
 from tests.builders.hybrid_runs import make_dataset, make_run
 from tests.builders.page_sample import make_dataset as page_dataset

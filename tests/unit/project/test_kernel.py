@@ -37,12 +37,8 @@ cli/measure/compare -> comparison/explain/slices
 cli/measure/compare -> comparison/modes/unjudged
 cli/measure/compare -> reports/tables/understand/slice
 cli/share/index -> reports/tables/share/kept
-comparison/analysis -> comparison/explain/diff
-comparison/analysis -> comparison/explain/ledger
-comparison/analysis -> comparison/explain/slices
-comparison/analysis -> comparison/explain/steps
-comparison/analysis -> comparison/explain/winners
-comparison/analysis -> comparison/modes/unjudged
+comparison/compared -> comparison/explain/slices
+comparison/compared -> comparison/modes/unjudged
 comparison/comparison -> comparison/likeness
 comparison/comparison -> comparison/modes/unjudged
 comparison/comparison -> comparison/modes/until_decided
@@ -72,7 +68,7 @@ reports/tables/understand/comparison -> reports/tables/understand/slice
 """
 """Modules of the kernel, and modules of capabilities that they import."""
 
-REACHED = {"cli/measure/bench": (195, 37_850), "cli/measure/compare": (197, 38_250)}
+REACHED = {"cli/measure/bench": (195, 37_850), "cli/measure/compare": (196, 38_000)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 

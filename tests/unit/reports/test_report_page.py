@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
@@ -25,6 +24,7 @@ from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.runs.run import Run
 from retrieval_bench_pages import choices
 from retrieval_bench_pages import html_page as document
+from retrieval_bench_pages.analysis import analyse
 from retrieval_bench_pages.explorer import json_in_html
 from retrieval_bench_pages.html_page import report_page
 from tests.builders.page_sample import NASTY, make_dataset, make_runs

@@ -90,7 +90,7 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
 @command(_COMPARE, until_decided={"const": "population"})
 def run_compare(options: argparse.Namespace) -> int:
     """Put runs or retrievers side by side."""
-    from retrieval_bench.comparison.analysis import Compared, with_texts
+    from retrieval_bench.comparison.compared import Compared, with_texts
     from retrieval_bench.comparison.explain.slices import slicings_of
     from retrieval_bench.comparison.modes.unjudged import Unjudged
     from retrieval_bench.data.needs_judgements import unjudged

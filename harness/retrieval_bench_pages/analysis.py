@@ -18,10 +18,8 @@ from retrieval_bench.comparison.explain.winners import Partition
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.comparability import not_comparable
-from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
-from retrieval_bench.runs.dataset import datasets_of
 from retrieval_bench.runs.run import Run
 
 
@@ -194,39 +192,3 @@ def _partitions(explained: Explanation, query_ids: Sequence[str]) -> list[Partit
         )
         for part in explained.partitions
     ]
-
-
-def with_texts(comparison: Comparison, named: Sequence[str | Dataset] = ()) -> Comparison:
-    """``comparison`` with the texts of the queries that differ most, and the titles of what the
-    systems find first, on datasets where nothing is judged; as it is where there is none.
-
-    Args:
-        named: where some of the datasets are now; the others are looked for where the runs found
-            them.
-
-    Raises:
-        HarnessError: one of ``named`` is no dataset, or none of those of the runs.
-    """
-    groups = list(comparison.groups)
-    if not any(isinstance(group, Unjudged) for group in groups):
-        return comparison
-    places = [at for at, group in enumerate(groups) if named or isinstance(group, Unjudged)]
-    sources = datasets_of([groups[at].runs for at in places], named)
-    for at, source in zip(places, sources, strict=True):
-        groups[at] = groups[at].with_texts(source)
-    return replace(comparison, groups=tuple(groups))
-
-
-@dataclass(frozen=True, slots=True)
-class Compared(Documented):
-    """Document of ``compare --format json``: figures, answers, and slices where there are some.
-
-    Attributes:
-        comparison: of runs.
-        slices: queries in groups, for each dataset and name that ``--slices`` gives.
-    """
-
-    KEYS = "*comparison recommendations=comparison.recommendations slices?"
-
-    comparison: Comparison
-    slices: Sequence[Slicing] = ()
