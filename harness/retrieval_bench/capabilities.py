@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 OWN = (
     "retrieval_bench_load",
     "retrieval_bench_tune",
+    "retrieval_bench_fresh",
     "retrieval_bench_doctor",
     "retrieval_bench_regress",
     "retrieval_bench_duet",

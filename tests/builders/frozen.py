@@ -79,7 +79,7 @@ MEASURING: dict[str, tuple[str, ...]] = {
     ),
     "bench-ties": ("bench", "constant.yaml", "--dataset", "filtered", "--k", "2", *ONCE),
     "bench-launches": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--launches", "1"),
-    "bench-cold": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--cold", "1"),
+    "cold": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--cold", "1"),
     "load": (
         *("load", "bm25", "--dataset", "filtered", "--k", "2", "--rate", "20", "--clients", "1"),
         *("--duration", "0.5", "--warm-up", "0"),

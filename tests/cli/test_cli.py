@@ -218,7 +218,10 @@ class TestBadInput:
             (["--retriever", "own.yaml", "--set", "boost=${NOT_SET}"], "not set: NOT_SET"),
             (["--retriver", "bm25"], "did you mean --retriever"),
             (["--retriever", "own.yaml", "--cold", "0"], "at least 1"),
-            (["--retriever", "own.yaml", "--cold", "1", "--max-calls", "100"], "--cold with --max"),
+            (
+                ["--retriever", "own.yaml", "--cold", "1", "--max-calls", "100"],
+                "--max-calls with --cold",
+            ),
             (
                 [
                     "--retriever",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from retrieval_bench.experiment.fresh.cold import ColdDataset, ColdProcess, ColdStart
 from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.tables.measure.cold import cold_tables
+from retrieval_bench_fresh.cold import ColdDataset, ColdProcess, ColdStart
+from retrieval_bench_fresh.tables.cold import cold_tables
 from tests.builders.golden import golden
 
 DATASET = ColdDataset(

@@ -12,7 +12,6 @@ from retrieval_bench.comparison.explain.legs import best_leg
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.experiment.fresh.cold import ColdStart
 from retrieval_bench.reports.pictures.draw import svgs
 from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
 from retrieval_bench.reports.pictures.vega import Spec
@@ -32,15 +31,13 @@ class Finished(Documented):
         run: rankings, times and values as they were measured.
         leg: of a hybrid, its best leg beside it; None for any other retriever.
         ledger: of a retriever that is made of parts, what they buy.
-        cold: its starts from nothing, the content of ``cold.json``; None where nobody asked.
     """
 
-    KEYS = "*run.summary best_leg=leg ledger? cold?"
+    KEYS = "*run.summary best_leg=leg ledger?"
 
     run: Run
     leg: Delta | None = None
     ledger: Ledger | None = None
-    cold: ColdStart | None = None
 
     def brief(self) -> Table:
         """The answer, and what changes how it must be read."""
@@ -49,6 +46,15 @@ class Finished(Documented):
     def tables(self) -> list[Table]:
         """All there is."""
         return run_tables(self.run, self.leg, self.ledger)
+
+    def further(self) -> list[Table]:
+        """Tables of what else was measured."""
+        return []
+
+    @property
+    def stopped(self) -> bool:
+        """True if what else was measured was interrupted."""
+        return False
 
 
 def finish(runs: Sequence[Run], data: Mapping[str, Dataset]) -> list[Finished]:

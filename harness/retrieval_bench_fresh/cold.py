@@ -50,7 +50,7 @@ TIMEOUT_S = 600.0
 _GRACE_S = 5.0
 """What a process that hangs gets to show where, before it is killed."""
 
-_WORKER = "retrieval_bench.experiment.workers.cold_worker"
+_WORKER = "retrieval_bench_fresh.cold_worker"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One cold start, in a process of its own; :mod:`retrieval_bench.experiment.fresh.cold` starts it.
+"""One cold start, in a process of its own; :mod:`retrieval_bench_fresh.cold` starts it.
 
 It says when a step begins and when it ends, so that the parent knows where a process hangs or dies.
 The garbage collector runs as it does for a user. What this needs itself is imported between the

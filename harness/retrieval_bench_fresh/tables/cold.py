@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.experiment.fresh.cold import STEADY_SECONDS, UNTIL_FIRST_ANSWER, ColdStart
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
 from retrieval_bench.reports.render.cells import (
     COUNT,
@@ -18,6 +17,7 @@ from retrieval_bench.reports.render.cells import (
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, warning
 from retrieval_bench.reports.render.words import on_dataset
+from retrieval_bench_fresh.cold import STEADY_SECONDS, UNTIL_FIRST_ANSWER, ColdStart
 
 _SHARE = 0.1
 """Of a step from which on the importing in it gets a row of its own."""

@@ -1,0 +1,1 @@
+"""Cold starts: what the first answer of a fresh process costs."""
