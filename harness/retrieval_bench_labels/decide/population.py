@@ -118,19 +118,22 @@ def of_population(pool: Pool, grades: Mapping[Pair, Settled]) -> Population | No
     return Population(False, len(drawn), left, tuple(_so_far(pool, grades, pairs, drawn)))
 
 
-def one_question(pool: Pool, grades: Mapping[Pair, Settled], shown: Population) -> list[str]:
-    """Warn where questions of ``pool`` are nearly the same and no key says so, with the verdicts of
-    ``shown`` that would be others."""
-    labels = [*pool.clusters.values()]
-    if pool.cluster_key or not labels or not shown.pairs:
-        return []
+def by_question(
+    pool: Pool, grades: Mapping[Pair, Settled]
+) -> tuple[Pool, Population | None, list[str]]:
+    """As :func:`of_population`, with the pool that it is of: where questions are nearly the same,
+    no key says so, and a verdict would be another, its clusters are these, "by text"; and tell."""
+    shown, labels = of_population(pool, grades), [*pool.clusters.values()]
+    if pool.cluster_key or not labels or shown is None or not shown.pairs:
+        return pool, shown, []
+    as_one = replace(pool, cluster_key="text")
+    again = of_population(as_one, grades) or shown
+    own, other = ([pair.delta for pair in of.pairs] for of in (shown, again))
+    turned, told = told_with_verdicts(labels, own, other)
     if not shown.complete:
         change = "nothing is said of questions like these until all is judged"
-        return [told_alike(len(labels), n_alike(labels), change)]
-    again = _judge(replace(pool, cluster_key="text"), grades, pool.queries)
-    pairs = list(combinations(range(len(pool.systems)), 2))
-    own = [pair.delta for pair in shown.pairs]
-    return [told_with_verdicts(labels, own, again.judged(pairs, _rules(pool, pairs)))]
+        told = told_alike(len(labels), n_alike(labels), change)
+    return (as_one, again, [told]) if turned else (pool, shown, [told])
 
 
 def _rules(pool: Pool, pairs: Sequence[tuple[int, int]]) -> Rules:

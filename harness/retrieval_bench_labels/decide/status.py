@@ -11,7 +11,7 @@ from retrieval_bench.experiment.until import Target
 from retrieval_bench_labels.agreement import Agreement, cohen_kappa
 from retrieval_bench_labels.decide.completeness import Completeness, completeness
 from retrieval_bench_labels.decide.deciding import Decision, decide
-from retrieval_bench_labels.decide.population import Population, of_population, one_question
+from retrieval_bench_labels.decide.population import Population, by_question
 from retrieval_bench_labels.grades import Settled, Whose, settled
 from retrieval_bench_labels.label import GRADES, Label, Pair, Pool
 from retrieval_bench_labels.queue import Progress, progress
@@ -135,9 +135,9 @@ def status(store: Store) -> Status:
     grades = settled(labels)
     inside = set(pool.pairs)
     counting: Mapping[Pair, Settled] = {p: g for p, g in grades.items() if p in inside}
-    population = of_population(pool, grades)
+    counted, population, warnings = by_question(pool, grades)
     return Status(
-        pool,
+        counted,
         progress(pool, store),
         completeness(pool, grades),
         Whose.of(counting.values()),
@@ -145,7 +145,7 @@ def status(store: Store) -> Status:
         len(store.outdated()),
         population,
         decide(pool, grades, futures=pool.target is Target.SPLIT),
-        () if population is None else one_question(pool, grades, population),
+        warnings,
     )
 
 

@@ -14,7 +14,12 @@ from retrieval_bench.core.types import Dataset, Document, Query, Verdict
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.stats.randomization import randomization_p
-from retrieval_bench_labels.decide.population import Population, of_population, sentence
+from retrieval_bench_labels.decide.population import (
+    Population,
+    by_question,
+    of_population,
+    sentence,
+)
 from retrieval_bench_labels.decide.status import Status
 from retrieval_bench_labels.decide.status import status as state
 from retrieval_bench_labels.label import Pool
@@ -39,6 +44,9 @@ def told(pool: Pool, first: int) -> Population:
 def test_f10_clusters_are_not_bet_on_before_all_is_judged() -> None:
     pool = in_clusters(40, 5)
     assert told(replace(pool, cluster_key=None), 20).done  # independent ones would be decided
+    # Copies without a key that would be decided count as one question, too.
+    as_one, without, _ = by_question(replace(pool, cluster_key=None), judged(pool, 20))
+    assert (as_one.cluster_key, some(without).done) == ("text", False)
     found = told(pool, 20)
     (pair,) = found.pairs
     assert (pair.delta.verdict, pair.delta.ci, pair.delta.p) == (Verdict.UNDECIDED, None, None)
@@ -116,8 +124,18 @@ def test_f10_one_question_under_many_ids_is_told_with_the_verdict_that_it_change
     (told_,) = found.warnings
     assert "30 queries have 6 different texts, or nearly." in told_
     assert "nDCG@10 says b against a: can't tell in place of better." in told_
-    assert some(found.population).pairs[0].delta.clusters is None
+    # The answer counts what the warning counts.
+    assert (some(found.population).pairs[0].delta.clusters, found.done) == (6, False)
+    assert words(found).startswith("a or b: can't tell which is better on questions like these.")
+    assert "6 clusters (by text)" in words(found)
     assert told_ in words(found)
+
+
+def test_copies_that_change_no_verdict_stay_queries(tmp_path: Path) -> None:
+    texts = [f"{chr(97 + at)}{at} where" for at in range(25)] * 2
+    found = status(tmp_path, dataset(texts), mixed(50, 50))
+    assert "no verdict is another" in found.warnings[0]
+    assert some(found.population).pairs[0].delta.clusters is None
 
 
 @pytest.mark.parametrize(

@@ -84,22 +84,23 @@ def one_question(
         return (), []
     again = PairJudge.of_runs(*alone, of).judged(pairs, rules)
     own = deltas[:: len(systems.metrics)]
-    turned = any(
-        _word(old.verdict) != _word(new.verdict) for old, new in zip(own, again, strict=True)
-    )
-    return tuple(again) if turned else (), [told_with_verdicts(labels, own, again)]
+    turned, told = told_with_verdicts(labels, own, again)
+    return tuple(again) if turned else (), [told]
 
 
-def told_with_verdicts(labels: Sequence[str], own: Sequence[Delta], again: Sequence[Delta]) -> str:
-    """Say how many questions ``labels`` are, and which verdicts of ``own`` would be others, counted
-    as such: those of ``again``."""
+def told_with_verdicts(
+    labels: Sequence[str], own: Sequence[Delta], again: Sequence[Delta]
+) -> tuple[bool, str]:
+    """Return whether verdicts of ``own`` would be others, were ``labels`` counted as the questions
+    that they are, as in ``again``; and say which."""
     other = [
         f"{new.b} against {new.a}: {_word(new.verdict)} in place of {_word(old.verdict)}"
         for old, new in zip(own, again, strict=True)
         if _word(old.verdict) != _word(new.verdict)
     ]
     change = f"{label_of(own[0].metric)} says {'; '.join(other[:3])}" if other else ""
-    return told_alike(len(labels), n_alike(labels), change or "no verdict is another")
+    change = change or "no verdict is another"
+    return bool(other), told_alike(len(labels), n_alike(labels), change)
 
 
 def _word(verdict: Verdict) -> str:
