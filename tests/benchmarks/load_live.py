@@ -1,7 +1,7 @@
 """``load`` against servers of this machine whose own stamps are known: ``python -m
 tests.benchmarks.load_live STUDY [N]``, of ``stall``, ``loadgen``, ``starved``, ``pinned``,
 ``crowded_out``, ``processes``, ``cluster``, ``slo``, ``duets`` (equal; ``duets 5 1.1``: b is 10 %
-slower), ``killed``, ``soak``. Nothing else may run meanwhile."""
+slower), ``gates``, ``killed``, ``soak``. Nothing else may run meanwhile."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,15 +25,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.types import Verdict
 from retrieval_bench_duet.controller import DuetProtocol
 from retrieval_bench_duet.decision import GATES
 from retrieval_bench_duet.duet import Request
+from retrieval_bench_load import load_duet
 from retrieval_bench_load.engine.capacity import Limit
 from retrieval_bench_load.engine.levels import LevelResult, State
 from retrieval_bench_load.engine.load import LoadResult, Plan, load
 from retrieval_bench_load.engine.stamps import ANSWERED, Calls
-from retrieval_bench_load.load_duet import BLOCK_S, duet_under_load
+from retrieval_bench_load.load_duet import duet_under_load
+from retrieval_bench_load.loads import regress_load
+from retrieval_bench_load.refusals import REFUSALS
+from retrieval_bench_regress.regress import Request as Regression
 from tests.builders.cluster import local_cluster
+from tests.builders.load_service import answering, loadable, refusing, well
 from tests.builders.queue_server import Running, connect, running
 
 DATASET = "science-mini"
@@ -258,22 +265,50 @@ def cluster(n: int = 5) -> None:
         processes(n, made.scheduler_address)
 
 
-def slo(n: int = 5) -> None:
-    """The bracket beside what the server's own stamps say at many rates."""
+@contextmanager
+def _beside(n: int) -> Iterator[None]:
+    """So many processes that are busy until the end of the block."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+
+
+def slo(n: int = 4, minutes: float = 6.0) -> None:
+    """The bracket beside theory; two busy processes stand beside every second search."""
     limit = Limit.parse("p99<20ms")
+    # M/M/1: the share above t is exp(-(mu - rate) t).
+    theory = 500 - np.log(100) / 0.020
     for seed in range(n):
-        with running(seed=seed, mean_s=0.002) as server:
-            result = loaded(server, Plan(limit=limit, seconds=20.0, seed=seed, max_minutes=8.0))
-            capacity = result.capacity
-            # M/M/1: the share above t is exp(-(mu - rate) t).
-            theory = 500 - np.log(100) / 0.020
-        print(capacity, f"theory {theory:.0f} a second", flush=True)
+        plan = Plan(limit=limit, seconds=20.0, seed=seed, max_minutes=minutes)
+        with _beside(2 * (seed % 2)), running(seed=seed, mean_s=0.002) as server:
+            one = loaded(server, plan).capacity
+        assert one is not None
+        upper = one.breaks or one.generator_ends
+        held = (one.keeps or 0.0) <= theory <= (one.breaks or np.inf)
+        print(
+            f"{2 * (seed % 2)} busy beside: {one.keeps} to {upper} a second, theory {theory:.0f}, "
+            f"{'held' if held else 'not held'}; {one.levels} levels, {one.not_measured} not "
+            f"measured; rough: {one.rough}; {one.reason}",
+            flush=True,
+        )
 
 
-def duets(n: int = 10, slower: float = 1.0, minutes: float = 5.0) -> None:
+def duets(
+    n: int = 10,
+    slower: float = 1.0,
+    minutes: float = 5.0,
+    block_s: float = load_duet.BLOCK_S,
+    first: int = 0,
+) -> None:
     """Two servers at half of what they can take, the second slower by that factor."""
-    protocol = DuetProtocol(BLOCK_S, limits={"p50": GATES["p50"].limit}, most_s=60 * minutes)
-    for seed in range(n):
+    load_duet.BLOCK_S, load_duet._WARM_UP_S = block_s, min(1.0, block_s / 5)
+    protocol = DuetProtocol(block_s, limits={"p50": GATES["p50"].limit}, most_s=60 * minutes)
+    words = Counter[str]()
+    for seed in range(first, first + n):
         with (
             running(seed=2 * seed, mean_s=0.002) as a,
             running(seed=2 * seed + 1, mean_s=0.002 * slower) as b,
@@ -291,14 +326,37 @@ def duets(n: int = 10, slower: float = 1.0, minutes: float = 5.0) -> None:
                 out=Path(name) / "duet",
             )
         gate = result.gates[0]
+        words[result.word] += 1
         print(
             result.word,
             gate.ratio,
             gate.interval,
             f"{result.launches} pairs",
             *result.lost,
+            dict(words),
             flush=True,
         )
+
+
+def gates(n: int = 20, then: int = 0, now: int = 20, seconds: float = 5.0) -> None:
+    """A load of a service that refuses each ``then``-th request (0 = none), kept, and made again
+    when it refuses each ``now``-th: ``gates 20 0 20``, ``gates 20 20 20``."""
+    plan = Plan(rates=[100.0], seconds=seconds, warm_up_s=0.5, timeout_s=3.0)
+    words = Counter[str]()
+    for seed in range(n):
+        with (
+            tempfile.TemporaryDirectory() as name,
+            chdir(name),
+            loadable(Path(name), refusing(then) if then else well) as (service, config),
+        ):
+            kept = load(config, DATASET, replace(plan, seed=seed))
+            service.answer = answering(refusing(now) if now else well)
+            found = regress_load(Regression(config), str(kept.folder))
+        assert found.latency is not None
+        (refused,) = [gate for gate in found.latency.gates if REFUSALS in gate.gate]
+        worse = [gate.gate for gate in found.latency.gates if gate.verdict is Verdict.WORSE]
+        words[f"refused {refused.verdict}, all {found.latency.verdict}"] += 1
+        print(refused.reason, *worse, dict(words), flush=True)
 
 
 def soak(seconds: int = 600) -> None:
@@ -347,6 +405,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     "cluster": cluster,
     "slo": slo,
     "duets": duets,
+    "gates": gates,
     "soak": soak,
     "killed": killed,
 }
