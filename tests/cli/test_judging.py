@@ -41,7 +41,7 @@ class TestTheTerminal:
         assert run("label start --terminal --who anna") == 0
         found = [(one.who, one.grade, one.note) for one in store.labels()]
         assert found == [("anna", 2, ""), ("anna", None, "why")]
-        assert run.out.splitlines()[-1].startswith("2 answers of this session are kept. 0 of 3 ")
+        assert "2 answers of this session are kept. 0 of 3 questions" in run.unwrapped
 
     def test_the_login_name_is_taken_where_none_is_given(
         self, run: Command, store: Store, monkeypatch: pytest.MonkeyPatch

@@ -434,7 +434,7 @@ class TestLatency:
         assert regress(run) == 4
         assert "only of 000000000000: times of another machine say nothing here" in run.unwrapped
         assert "Quality: all rankings are identical (16 evaluated queries)." in run.out
-        assert "or measure both revisions here: --duet always" in run.out
+        assert "or measure both revisions here: --duet always" in run.unwrapped
         assert regress(run, "--set", "turn=all") == 1
 
     @pytest.mark.slow
