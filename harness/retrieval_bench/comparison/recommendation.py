@@ -380,11 +380,11 @@ class _View:
                 delta = self._delta(leg, name)
                 if delta is None or self._wins(name, leg):
                     continue
-                verdict = {
-                    Verdict.UNDECIDED: "is not significantly better than",
-                    Verdict.UNRESOLVABLE: "is not significantly better than",
-                    Verdict.EQUIVALENT: "is equivalent to",
-                }.get(delta.verdict, "is worse than")
+                verdict = "is worse than"
+                if delta.verdict.open:
+                    verdict = "is not significantly better than"
+                elif delta.verdict is Verdict.EQUIVALENT:
+                    verdict = "is equivalent to"
                 p = "" if delta.p_adjusted is None else f", p {p_text(delta.p_adjusted)}"
                 lines.append(
                     f"{name} {verdict} its leg {leg} alone: {self._value(name)} against "
@@ -423,10 +423,8 @@ class _View:
         return delta.difference if delta.b == b else -delta.difference
 
     def _wins(self, name: str, other: str) -> bool:
-        delta = self._delta(name, other)
-        if delta is None:
-            return False
-        return delta.verdict is (Verdict.BETTER if delta.b == name else Verdict.WORSE)
+        delta, won = self._delta(name, other), (Verdict.WORSE, Verdict.BETTER)
+        return delta is not None and delta.verdict is won[delta.b == name]
 
     def _equivalent(self, name: str, other: str) -> bool:
         delta = self._delta(name, other)

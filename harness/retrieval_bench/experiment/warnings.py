@@ -97,16 +97,15 @@ def unsteady(candidate: Candidate, measurement: Measurement) -> list[str]:
         return []
     n = counted(measurement.warm_up_calls, "warm-up call")
     least = len(measurement.status) + WINDOW * WINDOWS
+    text = (
+        f"Times had not settled after {n}: trust large ratios, but no difference of a few per "
+        "cent. Repeat before you quote them."
+    )
     if measurement.warm_up_calls < least:
         text = (
             f"The warm-up was too short to tell whether times had settled ({n}, it takes "
             f"{least:,}): raise --warm-up, or repeat before you quote them."
         )
-        return [Notice(text, Code.UNSTEADY)]
-    text = (
-        f"Times had not settled after {n}: trust large ratios, but no difference of a few per "
-        "cent. Repeat before you quote them."
-    )
     return [Notice(text, Code.UNSTEADY)]
 
 
@@ -115,24 +114,20 @@ def silent(timings: Timings) -> list[str]:
     if not timings.usage:
         return []
     mask = np.any([~np.isnan(rows).all(axis=1) for rows in timings.usage.values()], axis=0)
-    answered = ~timings.failed
-    missing = int(np.count_nonzero(answered & ~mask))
-    names = []
-    if missing:
-        text = (
+    answered, told = ~timings.failed, list[str]()
+    if missing := int(np.count_nonzero(answered & ~mask)):
+        told.append(
             f"{missing:,} of {counted(int(np.count_nonzero(answered)), 'answer')} said nothing of "
             "what they used up: they count as nothing."
         )
-        names.append(Notice(text, Code.NO_USAGE))
     money = {name: not np.isnan(rows[:, _MONEY]).all() for name, rows in timings.usage.items()}
     unpriced = [name for name, known in money.items() if not known]
     if unpriced and any(money.values()):
-        text = (
+        told.append(
             f"{', '.join(unpriced)} tells what it used up and no money: what is shown is that of "
             "the other stages. A `price` beside the step or the retriever says it."
         )
-        names.append(Notice(text, Code.NO_USAGE))
-    return list(names)
+    return list(coded(told, Code.NO_USAGE))
 
 
 def failures(status: Sequence[str]) -> list[str]:
@@ -259,22 +254,16 @@ def origins(data: Dataset) -> list[str]:
     kinds = list(dict.fromkeys(data.judges.values()))
     if len(kinds) > 1:
         origins.append(
-            Notice(
-                f"The judgements are mixed: they come from a {' and a '.join(kinds)}. Figures by "
-                "one kind alone can differ.",
-                Code.JUDGES,
-            )
+            f"The judgements are mixed: they come from a {' and a '.join(kinds)}. Figures by one "
+            "kind alone can differ."
         )
     if data.known_items is not None and data.known_items[1] >= COPIED:
         n, copied = data.known_items
         origins.append(
-            Notice(
-                f"{counted(n, 'query')} were made from the document that answers them, and "
-                f"{100 * copied:.0f} % of their words stand in it: that favours keyword search.",
-                Code.JUDGES,
-            )
+            f"{counted(n, 'query')} were made from the document that answers them, and "
+            f"{100 * copied:.0f} % of their words stand in it: that favours keyword search."
         )
-    return origins
+    return list(coded(origins, Code.JUDGES))
 
 
 def without_relevant(data: Dataset) -> list[str]:
@@ -412,9 +401,8 @@ def fewer_hits(lists: Sequence[Sized], k: int, size: int | None) -> list[str]:
     and most of those with a hit are as long."""
     lengths = [n for n in map(len, lists) if n]
     longest = max(lengths, default=0)
-    if len(lengths) < FEWEST_CUT or longest >= min(k, size or k):
-        return []
-    if lengths.count(longest) < MOST * len(lengths):
+    rare = len(lengths) < FEWEST_CUT or lengths.count(longest) < MOST * len(lengths)
+    if rare or longest >= min(k, size or k):
         return []
     text = (
         f"Never more than {counted(longest, 'hit')} came back, of {k:,} asked for: figures of the "
@@ -429,10 +417,8 @@ def same_answers(answers: Sequence[tuple[str, Ranking]], size: int | None) -> li
     more; of a corpus of one document (``size``) nothing."""
     texts = {text: tuple(ranking.doc_ids) for text, ranking in answers}
     lists = Counter(ids for ids in texts.values() if len(ids) > 1)
-    if size == 1 or not lists:
-        return []
-    _, most = lists.most_common(1)[0]
-    if most < max(FEWEST_SAME, MOST * len(texts)):
+    most = max(lists.values(), default=0)
+    if size == 1 or most < max(FEWEST_SAME, MOST * len(texts)):
         return []
     text = (
         f"{most:,} of {counted(len(texts), 'different query')} got the same hits in the same "
@@ -443,8 +429,7 @@ def same_answers(answers: Sequence[tuple[str, Ranking]], size: int | None) -> li
 
 def one_question(evaluation: Evaluation, rankings: Rankings, data: Dataset) -> list[str]:
     """Warn where queries that count are nearly the same question, and nothing says so."""
-    ids = evaluation.query_ids
-    labels = rankings.labels
+    ids, labels = evaluation.query_ids, rankings.labels
     n = n_alike([labels[query_id] for query_id in ids if labels])
     if not n or data.cluster_key is not None:
         return []

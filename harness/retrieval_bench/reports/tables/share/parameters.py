@@ -20,7 +20,7 @@ from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.reports.render.table import Table, result
 
 _VARIABLE = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-_ENTRY = re.compile(r"^ *\*{0,2}(\w+(?:, \w+)*): +(.*)$")
+_ENTRY = re.compile(r"^ {4}\*{0,2}(\w+(?:, \w+)*): +((?:.|\n {5,})*)", re.MULTILINE)
 _REFERENCE = re.compile(r"(?:see|as of) :class:`[.~]?([\w.]+)`\.?$")
 _ROLE = re.compile(r":\w+:`[.~]?([^`]*)`|``([^`]*)``")
 
@@ -74,10 +74,8 @@ def details(named: str) -> TargetDetails:
         {
             "name": name,
             "type": str(parameter.annotation),
-            "required": parameter.default is inspect.Parameter.empty,
-            "default": ""
-            if parameter.default is inspect.Parameter.empty
-            else repr(parameter.default),
+            "required": (required := parameter.default is inspect.Parameter.empty),
+            "default": "" if required else repr(parameter.default),
             "meaning": " ".join(filter(None, [meanings.get(name, ""), grammar.get(name, "")])),
         }
         for name, parameter in inspect.signature(factory).parameters.items()
@@ -91,33 +89,22 @@ def _meanings(factory: Any) -> dict[str, str]:
     """Descriptions of parameters in the docstrings of a class and of those above it."""
     meanings: dict[str, str] = {}
     for kind in inspect.getmro(factory) if inspect.isclass(factory) else (factory,):
-        _, _, arguments = inspect.cleandoc(kind.__doc__ or "").partition("Args:\n")
-        names: list[str] = []
-        for line in re.split(r"\n(?=\S)", arguments)[0].split("\n"):
-            if line.startswith("     ") and names:  # goes on
-                for name in names:
-                    meanings[name] += f" {line.strip()}"
-            elif entry := _ENTRY.match(line):
-                names = [name for name in entry[1].split(", ") if name not in meanings]
-                meanings |= dict.fromkeys(names, entry[2].strip())
-            if kind is factory:
-                meanings |= {
-                    name: _referred(kind, name, meanings[name])
-                    for name in names
-                    if _REFERENCE.match(meanings[name])
-                }
+        meanings = _entries(kind) | meanings
+    for name, text in meanings.items():
+        if reference := _REFERENCE.match(text):
+            named = reference[1].rpartition(".")[2]
+            of = vars(sys.modules[factory.__module__]).get(named)
+            meanings[name] = _entries(of).get(name, text) if inspect.isclass(of) else text
     return {name: _clean(text) for name, text in meanings.items()}
 
 
-def _referred(kind: type, name: str, text: str) -> str:
-    """Words of the class that ``text`` names on ``name``; ``text`` where it says nothing."""
-    reference = _REFERENCE.match(text)
-    named = vars(sys.modules[kind.__module__]).get(
-        reference[1].rpartition(".")[2] if reference else ""
-    )
-    doc = inspect.cleandoc(named.__doc__ or "") if inspect.isclass(named) else ""
-    entry = re.search(rf"^ +(?:\w+, )*{name}(?:, \w+)*: ((?:.|\n {{8,}})*)", doc, re.MULTILINE)
-    return text if entry is None else entry[1]
+def _entries(kind: Any) -> dict[str, str]:
+    """Names in the sections of a docstring, and what it says of them; of two the first."""
+    entries: dict[str, str] = {}
+    for entry in _ENTRY.finditer(inspect.cleandoc(kind.__doc__ or "")):
+        for name in entry[1].split(", "):
+            entries.setdefault(name, entry[2])
+    return entries
 
 
 def _clean(text: str) -> str:
