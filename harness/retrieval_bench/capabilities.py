@@ -89,6 +89,7 @@ class Capability(NamedTuple):
     """Additions of a package.
 
     Attributes:
+        stands_on: packages of this repository without which it adds nothing.
         groups: words that have subcommands -> the heading of ``--help`` they stand under, and help.
         commands: by what is typed, such as ``label pool``.
         options: command of another package -> place of the options that it gains, a
@@ -101,6 +102,7 @@ class Capability(NamedTuple):
         datasets: how a dataset's name begins -> the function that loads it, by name and split.
     """
 
+    stands_on: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, str]] = MappingProxyType({})
     commands: Mapping[str, Command] = MappingProxyType({})
     options: Mapping[str, str] = MappingProxyType({})
@@ -133,7 +135,7 @@ def brought(name: str) -> Any:
 
 
 def offered(name: str) -> Any | None:
-    """What a package beside the kernel does for it under this name; None where none does."""
+    """Find what a package beside the kernel does for it under this name; None where none does."""
     for added in capabilities():
         if name in added.services:
             return named(added.services[name])
@@ -163,12 +165,30 @@ _BESIDE = Path(__file__).parents[1]
 
 
 @cache
-def capabilities() -> tuple[Capability, ...]:
-    """All that are here: those of this repository in their order, then those of others."""
+def _found() -> tuple[Capability, ...]:
     own = [f"{name}.capability:CAPABILITY" for name in _there()]
     return tuple(map(named, [*own, *_installed()]))
 
 
+@cache
+def capabilities() -> tuple[Capability, ...]:
+    """All that can work here: those of this repository in their order, then those of others."""
+    return tuple(package for package in _found() if not _lacking(package))
+
+
+def _lacking(package: Capability) -> list[str]:
+    return [name for name in package.stands_on if name not in _there()]
+
+
+def lacks(command: str) -> str:
+    """Say what keeps the package of a command from working; empty where nothing does."""
+    for package in _found():
+        if command in package.commands and (lacking := _lacking(package)):
+            return f"it stands on {', '.join(lacking)}, not here: install retrieval-bench whole"
+    return ""
+
+
+@cache
 def _there() -> list[str]:
     return [name for name in OWN if (_BESIDE / name / "capability.py").is_file()]
 

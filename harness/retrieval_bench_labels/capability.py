@@ -6,6 +6,7 @@ _COMMANDS = "retrieval_bench_labels.commands"
 _PACKAGE = "retrieval_bench_labels"
 
 CAPABILITY = Capability(
+    stands_on=("retrieval_bench_exchange",),
     groups={"label": ("judge", "make judgements: pool, start, status, import, export")},
     commands={
         "label pool": Command(

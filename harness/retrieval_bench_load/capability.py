@@ -5,6 +5,7 @@ from retrieval_bench.capabilities import Capability, Command, Document
 _PACKAGE = "retrieval_bench_load"
 
 CAPABILITY = Capability(
+    stands_on=("retrieval_bench_duet", "retrieval_bench_regress"),
     commands={
         "load": Command(
             f"{_PACKAGE}.commands.load:run_load",

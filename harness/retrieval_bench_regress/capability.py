@@ -5,6 +5,7 @@ from retrieval_bench.capabilities import Capability, Command, Document
 _PACKAGE = "retrieval_bench_regress"
 
 CAPABILITY = Capability(
+    stands_on=("retrieval_bench_duet",),
     commands={
         "baseline": Command(
             f"{_PACKAGE}.commands.regress:run_baseline",

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from retrieval_bench.capabilities import capabilities, named
+from retrieval_bench.capabilities import capabilities, lacks, named
 from retrieval_bench.cli.options import added_to
 
 Entries = Mapping[str, tuple[str, str]]
@@ -239,6 +239,9 @@ def _check_command(whole: argparse.ArgumentParser, words: Sequence[str]) -> None
     """End where the first word is no command; the near ones are named, also those of groups."""
     if not words or words[0].startswith("-"):
         return
+    for name in (words[0], " ".join(words[:2])):
+        if why := lacks(name):
+            whole.error(f"no command {name!r}: {why}")
     known = [*(name for group in SHOWN.values() for name in group), *GROUPS]
     if words[0] in known:
         return

@@ -1,4 +1,4 @@
-"""What ``compare`` gives: figures, answers and slices, with texts where nothing is judged."""
+"""The result of ``compare``: figures, answers and slices, with texts where nothing is judged."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ import pytest
 
 import retrieval_bench
 import retrieval_bench.testing
-from retrieval_bench.capabilities import OWN, capabilities
+from retrieval_bench.capabilities import OWN, Capability, capabilities, named
 from tests.builders.guide import GUIDE
-from tests.builders.imports import CORE
+from tests.builders.imports import CORE, graph
 from tests.builders.processes import completed
 
 ROOT = Path(__file__).parents[3]
@@ -55,12 +55,18 @@ _COMMAND = "from retrieval_bench.cli import main\nsys.exit(main(sys.argv[1:]))"
 class TestAway:
     """The kernel with every capability taken away."""
 
-    def run(self, kernel: Path, *words: str, code: str = _COMMAND) -> str:
-        """What ``code`` prints; without ``site``, which would add the folder of this project."""
+    @staticmethod
+    def start(product: Path) -> str:
+        """Code that puts a copy of the product on the path of a Python without ``site``, which
+        would add the folder of this project."""
+        path = [str(product / "harness"), str(product / "retrievers")]
         libraries = sysconfig.get_path("purelib")
-        path = [str(kernel / "harness"), str(kernel / "retrievers")]
-        start = f"import sys\nsys.path[:0] = {path!r}\nsys.path.append({libraries!r})\n"
-        done = completed(sys.executable, "-S", "-c", start + code, *words, check=False)
+        return f"import sys\nsys.path[:0] = {path!r}\nsys.path.append({libraries!r})\n"
+
+    def run(self, kernel: Path, *words: str, code: str = _COMMAND) -> str:
+        """What ``code`` prints there."""
+        command = self.start(kernel) + code
+        done = completed(sys.executable, "-S", "-c", command, *words, check=False)
         return done.stdout + done.stderr
 
     def test_help_and_schemas_do_not_name_it(self, kernel: Path) -> None:
@@ -87,6 +93,68 @@ class TestAway:
             said = self.run(kernel, code=code)
             assert "not here: retrieval_bench_" in said
             assert "install retrieval-bench whole" in said
+
+
+def own(package: str) -> Capability:
+    """The additions of a package of this repository."""
+    capability: Capability = named(f"{package}.capability:CAPABILITY")
+    return capability
+
+
+@pytest.mark.parametrize("package", OWN)
+def test_a_package_says_what_it_stands_on(package: str) -> None:
+    used = {
+        other.partition("/")[0]
+        for module, others in graph().items()
+        if module.startswith(f"{package}/")
+        for other in others
+    }
+    beside = {name for name in used if name.startswith("retrieval_bench_")} - {package}
+    assert beside == set(own(package).stands_on)
+
+
+_ALL = """
+import contextlib, io, json, sys
+from retrieval_bench.cli import main
+def said(words):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            code = main(words)
+        except SystemExit as ended:
+            code = ended.code
+    return code, printed.getvalue()
+print(json.dumps([said(words) for words in json.loads(sys.argv[1])]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", OWN)
+def test_each_can_be_taken_away(tmp_path: Path, package: str) -> None:
+    """The kernel measures without it, and names nothing of it; what stands on it says so."""
+    for folder in ("harness", "retrievers"):
+        (tmp_path / folder).mkdir()
+        for path in (ROOT / folder).glob("retrieval_bench*"):
+            if path.name != package:
+                (tmp_path / folder / path.name).symlink_to(path)
+    (tmp_path / "configs").symlink_to(ROOT / "configs")
+    standing = [name for name in OWN if package in own(name).stands_on]
+    theirs = [words for name in standing for words in own(name).commands]
+    asked = [["--help"], ["data", "schema", "--format", "json"], ["bench", "bm25", "--dry-run"]]
+    asked += [words.split() for words in theirs]
+    code = TestAway.start(tmp_path) + _ALL
+    done = completed(sys.executable, "-S", "-c", code, json.dumps(asked)).stdout
+    (helped, schema, bench, *others) = json.loads(done.splitlines()[-1])
+    assert helped[0] == schema[0] == bench[0] == 0, bench[1]
+    added = own(package)
+    alone = {*added.groups, *(words for words in added.commands if " " not in words)}
+    assert not [name for name in alone if re.search(rf"(?m)^.{{11}} {name} ", helped[1])]
+    documents = {entry["name"] for entry in json.loads(schema[1])["documents"]}
+    assert not documents & added.documents.keys()
+    for code, said in others:
+        assert code == 2
+        words = " ".join(said.split())
+        assert f"it stands on {package}, not here: install retrieval-bench whole" in words
 
 
 @pytest.mark.parametrize("module", ["__init__", "testing"])
