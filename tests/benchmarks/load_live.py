@@ -353,10 +353,11 @@ def gates(n: int = 20, then: int = 0, now: int = 20, seconds: float = 5.0) -> No
             service.answer = answering(refusing(now) if now else well)
             found = regress_load(Regression(config), str(kept.folder))
         assert found.latency is not None
-        (refused,) = [gate for gate in found.latency.gates if REFUSALS in gate.gate]
+        of_refusals = [gate for gate in found.latency.gates if REFUSALS in gate.gate]
         worse = [gate.gate for gate in found.latency.gates if gate.verdict is Verdict.WORSE]
-        words[f"refused {refused.verdict}, all {found.latency.verdict}"] += 1
-        print(refused.reason, *worse, dict(words), flush=True)
+        verdicts = [f"refusals {gate.verdict}" for gate in of_refusals] or ["not measured"]
+        words[f"{verdicts[0]}, all {found.latency.verdict}"] += 1
+        print(*(gate.reason for gate in of_refusals), *worse, dict(words), flush=True)
 
 
 def soak(seconds: int = 600) -> None:

@@ -149,7 +149,7 @@ class Asking(Retriever):
         if not self._connection.recv(1):
             self._connection = None
             raise ConnectionError("the server has gone")
-        return [("phy-01", 1.0)]
+        return [("phy-001", 1.0)]
 
 
 def connect(port: int) -> socket.socket:

@@ -142,8 +142,8 @@ class Stalls:
         return [text] if text else []
 
     def _period(self, least: int, above: float) -> tuple[float, float, int]:
-        """The period of standstills that are longer than ``above`` come again, the probability
-        that it is chance, and how many there are."""
+        """The period of standstills longer than ``above``, the probability that it is one of
+        chance, and how many there are."""
         levels, moments, held, others = self._levels, [], _OUTAGE, 0.0
         lengths: list[Floats] = []
         for of in levels:
