@@ -154,10 +154,13 @@ class Command:
     more: Mapping[str, Mapping[str, Any]]
 
     def __call__(self, options: argparse.Namespace) -> int:
-        for added in added_to(words_of(options.parser)):
-            if added.run is not None and added.is_asked(options):
-                return added.run(options)
-        return self.run(options)
+        added = [of for of in added_to(words_of(options.parser)) if of.run is not None]
+        asked = [of for of in added if of.is_asked(options)]
+        for other in asked[1:]:
+            what = f"with --{other.asked.replace('_', '-')}"
+            refuse(options, asked[0].asked, what, accepted="one of the two", fix="leave one out")
+        run = asked[0].run if asked else None
+        return self.run(options) if run is None else run(options)
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         """Add its options, and those that every command has."""

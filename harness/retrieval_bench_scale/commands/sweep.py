@@ -29,7 +29,7 @@ def run_sweep(options: argparse.Namespace) -> int:
 
     refuse(
         options,
-        "cold probe protocol dry_run no_leaks metrics percentiles",
+        "probe protocol dry_run no_leaks metrics percentiles",
         "with --sweep",
         accepted="--sweep without them: it gives recall against exact search, and p50",
         fix="leave one of the two out",
