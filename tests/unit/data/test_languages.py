@@ -108,6 +108,27 @@ def test_queries_that_say_their_language_need_no_other_key() -> None:
     assert "For figures of each, compare with `--slices language`" in text
 
 
+@pytest.mark.parametrize(
+    ("problem", "why"),
+    [
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError(27, "File too large"), "File too large"),
+        (MemoryError(), "not enough memory"),
+    ],
+)
+def test_a_detector_that_cannot_be_loaded_ends_no_command(
+    problem: Exception, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S1's kind: a full disk ended ``bench`` after measuring, as a bug."""
+
+    def broken() -> None:
+        raise problem
+
+    monkeypatch.setattr("retrieval_bench.data.texts.languages._detector", broken)
+    (told,) = languages_told(data(GERMAN, GERMAN, "de"))
+    assert told == f"The languages of the texts were not looked at: {why}."
+
+
 def test_plain_english_loads_no_detector(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("retrieval_bench.data.texts.languages._detector", None)
     assert languages_told(data(ENGLISH, ENGLISH, "en")) == []

@@ -51,7 +51,11 @@ def languages_told(data: Dataset, documents: Sequence[str] | None = None) -> lis
             sample.add(document.contents)
         documents = sample.texts
     queries = [query.text for query in data.queries if _words(query.text) >= _WORDS]
-    shares = [_shares(documents), _shares(queries)]
+    try:
+        shares = [_shares(documents), _shares(queries)]
+    except (OSError, MemoryError) as problem:  # its model is unpacked into a temporary file
+        why = getattr(problem, "strerror", None) or "not enough memory"
+        return [Notice(f"The languages of the texts were not looked at: {why}.", Code.NOTE)]
     both = shares[0] + shares[1]
     if not both:
         return []
