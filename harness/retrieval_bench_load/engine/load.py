@@ -123,11 +123,13 @@ class Plan(Documented):
         if not self.once:
             return []
         n_levels = 1 + len(list(self.levels()))
-        if self.limit is not None or n_queries < _FEWEST * n_levels:
+        callers = max([self.processes or 1, *self.clients])
+        if self.limit is not None or n_queries < _FEWEST * n_levels * callers:
             given = "--slo" if self.limit else f"{n_queries:,} queries in {n_levels} levels"
             raise ConfigError(
                 f"--queries once with {given}",
-                accepted=f"--rate, --clients or --replay, and {_FEWEST} queries a level or more",
+                accepted=f"--rate, --clients or --replay, and {_FEWEST} queries or more for each "
+                "client or process of a level",
                 fix="give fewer levels, or a dataset with more queries; or leave it out",
             )
         order = np.random.default_rng(self.seed).permutation(n_queries)

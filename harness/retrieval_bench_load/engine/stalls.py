@@ -137,7 +137,7 @@ class Stalls:
                 each, chance, n = self._period(least, above)
                 if chance < best:
                     seconds = float(quantiles(lengths[lengths > above], 0.75)) - usual
-                    best, text = chance, _again(seconds, each, n)
+                    best, text = chance, _words(seconds, each, n)
                 above *= _LOWER
         return [text] if text else []
 
@@ -177,7 +177,7 @@ class Stalls:
                 )
 
 
-def _again(seconds: float, each: float, n: int) -> str:
+def _words(seconds: float, each: float, n: int) -> str:
     return (
         f"The service stands still for {_time(seconds)} each {_time(each)}: no call is answered "
         f"meanwhile ({n:,} times). Look for what it does then, such as collecting garbage, or "

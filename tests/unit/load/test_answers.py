@@ -77,6 +77,7 @@ def test_no_query_is_asked_twice_where_that_is_wanted(plan: dict[str, Any]) -> N
     [
         ({"limit": Limit(95.0, 60.0)}, "with --slo"),
         ({"rates": [float(n) for n in range(1, 100)]}, "166 queries in 100 levels"),
+        ({"clients": [4, 30]}, "166 queries in 3 levels"),
     ],
 )
 def test_too_few_queries_to_ask_each_once_are_refused(plan: dict[str, Any], words: str) -> None:
