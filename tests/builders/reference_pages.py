@@ -7,9 +7,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import retrieval_bench
+from retrieval_bench.capabilities import Capability, named
 from retrieval_bench.cli import parser
 from retrieval_bench.cli.commands import GROUPS
 from retrieval_bench.cli.documents import DOCUMENTS, schema_of
@@ -245,3 +247,34 @@ def _line(named: tuple[str, Any]) -> tuple[str, str]:
 
 def _class_line(kind: type) -> tuple[str, str]:
     return _line((kind.__name__, kind))
+
+
+# -- packages --------------------------------------------------------------------------------------
+
+
+def package_page(name: str) -> str:
+    """The README of a package beside the kernel: what it is for, adds and stands on."""
+    package = import_module(name)
+    added: Capability = named(f"{name}.capability:CAPABILITY")
+    what = str(package.__doc__).partition("\n\n")[0].strip()
+    lists = {
+        "commands": added.commands,
+        "options of": added.options,
+        "documents": added.documents,
+        "names of Python": added.names,
+        "formats": added.formats,
+        "datasets named": added.datasets,
+        "services": added.services,
+    }
+    lines = [f"# {name}", "", what, "", "| it adds | |", "|---|---|"]
+    lines += [f"| {of} | {_quoted(names)} |" for of, names in lists.items() if names]
+    stands = "nothing but the kernel" if not added.stands_on else _quoted(added.stands_on)
+    lines += [
+        "",
+        f"It stands on {stands}. `capability.py` names all of it; the kernel imports nothing",
+    ]
+    return "\n".join([*lines, "of it, and works without this folder.", ""])
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
