@@ -109,7 +109,8 @@ FIRST_LINES: Mapping[str, FirstLine] = {
     "bench --sweep": FirstLine({Claim.SPEED: _GOOD}),  # the cheapest value that finds enough
     "bench --protocol tutorial": _NOTHING,  # it says how far such a figure is from the own one
     "bench --probe": _NOTHING,
-    "bench --dry-run": _NOTHING,  # nor does a cold start, whose first line is a heading
+    "bench --dry-run": _NOTHING,
+    "bench --cold": _NOTHING,  # a heading: each step has a row
     # System against system: :func:`.voided.void` asks for each pair.
     "compare": FirstLine({Claim.QUALITY: _FIGURE, Claim.SPEED: _FIGURE}),
     "report": FirstLine({Claim.QUALITY: _FIGURE, Claim.SPEED: _FIGURE}),
