@@ -48,7 +48,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _loaded(answer: Answer, **plan: object) -> tuple[LoadResult, int]:
     """The load, and how many requests the service got."""
     with loadable(Path(), answer) as (service, config):
-        made = load(config, "science-mini", Plan(**{**_of(SHORT), **plan}))  # type: ignore[arg-type]
+        given = Plan(**{**_of(SHORT), **plan})  # type: ignore[arg-type]
+        made = load(config, "science-mini", given, k=1)  # of one hit, a list is whole
         return made, len(service.requests)
 
 
