@@ -26,7 +26,7 @@ class Troubled(Retriever):
         self.external = external
         self.takes_s = takes_s
         self.calls = self.under_way = self.beside = 0
-        self.ids: Sequence[str] = ("d1",)
+        self.ids: Sequence[str] = ("ast-001",)
 
     @property
     def capabilities(self) -> Capabilities:
