@@ -114,7 +114,8 @@ def typed(line: str) -> tuple[int, str]:
 
 def next_lines(text: str) -> list[str]:
     """The ``next:`` lines of an output that name a command."""
-    lines = [line.strip() for line in text.splitlines()]
+    whole = re.sub(r"\n {4,6}(?=\S*retrieval-bench )", " ", text)  # of a line that was wrapped
+    lines = [line.strip() for line in whole.splitlines()]
     return [x.removeprefix("next:").strip() for x in lines if x.startswith("next:") and _is(x)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from retrieval_bench.comparison.claims import in_doubt
+from retrieval_bench.comparison.claims import Claim, in_doubt
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import (
     end_text,
@@ -52,8 +52,7 @@ def regress_tables(regression: Regression, *, texts: bool = True) -> list[Table]
     start = len(quality_gates)
     tables = [
         Table(
-            f"{WORDS[regression.verdict]}{in_doubt('regress', regression.warnings)}: "
-            + _subject(regression.subject),
+            f"{WORDS[regression.verdict]}{_in_doubt(regression)}: {_subject(regression.subject)}",
             ("", "baseline", "now", "change", "limit", "verdict"),
             [*map(_quality_row, quality_gates), *map(_latency_row, latency_gates)],
             [start] if start and latency_gates else [],
@@ -75,6 +74,13 @@ def regress_tables(regression: Regression, *, texts: bool = True) -> list[Table]
     if duet is not None and duet.gates:
         tables += duet_tables(duet)
     return tables
+
+
+def _in_doubt(regression: Regression) -> str:
+    """Say of a verdict that a warning makes void what it judges."""
+    judged = {Claim.QUALITY: regression.quality, Claim.SPEED: regression.latency}
+    subjects = [claim for claim, gates in judged.items() if gates is not None]
+    return in_doubt("regress", regression.warnings, *subjects)
 
 
 def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
@@ -114,7 +120,8 @@ def _next(command: str) -> list[str]:
     same = "on a machine that stays the same commit both files and leave --policy out"
     return [
         f"next:  commit the file on quality; at each change: {command} --policy quality",
-        f"       ({same}: latency is judged, too)",
+        f"       ({same}:",
+        "       latency is judged, too)",
     ]
 
 
