@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from retrieval_bench.capabilities import capabilities, lacks, named
-from retrieval_bench.cli.options import added_to
 
 Entries = Mapping[str, tuple[str, str]]
 """Commands by name: the module of ``cli`` that has it as ``run_NAME``, or the place of that in a
@@ -208,6 +207,8 @@ def _add_all(commands: Any, entries: Entries, words: Sequence[str] | None) -> No
 
 def examples(words: str) -> list[str]:
     """List examples of a command, without its name."""
+    from retrieval_bench.cli.options import added_to
+
     return [*EXAMPLES[words], *(added.example for added in added_to(words) if added.example)]
 
 

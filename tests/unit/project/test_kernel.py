@@ -66,7 +66,7 @@ reports/tables/understand/comparison -> reports/tables/understand/slice
 """
 """Modules of the kernel, and modules of capabilities that they import."""
 
-REACHED = {"cli/measure/bench": (193, 37_250), "cli/measure/compare": (195, 37_600)}
+REACHED = {"cli/measure/bench": (193, 37_300), "cli/measure/compare": (195, 37_650)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 
