@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,24 @@ def test_s1_one_process_draws_all_pictures_once_figures_are_printed(
     assert len(printed) == 1
     assert "nDCG@10" in printed[0]
     assert run.err.splitlines()[-1] == "retrieval-bench: no pictures: it ended (here); go on"
+
+
+@pytest.mark.slow
+def test_s1_one_process_draws_the_page_and_the_folders_of_its_runs(
+    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    drawing = draw.in_a_process
+
+    def counted(texts: Sequence[str]) -> list[str]:
+        asked.append(len(texts))
+        return drawing(texts)
+
+    monkeypatch.setattr(draw, "in_a_process", counted)
+    assert run("report own.yaml bm25 --dataset data --rounds 1 --warm-up 0") == 0
+    assert len(asked) == 1
+    assert "<svg" in (project / "results" / "report.html").read_text("utf-8")
+    assert all((folder / "pictures" / "latency.svg").is_file() for folder in saved_runs(project))
 
 
 @pytest.mark.parametrize(

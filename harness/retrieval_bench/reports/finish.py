@@ -90,6 +90,15 @@ def keep_pictures(runs: Sequence[Run]) -> None:
         MissingDependencyError: vl-convert-python is not installed, or does not run here.
         RecordError: they cannot be written; the figures are there.
     """
+    folders = pictures_of(runs)
+    drawn = iter(svgs([spec for specs in folders.values() for spec in specs.values()]))
+    for folder, specs in folders.items():
+        if specs:
+            add_files(folder, {f"{PICTURES}/{name}": next(drawn) for name in specs})
+
+
+def pictures_of(runs: Sequence[Run]) -> dict[Path, dict[str, Spec]]:
+    """Folder -> file name -> picture, of the runs that have a folder."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.summary.dataset.fingerprint, []).append(run)
@@ -98,7 +107,4 @@ def keep_pictures(runs: Sequence[Run]) -> None:
         together = side_by_side([run.name for run in group], group) if len(group) > 1 else None
         shared = {} if together is None else {"side-by-side.svg": together}
         folders |= {run.folder: run_pictures(run) | shared for run in group if run.folder}
-    drawn = iter(svgs([spec for specs in folders.values() for spec in specs.values()]))
-    for folder, specs in folders.items():
-        if specs:
-            add_files(folder, {f"{PICTURES}/{name}": next(drawn) for name in specs})
+    return folders

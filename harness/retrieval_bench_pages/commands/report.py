@@ -43,6 +43,8 @@ def run_report(options: argparse.Namespace) -> int:
     if options.verify is not None:
         return _verify(options)
     from retrieval_bench.reports.file import check_place
+    from retrieval_bench.reports.finish import pictures_of
+    from retrieval_bench.reports.pictures.draw import ahead
     from retrieval_bench.runs.run import only_metrics
     from retrieval_bench_pages.report import write_report
 
@@ -61,6 +63,8 @@ def run_report(options: argparse.Namespace) -> int:
     if options.runs and options.metrics:
         runs = only_metrics(runs, options.metrics)
     comparison = decided(options, runs)
+    if options.pictures and not options.runs:
+        ahead(spec for specs in pictures_of(runs).values() for spec in specs.values())
     report = write_report(
         comparison,
         options.out,

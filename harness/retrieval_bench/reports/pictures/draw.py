@@ -17,7 +17,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -54,6 +54,15 @@ _START = (
 )
 
 
+_asked_later: list[str] = []
+_drawn: dict[str, str] = {}
+
+
+def ahead(specs: Iterable[Spec]) -> None:
+    """Let the next process draw these, too: they are asked for later by the same command."""
+    _asked_later.extend(json.dumps(spec, allow_nan=False) for spec in specs)
+
+
 def svg(spec: Spec) -> str:
     """One picture, see :func:`svgs`."""
     return svgs([spec])[0]
@@ -70,8 +79,15 @@ def svgs(specs: Sequence[Spec]) -> list[str]:
         return []
     require("vl-convert-python", "plots", "pictures of a run")
     texts = [json.dumps(spec, allow_nan=False) for spec in specs]
-    each = list(dict.fromkeys(texts))  # folders share some
-    drawn = dict(zip(each, in_a_process(each), strict=True))
+    if not _drawn.keys() >= set(texts):
+        each = list(dict.fromkeys([*texts, *_asked_later]))  # folders share some
+        later = dict.fromkeys(_asked_later)
+        _asked_later.clear()
+        drawn = dict(zip(each, in_a_process(each), strict=True))
+        _drawn.clear()
+        _drawn.update((text, drawn[text]) for text in later)
+    else:
+        drawn = _drawn
     return [_own(spec, drawn[text]) for spec, text in zip(specs, texts, strict=True)]
 
 
