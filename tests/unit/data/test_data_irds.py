@@ -199,7 +199,7 @@ class TestFetch:
         assert "to put in place" in capsys.readouterr().out
         # asked to fetch it all the same, it does not send the user in a circle
         assert main([*arguments, "--download"]) == 2
-        told = capsys.readouterr().err
+        told = " ".join(capsys.readouterr().err.split())
         assert f"nobody may hand on: {place}" in told
         assert "--download" not in told
         place.write_bytes((Path(package.util.home_path()).parent / "corpus.tsv").read_bytes())

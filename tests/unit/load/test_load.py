@@ -122,7 +122,7 @@ def test_a_call_that_hangs_is_open_and_the_next_level_has_a_process_of_its_own(
 def test_a_process_that_dies_makes_the_level_worthless_and_what_was_before_is_kept(
     tmp_path: Path,
 ) -> None:
-    found = _load("die", tmp_path / "load", replace(SHORT, seconds=1.0, warm_up_s=0.2))
+    found = _load("die", tmp_path / "load", replace(SHORT, seconds=2.0, warm_up_s=0.2))
     assert {one.result.state for one in found.levels} == {State.NOT_MEASURED}
     assert "ended with code 9" in found.levels[0].result.reasons[0]
     assert len(np.load(tmp_path / "load" / "calls-1.npy")) > 0, "what it had made is there"

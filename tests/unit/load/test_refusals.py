@@ -116,7 +116,12 @@ def test_failed_calls_that_ended_have_their_time() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("then", "now", "word"),
-    [(0, 20, "FAIL"), (0, 10, "FAIL"), (8, 8, "PASS"), (0, 0, "PASS")],
+    [
+        (0, 20, "FAIL"),
+        pytest.param(0, 10, "FAIL", marks=pytest.mark.long),
+        (8, 8, "PASS"),
+        pytest.param(0, 0, "PASS", marks=pytest.mark.long),
+    ],
 )
 def test_a_service_that_begins_to_refuse_fails_a_kept_load(then: int, now: int, word: str) -> None:
     """L7: 5 % of the answers became 503, and ``regress --load`` said PASS."""
@@ -138,8 +143,11 @@ def test_a_service_that_begins_to_refuse_fails_a_kept_load(then: int, now: int, 
         assert "refused or failed at 100/s" in str(regress_tables(found))
 
 
+AS_BEFORE, LESS = (pytest.param(20, b, "PASS", marks=pytest.mark.long) for b in (20, 0))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("a", "b", "word"), [(0, 20, "FAIL"), (20, 20, "PASS"), (20, 0, "PASS")])
+@pytest.mark.parametrize(("a", "b", "word"), [(0, 20, "FAIL"), AS_BEFORE, LESS])
 def test_a_side_that_refuses_more_fails(
     a: int, b: int, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

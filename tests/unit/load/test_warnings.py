@@ -246,7 +246,10 @@ def told(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(c, marks=[] if c in ("bench", "load") else pytest.mark.long) for c in COMMANDS],
+)
 @pytest.mark.parametrize(("code", "words", "stand_in"), ROWS)
 def test_every_command_that_measures_calls_gives_the_warnings_of_calls(
     code: Code,

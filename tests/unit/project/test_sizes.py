@@ -51,8 +51,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_850,
     "retrieval_bench_retrievers/text": 800,
-    "product": 105_600,
-    "tests": 88_500,
+    "product": 105_200,
+    "tests": 88_400,
     "frozen data": 11_500,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,
