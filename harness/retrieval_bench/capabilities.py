@@ -125,9 +125,8 @@ def brought(name: str) -> Any:
     Raises:
         AttributeError: none has it.
     """
-    for added in capabilities():
-        if name in added.names:
-            return named(added.names[name])
+    if (found := _brought("names", name)) is not None:
+        return found
     module, _, attribute = f"retrieval_bench.{name}".rpartition(".")
     away = [package for package in OWN if package not in _there()]
     missing = f"; not here: {', '.join(away)}; install retrieval-bench whole" if away else ""
@@ -136,9 +135,13 @@ def brought(name: str) -> Any:
 
 def offered(name: str) -> Any | None:
     """Find what a package beside the kernel does for it under this name; None where none does."""
-    for added in capabilities():
-        if name in added.services:
-            return named(added.services[name])
+    return _brought("services", name)
+
+
+def _brought(point: str, name: str) -> Any | None:
+    for package in capabilities():
+        if (place := getattr(package, point).get(name)) is not None:
+            return named(place)
     return None
 
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,9 @@ import retrieval_bench
 import retrieval_bench.testing
 from retrieval_bench.capabilities import OWN, Capability, capabilities, named
 from tests.builders.guide import GUIDE
-from tests.builders.imports import CORE, graph
+from tests.builders.imports import CORE, graph, tree
 from tests.builders.processes import completed
+from tests.builders.reference_pages import commands
 
 ROOT = Path(__file__).parents[3]
 COMMAND = (sys.executable, "-m", "retrieval_bench")
@@ -111,6 +113,36 @@ def test_a_package_says_what_it_stands_on(package: str) -> None:
     }
     beside = {name for name in used if name.startswith("retrieval_bench_")} - {package}
     assert beside == set(own(package).stands_on)
+
+
+def called(*functions: str) -> Iterator[tuple[str, ast.Call]]:
+    """Where the product calls these functions by name."""
+    for path in CORE.parent.rglob("*.py"):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in functions:
+                yield str(path), node
+
+
+def test_each_service_that_is_asked_for_is_there_and_no_other() -> None:
+    words = {
+        ast.literal_eval(call.args[0])
+        for _, call in called("service", "offered")
+        if call.args and isinstance(call.args[0], ast.Constant)
+    }
+    assert words == {name for package in capabilities() for name in package.services}
+
+
+def test_what_may_not_stand_together_is_called_as_options_are() -> None:
+    """A package may not be here, so that a name that no parser has is no error when it runs."""
+    known = {action.dest for _, parser in commands() for action in parser._actions}
+    unknown = [
+        (path, name)
+        for path, call in called("refuse", "_refuse_settled")
+        if len(call.args) > 1 and isinstance(call.args[1], ast.Constant)
+        for name in str(call.args[1].value).split()
+        if name not in known
+    ]
+    assert not unknown
 
 
 _ALL = """
