@@ -125,8 +125,8 @@ def brought(name: str) -> Any:
     Raises:
         AttributeError: none has it.
     """
-    if (found := _brought("names", name)) is not None:
-        return found
+    if (thing := _brought("names", name)) is not None:
+        return thing
     module, _, attribute = f"retrieval_bench.{name}".rpartition(".")
     away = [package for package in OWN if package not in _there()]
     missing = f"; not here: {', '.join(away)}; install retrieval-bench whole" if away else ""
@@ -151,8 +151,8 @@ def service(name: str) -> Any:
     Raises:
         ConfigError: none does.
     """
-    if (found := offered(name)) is not None:
-        return found
+    if (does := offered(name)) is not None:
+        return does
     from retrieval_bench.core.errors import ConfigError
 
     away = [package for package in OWN if package not in _there()]
