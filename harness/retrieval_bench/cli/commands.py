@@ -37,11 +37,7 @@ _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
             "schema": ("share.schema", "the JSON Schema of what --format json prints"),
         },
     ),
-    "lab": (
-        "",
-        "what few people need: {names}",
-        {},
-    ),
+    "lab": ("", "what few people need: {names}", {}),
 }
 
 
@@ -100,10 +96,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         for added in capabilities()
         for words, command in added.commands.items()
     },
-    "bench": (
-        "hybrid",
-        "bm25 --dataset my/folder --k 100",
-    ),
+    "bench": ("hybrid", "bm25 --dataset my/folder --k 100"),
     "compare": (
         "bm25 dense hybrid",
         "bm25 my.yaml --dataset my/folder",

@@ -68,8 +68,6 @@ VOIDS: Mapping[Code, tuple[Void, Void]] = {
     Code.TIES: (Void.NOTHING, Void.NOTHING),
     Code.SAME_QUESTION: (Void.NOTHING, Void.NOTHING),
     Code.LEAKED: (Void.PRAISE, Void.PRAISE),
-    # So does the service in use: its times are what they are.
-    Code.STANDS_STILL: (Void.NOTHING, Void.NOTHING),
     Code.NO_USAGE: (Void.NOTHING, Void.NOTHING),
     Code.NOTHING_RELEVANT: (Void.NOTHING, Void.NOTHING),
     Code.DEEP: (Void.NOTHING, Void.NOTHING),

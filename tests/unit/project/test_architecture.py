@@ -271,6 +271,16 @@ def test_only_the_command_line_prints_or_exits() -> None:
                 assert node.func.id not in {"print", "exit"}, f"{path}:{node.lineno}"
 
 
+@pytest.mark.slow
+def test_no_table_has_a_row_twice() -> None:
+    """Python keeps the last one, without a word."""
+    for path in [*CORE.parent.rglob("*.py"), *ADAPTERS.rglob("*.py")]:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Dict):
+                rows = Counter(ast.unparse(key) for key in node.keys if key is not None)
+                assert not [row for row, n in rows.items() if n > 1], f"{path}:{node.lineno}"
+
+
 def test_no_test_imports_another_test() -> None:
     """What several need is in tests/builders."""
     for path in (ROOT / "tests").rglob("*.py"):
