@@ -67,7 +67,9 @@ def test_no_query_is_asked_twice_where_that_is_wanted(plan: dict[str, Any]) -> N
     assert made.repeated == 0.0
     text = " ".join(str(load_tables(made)).split())
     assert "No query was asked twice" in text
-    assert "Only more queries give more calls" in text
+    short = any(tail.reason for level in made.levels for tail in level.result.latency)
+    assert ("Only more queries give more calls" in text) is short, "a level may be not measured"
+    assert "A longer --duration" not in text
     if "rates" in plan:
         assert made.levels[0].result.rate == pytest.approx(80.0, rel=0.4)
 
