@@ -375,6 +375,19 @@ def test_a_folder_that_is_gone_is_bad_input(bad: Path) -> None:
     assert "the current folder is gone" in done.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kilobytes", [200_000, 250_000])
+def test_too_little_address_space_is_told_before_libraries_hang(kilobytes: int) -> None:
+    """Torture `vm250m`: loading the numeric libraries went on for ever, after measuring."""
+    pytest.importorskip("resource")
+    line = f"ulimit -v {kilobytes}; {sys.executable} -P -m retrieval_bench data list"
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, check=False, timeout=NOT_SO_LONG
+    )
+    assert done.returncode == 2
+    assert f"a limit leaves this process {kilobytes * 1.024e-3:.0f} MB" in done.stderr
+
+
 def test_where_no_process_can_be_started_nothing_was_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         _check_folder()
+        _check_memory()
         _check_needs(options)
         with _refusals_told():
             code: int = options.run(options)
@@ -105,6 +106,30 @@ def _check_folder() -> None:
             accepted="a folder that exists",
             fix="go to another one: cd",
         ) from None
+
+
+_LEAST_MEMORY_MB = 300
+"""Below, loading the numeric libraries fails inside of them, or never ends."""
+
+
+def _check_memory() -> None:
+    """Raises:
+    ConfigError: a limit leaves less address space than is loaded before any work is done.
+    """
+    from retrieval_bench.core.errors import ConfigError
+
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if allowed != resource.RLIM_INFINITY and allowed < _LEAST_MEMORY_MB * 1_000_000:
+        raise ConfigError(
+            f"a limit leaves this process {allowed / 1e6:,.0f} MB of address space",
+            where="ulimit -v",
+            accepted=f"{_LEAST_MEMORY_MB} MB and more, for Python and its numeric libraries",
+            fix="raise it: ulimit -v unlimited",
+        )
 
 
 _REFUSALS = (EACCES, EPERM, EROFS, ENOSPC, EDQUOT, ELOOP, ENAMETOOLONG)
