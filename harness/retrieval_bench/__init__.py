@@ -12,7 +12,6 @@ __version__ = VERSION
 
 _NAMES = {
     "api.measuring": ("bench", "compare"),
-    "api.reading": ("diff",),
     "core.retriever": ("Capabilities", "Retriever"),
     "core.types": ("Dataset", "Document", "Hit", "Query", "Ranking", "Usage"),
     "core.calls.usage": ("report_usage",),

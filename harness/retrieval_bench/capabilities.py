@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 OWN = (
+    "retrieval_bench_explain",
     "retrieval_bench_load",
     "retrieval_bench_tune",
     "retrieval_bench_fresh",

@@ -5,6 +5,7 @@ from retrieval_bench.capabilities import Capability, Command, Document
 _PACKAGE = "retrieval_bench_pages"
 
 CAPABILITY = Capability(
+    stands_on=("retrieval_bench_explain",),
     commands={
         "report": Command(
             f"{_PACKAGE}.commands.report:run_report",

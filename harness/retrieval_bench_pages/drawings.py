@@ -12,13 +12,13 @@ from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.reports.pictures import of_runs
 from retrieval_bench.reports.pictures.draw import svgs
-from retrieval_bench.reports.pictures.gains import gains
 from retrieval_bench.reports.pictures.of_comparison import about_of, against, front, metrics
 from retrieval_bench.reports.pictures.pareto import Spot
 from retrieval_bench.reports.pictures.vega import NARROW, WIDTH, Spec
 from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.usage import money_of
+from retrieval_bench_explain.pictures.gains import gains
 from retrieval_bench_pages.analysis import GroupAnalysis, QueryValues
 
 FRONT = "Quality against time"

@@ -206,7 +206,7 @@ class TestNamesByTheirPlace:
     [
         ("--help", set()),
         ("label --help", set()),
-        ("explain @last", {"understand.explain", "understand.ledger", "understand.losses"}),
+        ("explain @last", {"explain.explain", "explain.ledger", "explain.losses"}),
         ("data list", {"share.list"}),
         *((f"score {name} --help", {"score.score"}) for name in ("run", "audit")),
         ("score qa --help", {"answers.qa"}),

@@ -18,9 +18,7 @@ _SHOWN: Mapping[str, Entries] = {
         "bench": ("measure.bench", "one retriever on one dataset: ranking quality and latency"),
         "compare": ("measure.compare", "two or more side by side, with verdicts"),
     },
-    "understand": {
-        "explain": ("understand.explain", "where two runs differ, or a hybrid and its legs"),
-    },
+    "understand": {},
     "guard": {},
     "judge": {},
     "share": {},
@@ -102,7 +100,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "bm25 my.yaml --dataset my/folder",
         "bm25@latest hybrid@latest -v",
     ),
-    "explain": ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
     "data list": ("", "pipeline", "--format json"),
     "data schema": ("", "bench", "--format json"),
     "data index": (
@@ -115,11 +112,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 """What may stand behind each command, but for the options that others add."""
 
 _DESCRIPTION = "Measure retrievers side by side: ranking quality and latency."
-_EXAMPLES = """\
-  retrieval-bench bench hybrid
-  retrieval-bench compare bm25 dense hybrid --dataset my/folder
-  retrieval-bench explain @last
-"""
+_EXAMPLES = ("bench hybrid", "compare bm25 dense hybrid --dataset my/folder", "explain @last")
+"""In the help; one whose command is not here is not shown."""
 _EXIT_CODES = """\
 exit codes: 0 nothing got worse, 1 regression, 2 bad input, 3 can't tell,
 4 nothing measured, 70 a bug, 130 interrupted
@@ -165,7 +159,9 @@ class _Whole(Parser):
             entries += [(name, text) for name, (where, text, _) in GROUPS.items() if where == group]
             for at, (name, text) in enumerate(entries):
                 lines.append(f"{group if at == 0 else '':<11} {name:<9} {text}")
-        return "\n".join([*lines, "", "examples:", _EXAMPLES.rstrip(), _EXIT_CODES])
+        here = [text for text in _EXAMPLES if text.partition(" ")[0] in {*all_commands()}]
+        shown = [f"  {self.prog} {text}" for text in here]
+        return "\n".join([*lines, "", "examples:", *shown, _EXIT_CODES])
 
 
 def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -239,7 +235,8 @@ def _check_command(whole: argparse.ArgumentParser, words: Sequence[str]) -> None
     known = [*(name for group in SHOWN.values() for name in group), *GROUPS]
     if words[0] in known:
         return
-    called = {name: [name] for name in known} | {old: [new] for old, new in OTHER_NAMES.items()}
+    called = {name: [name] for name in known}
+    called |= {old: [new] for old, new in OTHER_NAMES.items() if new in {*all_commands()}}
     for group, (*_, inner) in GROUPS.items():
         for name in inner:
             called.setdefault(name, []).append(f"{group} {name}")

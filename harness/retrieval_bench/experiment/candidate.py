@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings as python_warnings
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -140,3 +140,20 @@ def close_all(candidates: Sequence[Candidate]) -> None:
         ask(candidate, "close", messages, None)
         for message in messages:
             python_warnings.warn(visible(message), RuntimeWarning, stacklevel=2)
+
+
+def unused_indexes(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What answers, and why, where a retriever or a leg of it has an index that it does not use:
+    "flat: fewer than 1000 vectors need no graph"."""
+    for one in with_legs(facts):
+        index = one.get("index")
+        used = str(index.get("used")) if isinstance(index, Mapping) else ""
+        if used.startswith("flat"):
+            yield used
+
+
+def with_legs(facts: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What a retriever says of itself, and what its legs say."""
+    yield facts
+    for leg in facts.get("legs", {}).values():
+        yield from with_legs(leg)

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.as_judged.self_hits import as_judged
-from retrieval_bench.core.calls.foreign import WorkingFolder, foreign_code
+from retrieval_bench.core.calls.foreign import WorkingFolder
 from retrieval_bench.core.config import (
     RetrieverConfig,
     config_hash,
@@ -20,7 +19,7 @@ from retrieval_bench.core.config import (
     validate,
 )
 from retrieval_bench.core.errors import ConfigError, HarnessError, MissingDependencyError
-from retrieval_bench.core.retriever import Retriever, Rung, require_k
+from retrieval_bench.core.retriever import Retriever, require_k
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import found_at, given_dataset
 from retrieval_bench.data.needs_judgements import require_corpus, require_queries
@@ -133,31 +132,6 @@ def prepare(
         root,
         launches=launches,
     )
-
-
-def between(experiment: Experiment) -> tuple[Experiment, Sequence[Rung]]:
-    """The experiment of the rungs of its retriever, in their order, and the rungs; both experiments
-    are to be closed.
-
-    Raises:
-        ConfigError: it has none.
-    """
-    candidate = experiment.candidates[0]
-    with candidate.folder.lent(), foreign_code(candidate.failing("rungs()")):
-        candidate.retriever.use_filters(experiment.dataset.filter_fields)
-        rungs = candidate.retriever.rungs()
-    if not rungs:
-        raise ConfigError(
-            f"{candidate.name} does not say what an exact form of it would be",
-            accepted="dense, a hybrid with such a leg, or a retriever with rungs()",
-            fix="name that; of a pipeline the retriever of its step `retrieve`",
-        )
-    candidates = [
-        replace(candidate, name=rung.name, retriever=rung.retriever, index={})
-        for rung in rungs
-        if rung.retriever is not None
-    ]
-    return replace(experiment, candidates=candidates, ablate=None), rungs
 
 
 def prepare_told(message: Mapping[str, Any], copies: int = 1) -> Experiment:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.comparison.claims import left_open
-from retrieval_bench.comparison.explain.losses import unused_indexes
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import parse_value
 from retrieval_bench.core.errors import ConfigError, counted
@@ -19,7 +18,7 @@ from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import given_dataset
-from retrieval_bench.experiment.candidate import ask
+from retrieval_bench.experiment.candidate import ask, unused_indexes
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.experiment.warnings import drawn

@@ -5,15 +5,16 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.explain.losses import Losses, Seen, losses
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Verdict
-from retrieval_bench.experiment.preparation import between, prepare
+from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.reports.render.table import text_of
-from retrieval_bench.reports.tables.understand.losses import answer, losses_table
 from retrieval_bench.stats.intervals import clopper_pearson
+from retrieval_bench_explain.commands.losses import between
+from retrieval_bench_explain.losses import Losses, Seen, losses
+from retrieval_bench_explain.tables.losses import answer, losses_table
 from tests.builders import some
 from tests.builders.planted_losses import STEPS, Planted
 from tests.builders.planted_parts import Scripted, base_ranks, by_query, collection

@@ -15,11 +15,9 @@ from tests.builders.imports import CORE, graph
 PLANNED = {
     "duet": "reports/pictures/rounds",
     "exchange": "reports/tables/share/kept",
-    "explain": "comparison/explain/ cli/understand/explain cli/understand/ledger "
-    "cli/understand/losses experiment/ablation reports/pictures/gains "
-    "reports/pictures/ledger reports/pictures/queries reports/pictures/stages "
-    "reports/tables/understand/diff reports/tables/understand/ledger "
-    "reports/tables/understand/losses reports/tables/understand/slice",
+    "explain": "comparison/explain/ experiment/ablation reports/pictures/ledger "
+    "reports/pictures/queries reports/pictures/stages reports/tables/understand/ledger "
+    "reports/tables/understand/slice",
     "modes": "comparison/likeness comparison/modes/unjudged comparison/modes/until_decided "
     "reports/tables/understand/likeness",
     "pages": "reports/pictures/of_runs",
@@ -27,9 +25,6 @@ PLANNED = {
 """Capability -> its modules, or folders of them; the longest name that fits counts."""
 
 ARROWS = """
-api/reading -> comparison/explain/diff
-api/reading -> comparison/explain/differences
-api/reading -> reports/tables/understand/diff
 api/results -> reports/pictures/of_runs
 cli/measure/compare -> comparison/explain/groupings
 cli/measure/compare -> comparison/explain/slices

@@ -22,7 +22,6 @@ from retrieval_bench.comparison.explain.part_costs import Cost
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.reports.pictures.draw import svg
-from retrieval_bench.reports.pictures.gains import gains
 from retrieval_bench.reports.pictures.latency import Calls, ecdf
 from retrieval_bench.reports.pictures.ledger import parts
 from retrieval_bench.reports.pictures.pareto import Spot, front, pareto
@@ -44,6 +43,7 @@ from retrieval_bench.reports.render.text import clean, fitted
 from retrieval_bench.runs.stages import StageReport
 from retrieval_bench.runs.timing_facts import LegsFacts, StageFacts, TimesFacts
 from retrieval_bench.stats.percentiles import Percentile
+from retrieval_bench_explain.pictures.gains import gains
 from retrieval_bench_regress.pictures.history import Timeline, history
 
 ROOT = Path(__file__).parents[3]

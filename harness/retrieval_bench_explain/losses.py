@@ -7,7 +7,7 @@ steps; the whole is tested by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -16,6 +16,7 @@ from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.retriever import Rung
+from retrieval_bench.experiment.candidate import unused_indexes, with_legs
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.clusters import Clusters
@@ -172,22 +173,5 @@ def _hits(run: Run) -> list[list[str]]:
 
 def _index_bytes(facts: Mapping[str, Any]) -> int | None:
     """As the retriever says, or the sum over its legs that do."""
-    known = [one["index_bytes"] for one in _with_legs(facts) if "index_bytes" in one]
+    known = [one["index_bytes"] for one in with_legs(facts) if "index_bytes" in one]
     return sum(known) if known else None
-
-
-def unused_indexes(facts: Mapping[str, Any]) -> Iterator[str]:
-    """What answers, and why, where a retriever or a leg of it has an index that it does not use:
-    "flat: fewer than 1000 vectors need no graph"."""
-    for one in _with_legs(facts):
-        index = one.get("index")
-        used = str(index.get("used")) if isinstance(index, Mapping) else ""
-        if used.startswith("flat"):
-            yield used
-
-
-def _with_legs(facts: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What a retriever says of itself, and what its legs say."""
-    yield facts
-    for leg in facts.get("legs", {}).values():
-        yield from _with_legs(leg)

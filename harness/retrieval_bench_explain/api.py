@@ -11,8 +11,8 @@ from retrieval_bench.core.types import Dataset
 
 if TYPE_CHECKING:  # a function that is called loads what it needs
     from retrieval_bench.comparison.explain.diff import Order
-    from retrieval_bench.comparison.explain.differences import Differences
     from retrieval_bench.runs.run import Run
+    from retrieval_bench_explain.differences import Differences
 
 
 def diff(
@@ -41,10 +41,10 @@ def diff(
     Raises:
         HarnessError: everything that is wrong with the input.
     """
-    from retrieval_bench.comparison.explain.differences import differences
     from retrieval_bench.metrics import one_metric
-    from retrieval_bench.reports.tables.understand.diff import diff_tables
     from retrieval_bench.runs.dataset import dataset_of
+    from retrieval_bench_explain.differences import differences
+    from retrieval_bench_explain.tables.diff import diff_tables
 
     chosen = None if metric is None else one_metric(metric)
     read = [run_of(run) for run in runs]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
 from retrieval_bench.cli.options import HOW_MANY, command, refuse, values
-from retrieval_bench.cli.understand.ledger import LEDGER, MEASURING, by_stage
-from retrieval_bench.cli.understand.losses import by_loss
+from retrieval_bench_explain.commands.ledger import LEDGER, MEASURING, by_stage
+from retrieval_bench_explain.commands.losses import by_loss
 
 QUERIES_SHOWN = 5
 
@@ -40,11 +40,11 @@ def run_explain(options: argparse.Namespace) -> int:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    from retrieval_bench.comparison.explain.differences import differences
     from retrieval_bench.metrics import one_metric
-    from retrieval_bench.reports.tables.understand.diff import diff_tables
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.records import read_run
+    from retrieval_bench_explain.differences import differences
+    from retrieval_bench_explain.tables.diff import diff_tables
 
     refuse(
         options,

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.console import OK, show, working
-from retrieval_bench.cli.understand.ledger import prepared, refuse_of_queries
+from retrieval_bench_explain.commands.ledger import prepared, refuse_of_queries
+
+if TYPE_CHECKING:
+    from retrieval_bench.core.retriever import Rung
+    from retrieval_bench.experiment.experiment import Experiment
 
 
 def by_loss(options: argparse.Namespace) -> int:
     """Show the losses of a retriever that is measured now, at each step on the way."""
     from retrieval_bench.comparison.explain.ledger import check_averaged
-    from retrieval_bench.comparison.explain.losses import losses
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.experiment.preparation import between
     from retrieval_bench.metrics import one_metric
-    from retrieval_bench.reports.tables.understand.losses import losses_table
     from retrieval_bench.runs.find import is_run
     from retrieval_bench.stats.defaults import MARGIN
+    from retrieval_bench_explain.losses import losses
+    from retrieval_bench_explain.tables.losses import losses_table
 
     if len(options.runs) != 1 or is_run(options.runs[0]):
         what = "a saved run" if len(options.runs) == 1 else f"{len(options.runs)} names"
@@ -40,3 +45,33 @@ def by_loss(options: argparse.Namespace) -> int:
     loss_steps = losses(name, rungs, runs, margin=margin)
     show(options, loss_steps, lambda: [losses_table(loss_steps)])
     return OK
+
+
+def between(experiment: Experiment) -> tuple[Experiment, Sequence[Rung]]:
+    """The experiment of the rungs of its retriever, in their order, and the rungs; both experiments
+    are to be closed.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    from dataclasses import replace
+
+    from retrieval_bench.core.calls.foreign import foreign_code
+    from retrieval_bench.core.errors import ConfigError
+
+    candidate = experiment.candidates[0]
+    with candidate.folder.lent(), foreign_code(candidate.failing("rungs()")):
+        candidate.retriever.use_filters(experiment.dataset.filter_fields)
+        rungs = candidate.retriever.rungs()
+    if not rungs:
+        raise ConfigError(
+            f"{candidate.name} does not say what an exact form of it would be",
+            accepted="dense, a hybrid with such a leg, or a retriever with rungs()",
+            fix="name that; of a pipeline the retriever of its step `retrieve`",
+        )
+    candidates = [
+        replace(candidate, name=rung.name, retriever=rung.retriever, index={})
+        for rung in rungs
+        if rung.retriever is not None
+    ]
+    return replace(experiment, candidates=candidates, ablate=None), rungs

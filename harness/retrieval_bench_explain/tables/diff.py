@@ -15,7 +15,6 @@ from retrieval_bench.comparison.explain.diff import (
     QueryDetail,
     System,
 )
-from retrieval_bench.comparison.explain.differences import Differences
 from retrieval_bench.comparison.explain.kept_lists import (
     LEFT_BELOW,
     LOST,
@@ -35,6 +34,7 @@ from retrieval_bench.reports.render.words import metric_label, unit_note
 from retrieval_bench.reports.tables.run_facts import title_of
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.stats.clusters import Clusters, number_of
+from retrieval_bench_explain.differences import Differences
 
 DOCUMENTS_SHOWN = 10
 """Of each run in one block; and of the relevant documents that no run shows there."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from retrieval_bench.comparison.claims import unless_open
-from retrieval_bench.comparison.explain.losses import Losses, LossStep, Seen
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import short_ms, signed
 from retrieval_bench.core.types import Verdict
@@ -21,6 +20,7 @@ from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset, unit_note
 from retrieval_bench.stats.intervals import levels_text
 from retrieval_bench.stats.recall import TAIL
+from retrieval_bench_explain.losses import Losses, LossStep, Seen
 
 MEGABYTES = Form(lambda n: short_ms(n / 1e6))
 

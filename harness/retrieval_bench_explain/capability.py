@@ -1,0 +1,22 @@
+"""Explain adds ``explain``, and ``diff`` in Python."""
+
+from retrieval_bench.capabilities import Capability, Command, Document
+
+_PACKAGE = "retrieval_bench_explain"
+
+CAPABILITY = Capability(
+    commands={
+        "explain": Command(
+            f"{_PACKAGE}.commands.explain:run_explain",
+            "where two runs differ, or a hybrid and its legs",
+            ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
+            heading="understand",
+        )
+    },
+    documents={
+        "diff": Document("explain", f"{_PACKAGE}.differences:Differences"),
+        "parts": Document("explain --by stage", "retrieval_bench.comparison.explain.ledger:Ledger"),
+        "losses": Document("explain --by loss", f"{_PACKAGE}.losses:Losses"),
+    },
+    names={"diff": f"{_PACKAGE}.api:diff"},
+)

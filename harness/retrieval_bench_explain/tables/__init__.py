@@ -1,0 +1,1 @@
+"""Tables of what explains: queries, parts and losses."""
