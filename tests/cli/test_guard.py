@@ -376,10 +376,10 @@ def test_a_folder_that_is_gone_is_bad_input(bad: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="ulimit is of POSIX")
 @pytest.mark.parametrize("kilobytes", [200_000, 250_000])
 def test_too_little_address_space_is_told_before_libraries_hang(kilobytes: int) -> None:
     """Torture `vm250m`: loading the numeric libraries went on for ever, after measuring."""
-    pytest.importorskip("resource")
     line = f"ulimit -v {kilobytes}; {sys.executable} -P -m retrieval_bench data list"
     done = subprocess.run(
         ["bash", "-c", line], capture_output=True, text=True, check=False, timeout=NOT_SO_LONG
