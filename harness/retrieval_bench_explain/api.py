@@ -10,8 +10,8 @@ from retrieval_bench.api.results import BenchResult, Result, run_of
 from retrieval_bench.core.types import Dataset
 
 if TYPE_CHECKING:  # a function that is called loads what it needs
-    from retrieval_bench.comparison.explain.diff import Order
     from retrieval_bench.runs.run import Run
+    from retrieval_bench_explain.diff import Order
     from retrieval_bench_explain.differences import Differences
 
 

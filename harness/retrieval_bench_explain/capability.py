@@ -1,4 +1,4 @@
-"""Explain adds ``explain``, and ``diff`` in Python."""
+"""Explain adds ``explain``, ``diff`` in Python, and to a measured run what its parts buy."""
 
 from retrieval_bench.capabilities import Capability, Command, Document
 
@@ -15,8 +15,9 @@ CAPABILITY = Capability(
     },
     documents={
         "diff": Document("explain", f"{_PACKAGE}.differences:Differences"),
-        "parts": Document("explain --by stage", "retrieval_bench.comparison.explain.ledger:Ledger"),
+        "parts": Document("explain --by stage", "retrieval_bench.comparison.ledger:Ledger"),
         "losses": Document("explain --by loss", f"{_PACKAGE}.losses:Losses"),
     },
     names={"diff": f"{_PACKAGE}.api:diff"},
+    services={"explain a run": f"{_PACKAGE}.of_run:explained"},
 )

@@ -7,14 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from retrieval_bench.comparison.explain.diff import (
-    ExplainedQuery,
-    Explanation,
-    Order,
-    QueryDetail,
-    explain,
-)
-from retrieval_bench.comparison.explain.winners import Ceiling, QueryGroup
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Dataset
@@ -22,6 +14,14 @@ from retrieval_bench.data.needs_judgements import require_judged
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.runs.run import Run
+from retrieval_bench_explain.diff import (
+    ExplainedQuery,
+    Explanation,
+    Order,
+    QueryDetail,
+    explain,
+)
+from retrieval_bench_explain.winners import Ceiling, QueryGroup
 
 QUERIES = 5
 """So many are looked at."""

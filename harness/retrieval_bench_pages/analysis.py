@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.explain.diff import Explanation, explain
-from retrieval_bench.comparison.explain.ledger import Ledger, ledger_of
 from retrieval_bench.comparison.explain.slices import Slicing, all_slicings
-from retrieval_bench.comparison.explain.steps import Reached, reached, time_level
-from retrieval_bench.comparison.explain.winners import Partition
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
+from retrieval_bench.comparison.ledger import Ledger
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.comparability import not_comparable
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
+from retrieval_bench.reports.pictures.of_comparison import time_level
 from retrieval_bench.runs.run import Run
+from retrieval_bench_explain.diff import Explanation, explain
+from retrieval_bench_explain.ledger import ledger_of
+from retrieval_bench_explain.steps import Reached, reached
+from retrieval_bench_explain.winners import Partition
 
 
 @dataclass(frozen=True, eq=False)

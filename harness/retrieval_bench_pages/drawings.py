@@ -19,6 +19,7 @@ from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.usage import money_of
 from retrieval_bench_explain.pictures.gains import gains
+from retrieval_bench_explain.pictures.ledger import part_bars
 from retrieval_bench_pages.analysis import GroupAnalysis, QueryValues
 
 FRONT = "Quality against time"
@@ -80,7 +81,7 @@ def planned_of(id_: str, analysis: GroupAnalysis) -> list[Planned]:
     planned: list[Planned] = []
     bars, stages, drift, slow = (
         partial(draw, about=about)
-        for draw in (of_runs.part_bars, of_runs.stage_bars, of_runs.drift, of_runs.slow_queries)
+        for draw in (part_bars, of_runs.stage_bars, of_runs.drift, of_runs.slow_queries)
     )
 
     def plan(section: str, label: str, draw: Callable[..., Spec | None], *of: Any) -> None:

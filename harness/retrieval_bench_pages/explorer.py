@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from retrieval_bench.comparison.explain.kept_lists import FATES, fate
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.metrics.judged import NONE
@@ -22,6 +21,7 @@ from retrieval_bench.reports.render.markup import Markup, el, harmless, joined
 from retrieval_bench.reports.render.text import cut
 from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.runs.run import Run
+from retrieval_bench_explain.kept_lists import FATES, fate
 from retrieval_bench_pages.analysis import QueryValues
 
 STATIC = 20

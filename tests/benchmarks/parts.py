@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from retrieval_bench.comparison.explain.ledger import ledger
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench_explain.ledger import ledger
 from tests.builders.planted_parts import DEAD, HARMFUL, HELPING, MIXED, collection, planted
 
 SEEDS = 34

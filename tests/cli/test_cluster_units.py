@@ -157,7 +157,7 @@ TESTS = frozenset(
 """What makes intervals and p of queries."""
 
 WITHOUT: Mapping[str, str] = {
-    "retrieval_bench/comparison/explain/diff.py": "values alone, to see how much is judged",
+    "retrieval_bench_explain/diff.py": "values alone, to see how much is judged",
     "retrieval_bench_load/engine/quality.py": How.CALLS,
     "retrieval_bench_answers/reader.py": How.ANSWERS,
     "retrieval_bench_score/scorecard.py": "no query at all, where ids are those of another dataset",

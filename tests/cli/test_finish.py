@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from retrieval_bench import bench, compare
-from retrieval_bench.comparison.explain import ledger
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench_explain import ledger
 from tests.cli.project import Command
 
 ONCE = Protocol(rounds=1, warm_up_s=0.0)

@@ -7,11 +7,11 @@ import io
 import pytest
 from rich.console import Console
 
-from retrieval_bench.comparison.explain.diff import Explanation, explain
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.runs.run import Run
+from retrieval_bench_explain.diff import Explanation, explain
 from retrieval_bench_explain.differences import Differences
 from retrieval_bench_explain.tables.diff import diff_tables
 from tests.builders.golden import golden

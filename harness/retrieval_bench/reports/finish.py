@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from retrieval_bench.comparison.explain.ledger import Ledger, ledger_of
-from retrieval_bench.comparison.explain.legs import best_leg
+from retrieval_bench.capabilities import offered
+from retrieval_bench.comparison.ledger import Ledger
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
@@ -16,7 +16,7 @@ from retrieval_bench.reports.pictures.draw import svgs
 from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
 from retrieval_bench.reports.pictures.vega import Spec
 from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.table import NOTHING, Findings, Table
 from retrieval_bench.reports.tables.brief import run_brief
 from retrieval_bench.reports.tables.measure.run import run_tables
 from retrieval_bench.runs.records import PICTURES, TEXT, add_files
@@ -31,6 +31,7 @@ class Finished(Documented):
         run: rankings, times and values as they were measured.
         leg: of a hybrid, its best leg beside it; None for any other retriever.
         ledger: of a retriever that is made of parts, what they buy.
+        findings: in words and tables.
     """
 
     KEYS = "*run.summary best_leg=leg ledger?"
@@ -38,14 +39,15 @@ class Finished(Documented):
     run: Run
     leg: Delta | None = None
     ledger: Ledger | None = None
+    findings: Findings = NOTHING
 
     def brief(self) -> Table:
         """The answer, and what changes how it must be read."""
-        return run_brief(self.run, self.leg, self.ledger)
+        return run_brief(self.run, self.findings)
 
     def tables(self) -> list[Table]:
         """All there is."""
-        return run_tables(self.run, self.leg, self.ledger)
+        return run_tables(self.run, self.findings)
 
     def further(self) -> list[Table]:
         """Tables of what else was measured."""
@@ -58,18 +60,19 @@ class Finished(Documented):
 
 
 def finish(runs: Sequence[Run], data: Mapping[str, Dataset]) -> list[Finished]:
-    """Find what the parts of each run buy; of one asked until decided nothing is said.
+    """Find what the parts of each run buy, where a package can; of one asked until decided nothing
+    is said.
 
     Args:
         data: fingerprint -> dataset that was measured.
     """
-    done = []
-    for run in runs:
-        of = data[run.summary.dataset.fingerprint]
-        known = run.asked is None
-        leg, ledger = (best_leg(run, of), ledger_of(run, of)) if known else (None, None)
-        done.append(Finished(run, leg, ledger))
-    return done
+    explain = offered("explain a run")
+    return [
+        Finished(run)
+        if explain is None or run.asked is not None
+        else explain(run, data[run.summary.dataset.fingerprint])
+        for run in runs
+    ]
 
 
 def keep_text(done: Sequence[Finished]) -> None:

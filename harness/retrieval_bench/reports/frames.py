@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.explain.slices import Slicing
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.likeness import Likeness
@@ -36,12 +35,19 @@ DIFFERENCES = ("dataset", "system", "metric", "difference", "low", "high", "n")
 """The same of a pair: a difference is no mean, and has a column of its own."""
 
 
-def _row(columns: Sequence[str], of: Sequence[Any], figure: Any, ci95: Any, n: Any) -> Row:
+def figure_row(columns: Sequence[str], of: Sequence[Any], figure: Any, ci95: Any, n: Any) -> Row:
+    """A row of CSV.
+
+    Args:
+        columns: :data:`MEANS` or :data:`DIFFERENCES`.
+        of: their first three.
+        figure, ci95, n: the others.
+    """
     low, high = (None, None) if ci95 is None else ci95
     return dict(zip(columns, (*of, figure, low, high, n), strict=True))
 
 
-_mean = partial(_row, MEANS)
+_mean = partial(figure_row, MEANS)
 
 
 def means(runs: Named) -> Iterator[Row]:
@@ -92,29 +98,11 @@ def _alike(dataset: str, likeness: Likeness) -> Iterator[Row]:
 def pair(delta: Delta) -> Row:
     """The difference of one pair: of ``system`` minus ``against``."""
     of = (delta.dataset, delta.b, delta.metric)
-    return _row(DIFFERENCES, of, delta.difference, delta.ci, delta.n) | {
+    return figure_row(DIFFERENCES, of, delta.difference, delta.ci, delta.n) | {
         "against": delta.a,
         "p": delta.p_adjusted,
         "verdict": delta.verdict.value,
     }
-
-
-def parts(ledger: Ledger) -> Iterator[Row]:
-    """A row for each part: its gain as ``difference`` with the interval, what is said of it, and
-    what it takes."""
-    data = ledger.run.summary.dataset.name
-    for row in ledger.rows:
-        name = f"{ledger.run.name}: {row.name}"
-        of = (data, name, str(ledger.metric))
-        yield _row(DIFFERENCES, of, row.gain, row.ci, row.n) | {
-            "without": row.without,
-            "p": row.p,
-            "verdict": row.worth.value,
-            "p50_ms": row.cost.p50_ms,
-            "p95_ms": row.cost.p95_ms,
-            "share": row.cost.share,
-            "money_per_1000_queries": row.cost.money_per_1000_queries,
-        }
 
 
 def _slices(slicing: Slicing) -> Iterator[Row]:

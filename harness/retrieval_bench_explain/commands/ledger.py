@@ -48,17 +48,16 @@ def by_stage(options: argparse.Namespace) -> int:
     """Show the ledger of a saved run, or of a retriever that is measured now, asked once more
     without the parts that its lists do not tell of, and saved."""
     from retrieval_bench.cli.measure.common import as_it_can_be
-    from retrieval_bench.comparison.explain.ledger import ledger
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.data.needs_judgements import require_judged
     from retrieval_bench.metrics import one_metric
-    from retrieval_bench.reports import frames
-    from retrieval_bench.reports.pictures.of_runs import keep_parts
-    from retrieval_bench.reports.tables.understand.ledger import ledger_table
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.find import find_run, is_run
     from retrieval_bench.runs.records import read_run
     from retrieval_bench.stats.defaults import MARGIN
+    from retrieval_bench_explain.ledger import ledger
+    from retrieval_bench_explain.pictures.ledger import keep_parts
+    from retrieval_bench_explain.tables.ledger import ledger_table, part_rows
 
     if len(options.runs) != 1:
         raise ConfigError(
@@ -96,7 +95,7 @@ def by_stage(options: argparse.Namespace) -> int:
         options,
         parts_ledger,
         lambda: [ledger_table(parts_ledger, again=saved)],
-        rows=lambda: list(frames.parts(parts_ledger)),
+        rows=lambda: list(part_rows(parts_ledger)),
     )
     with as_it_can_be(options, "picture"):
         keep_parts(parts_ledger)

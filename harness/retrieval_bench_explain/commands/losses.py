@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 def by_loss(options: argparse.Namespace) -> int:
     """Show the losses of a retriever that is measured now, at each step on the way."""
-    from retrieval_bench.comparison.explain.ledger import check_averaged
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.metrics import one_metric
     from retrieval_bench.runs.find import is_run
     from retrieval_bench.stats.defaults import MARGIN
+    from retrieval_bench_explain.ledger import check_averaged
     from retrieval_bench_explain.losses import losses
     from retrieval_bench_explain.tables.losses import losses_table
 

@@ -1,1 +1,1 @@
-"""Pictures of differences."""
+"""Pictures of differences and parts."""

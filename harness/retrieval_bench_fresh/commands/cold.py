@@ -44,7 +44,7 @@ def run_cold(options: argparse.Namespace) -> int:
                 fix="measure the system that made the run, or leave --cold out",
             )
         return lambda done: StartedCold(
-            done.run, done.leg, done.ledger, cold=_cold(options, done.run)
+            done.run, done.leg, done.ledger, done.findings, cold=_cold(options, done.run)
         )
 
     return benched(options, further)

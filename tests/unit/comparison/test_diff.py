@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.explain.diff import Explanation, Placed, explain
-from retrieval_bench.comparison.explain.kept_lists import (
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.data import build_dataset
+from retrieval_bench.measure.calls import NOT_RUN
+from retrieval_bench.metrics import parse_metric
+from retrieval_bench.runs.dataset import titles_of
+from retrieval_bench.runs.run import Run
+from retrieval_bench_explain.diff import Explanation, Placed, explain
+from retrieval_bench_explain.kept_lists import (
     KEPT,
     LEFT_BELOW,
     LOST,
@@ -19,13 +26,6 @@ from retrieval_bench.comparison.explain.kept_lists import (
     RAISED,
     fate,
 )
-from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.types import Dataset, Document, Query
-from retrieval_bench.data import build_dataset
-from retrieval_bench.measure.calls import NOT_RUN
-from retrieval_bench.metrics import parse_metric
-from retrieval_bench.runs.dataset import titles_of
-from retrieval_bench.runs.run import Run
 from tests.builders import some
 from tests.builders.hybrid_runs import make_dataset, make_run
 

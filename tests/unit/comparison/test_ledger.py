@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.explain.diff import explain
-from retrieval_bench.comparison.explain.ledger import Ledger, Row, Worth, ledger, ledger_of
-from retrieval_bench.comparison.explain.part_costs import cost_of
-from retrieval_bench.comparison.explain.steps import reached
+from retrieval_bench.comparison.ledger import Ledger, Row, Worth
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset
@@ -19,9 +16,13 @@ from retrieval_bench.measure.calls import Timings
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.reports.render.table import text_of
-from retrieval_bench.reports.tables.understand.ledger import answer, ledger_table, loud
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import PartFacts
+from retrieval_bench_explain.diff import explain
+from retrieval_bench_explain.ledger import ledger, ledger_of
+from retrieval_bench_explain.part_costs import cost_of
+from retrieval_bench_explain.steps import reached
+from retrieval_bench_explain.tables.ledger import answer, ledger_table, loud
 from tests.builders import some
 from tests.builders.planted_parts import (
     Placing,

@@ -7,12 +7,13 @@ import re
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.explain.legs import best_leg
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.brief import run_brief
 from retrieval_bench.reports.tables.measure.run import run_tables
 from retrieval_bench.runs.run import Run
+from retrieval_bench_explain.legs import best_leg
+from retrieval_bench_explain.of_run import findings
 from tests.builders import some
 from tests.builders.hybrid_runs import make_dataset, make_run
 from tests.builders.page_sample import make_dataset as page_dataset
@@ -80,7 +81,8 @@ def measured() -> Run:
 def shown(run: Run, leg: Run, *, full: bool = False) -> str:
     """What is said of ``measured`` beside the best leg of another run."""
     beside = best_leg(leg, DATA)
-    tables = run_tables(run, beside) if full else [run_brief(run, beside)]
+    told = findings(run, beside)
+    tables = run_tables(run, told) if full else [run_brief(run, told)]
     return folded(terminal.plain(tables))
 
 
@@ -92,7 +94,8 @@ def test_a_worse_hybrid_warns_right_below_the_answer_and_a_better_one_does_not(
     assert "! Use dense alone: " in text
     assert "+0.500 [+0.500, +0.500]" in text
     assert "Compared with it, fusion hurt 20 of 20 queries and helped 0." in text
-    first = terminal.plain([run_brief(measured, best_leg(hybrid(SECOND, dense=FIRST), DATA))])
+    told = findings(measured, best_leg(hybrid(SECOND, dense=FIRST), DATA))
+    first = terminal.plain([run_brief(measured, told)])
     assert first.splitlines()[1].startswith("  !  Use dense alone: ")
     text = shown(measured, hybrid(FIRST, sparse=THIRD, dense=SECOND), full=full)
     assert "Its best leg alone, dense, is worse: " in text
@@ -129,6 +132,6 @@ def test_an_undecided_one_says_that_nobody_can_tell_and_a_run_without_legs_nothi
     other = {query: ("axy", "xya")[int(rng.integers(2))] for query in QUERIES}
     text = shown(measured, hybrid(mixed, dense=other))
     assert "These queries can't tell it from dense, its best leg, alone: " in text
-    text = folded(terminal.plain([run_brief(measured, None)]))
+    text = folded(terminal.plain([run_brief(measured)]))
     assert "alone" not in text
     assert "fusion" not in text

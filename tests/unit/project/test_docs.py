@@ -24,8 +24,6 @@ import yaml
 from retrieval_bench import bench, cli
 from retrieval_bench.cli import console
 from retrieval_bench.cli.commands import GROUPS
-from retrieval_bench.comparison.explain.diff import explain
-from retrieval_bench.comparison.explain.kept_lists import FATES
 from retrieval_bench.core import plugins
 from retrieval_bench.core.config import RetrieverConfig, validate
 from retrieval_bench.core.retriever import Capabilities, Retriever
@@ -40,6 +38,8 @@ from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.stats.percentiles import NEEDS
 from retrieval_bench_answers.answers import Answer, GoldQuestion, Predictions, Span
 from retrieval_bench_answers.reader import score_reader
+from retrieval_bench_explain.diff import explain
+from retrieval_bench_explain.kept_lists import FATES
 from retrieval_bench_regress.history import subjects
 from retrieval_bench_regress.history.facts import read_history
 from retrieval_bench_regress.policy import load_policy

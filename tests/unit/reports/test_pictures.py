@@ -17,13 +17,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.explain.ledger import Row, Worth
-from retrieval_bench.comparison.explain.part_costs import Cost
+from retrieval_bench.comparison.ledger import Cost, Row, Worth
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.reports.pictures.draw import svg
 from retrieval_bench.reports.pictures.latency import Calls, ecdf
-from retrieval_bench.reports.pictures.ledger import parts
 from retrieval_bench.reports.pictures.pareto import Spot, front, pareto
 from retrieval_bench.reports.pictures.quality import quality
 from retrieval_bench.reports.pictures.queries import per_query
@@ -44,6 +42,7 @@ from retrieval_bench.runs.stages import StageReport
 from retrieval_bench.runs.timing_facts import LegsFacts, StageFacts, TimesFacts
 from retrieval_bench.stats.percentiles import Percentile
 from retrieval_bench_explain.pictures.gains import gains
+from retrieval_bench_explain.pictures.ledger import parts
 from retrieval_bench_regress.pictures.history import Timeline, history
 
 ROOT = Path(__file__).parents[3]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from retrieval_bench.comparison.explain.steps import Reached, time_level
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.types import EMPTY
-from retrieval_bench.reports.pictures.pareto import Spot, pareto
+from retrieval_bench.reports.pictures.pareto import Spot, Step, pareto
 from retrieval_bench.reports.pictures.quality import quality
 from retrieval_bench.reports.pictures.vega import WIDTH, Spec
 from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.runs.run import Run
 
 MOST_METRICS = 6
 """Panels of the picture of quality where there are more systems than can be told apart."""
@@ -23,13 +23,13 @@ def front(
     group: DatasetComparison,
     leaders: tuple[str, ...],
     width: int = WIDTH,
-    paths: Mapping[str, Sequence[Reached]] = EMPTY,
+    paths: Mapping[str, Sequence[Step]] = EMPTY,
 ) -> Spec | None:
     """Quality against time, with ``leaders`` marked; None where no system has a time, or
     nothing is judged.
 
     Args:
-        paths: of pipelines, how far they are after each step.
+        paths: of pipelines, how far they are after each step but the last.
     """
     level, metric = time_level(group.runs), group.metrics[0]
     if not level or isinstance(group, Unjudged):
@@ -38,7 +38,7 @@ def front(
     for name, run in zip(group.names, group.runs, strict=True):
         mean, time = run.evaluation.mean(metric), run.summary.latency_ms.at(level)
         ends = None if time.ci95 is None else (time.ci95[0], time.ci95[1])
-        steps = tuple((item.step, item.quality, item.ms) for item in paths.get(name, ()))
+        steps = tuple(paths.get(name, ()))
         spots.append(Spot(name, mean.mean, time.value, mean.ci95, ends, steps))
     return against(spots, group, leaders, width, level=level)
 
@@ -75,3 +75,14 @@ def about_of(group: DatasetComparison) -> str:
     """Name the dataset of a picture, and how deep."""
     cuts = sorted({run.summary.k for run in group.runs})
     return f"{group.dataset}, k = {' / '.join(map(str, cuts))}"
+
+
+def time_level(runs: Sequence[Run]) -> str:
+    """Which percentile quality is held against: p95, where any run has it, or p50; empty where
+    none has a time."""
+    reports = [run.summary.latency_ms for run in runs]
+    others = (name for one in reports for name in one.levels)
+    for level in ("p95", "p50", *others):
+        if any(one.at(level).value is not None for one in reports):
+            return level
+    return ""

@@ -6,16 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from retrieval_bench.comparison.explain.ledger import Ledger
-from retrieval_bench.reports.pictures.draw import svg
 from retrieval_bench.reports.pictures.latency import Calls, ecdf
-from retrieval_bench.reports.pictures.ledger import parts
 from retrieval_bench.reports.pictures.queries import per_query
 from retrieval_bench.reports.pictures.rounds import rounds
 from retrieval_bench.reports.pictures.stages import stages
 from retrieval_bench.reports.pictures.vega import WIDTH, Spec
-from retrieval_bench.reports.render.words import metric_label
-from retrieval_bench.runs.records import PICTURES, add_files
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.percentiles import Percentile
 
@@ -64,24 +59,6 @@ def stage_bars(
     reports = [(name, run.stages) for name, run in zip(names, runs, strict=True) if _has_times(run)]
     shown = [(name, report) for name, report in reports if report.stages]
     return stages(shown, about=about, width=width) if shown else None
-
-
-def part_bars(ledger: Ledger, *, about: str = "", width: int = WIDTH) -> Spec:
-    """Draw the gain and the cost of the parts of a retriever."""
-    name, metric = ledger.run.name, metric_label(ledger.metric)
-    return parts(ledger.rows, name=name, metric=metric, about=about, width=width)
-
-
-def keep_parts(ledger: Ledger) -> None:
-    """Put the picture of its parts into the folder of a saved run.
-
-    Raises:
-        MissingDependencyError: vl-convert-python is not installed, or does not run here.
-        RecordError: it cannot be written; the run itself is complete.
-    """
-    if ledger.run.folder is not None:
-        about = f"{ledger.run.summary.dataset.name}, k = {ledger.run.summary.k}"
-        add_files(ledger.run.folder, {f"{PICTURES}/parts.svg": svg(part_bars(ledger, about=about))})
 
 
 def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) -> Spec | None:

@@ -25,6 +25,10 @@ _MANY = len(vega.STYLES)
 """Systems from which numbers stand beside the dots, and their names in a legend below."""
 
 
+Step = tuple[str, float, float | None]
+"""Place of a pipeline after a step: the name of that, quality, time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spot:
     """Place of a system.
@@ -34,8 +38,8 @@ class Spot:
         quality: its mean; NaN = not known.
         ms: its time; None = not known.
         quality_ci, ms_ci: 95 % intervals, None where there is none.
-        path: of a pipeline, where it is after each step but the last: the name of the step,
-            quality, time; a time that is None is left out.
+        path: of a pipeline, where it is after each step but the last; one without a time is left
+            out.
     """
 
     name: str
@@ -43,7 +47,7 @@ class Spot:
     ms: float | None
     quality_ci: tuple[float, float] | None = None
     ms_ci: tuple[float, float] | None = None
-    path: tuple[tuple[str, float, float | None], ...] = ()
+    path: tuple[Step, ...] = ()
 
     @property
     def has_place(self) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from retrieval_bench.core.notices import is_note
 from retrieval_bench.reports.render.cells import Content
@@ -122,3 +123,22 @@ def one_line(text: str) -> str:
 
 _BREAK = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class Findings(NamedTuple):
+    """Findings on a measured run, to be shown with its figures.
+
+    Attributes:
+        lead: sentences of the answer.
+        brief: further ones, where there is no table of them.
+        tables: behind those of the run.
+        next: the command to go on with.
+    """
+
+    lead: Sequence[AnyNote] = ()
+    brief: Sequence[AnyNote] = ()
+    tables: Sequence[Table] = ()
+    next: str = ""
+
+
+NOTHING = Findings()

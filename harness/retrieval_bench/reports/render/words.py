@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from retrieval_bench.comparison.explain.ledger import Worth
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text
 from retrieval_bench.core.types import Verdict
@@ -17,7 +16,6 @@ _VERDICTS = {
     Verdict.UNRESOLVABLE: "can't tell",
     Verdict.MISSING: "not known",
 }
-_WORTHS = {Worth.UNDECIDED: "can't tell", Worth.UNKNOWN: "not asked"}
 _TIMES = {
     Verdict.BETTER: "faster",
     Verdict.WORSE: "slower",
@@ -66,11 +64,6 @@ def verdict_label(verdict: Verdict, *, identical: bool | None = None) -> Label:
     if identical and verdict.open:
         return Label("identical rankings", verdict.value)
     return Label(_VERDICTS.get(verdict, verdict.value), verdict.value)
-
-
-def worth_label(worth: Worth) -> Label:
-    """Word the worth of a part of a retriever."""
-    return Label(_WORTHS.get(worth, worth.value), worth.value)
 
 
 def speed_label(verdict: Verdict) -> Label:

@@ -10,11 +10,9 @@ from pathlib import PurePath
 
 from retrieval_bench.comparison.claims import Claim, in_doubt
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.comparability import other_settings
-from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
@@ -24,7 +22,9 @@ from retrieval_bench.experiment.layers import ready
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import MEGABYTES, SHORT_MS, SHORT_QUALITY, Content
 from retrieval_bench.reports.render.table import (
+    NOTHING,
     AnyNote,
+    Findings,
     Note,
     NoteKind,
     Table,
@@ -40,7 +40,8 @@ from retrieval_bench.reports.render.words import (
     verdict_label,
     word_beside,
 )
-from retrieval_bench.reports.tables.measure.run import beside_leg, needless, without_selves
+from retrieval_bench.reports.tables.again import same_of
+from retrieval_bench.reports.tables.measure.run import needless, without_selves
 from retrieval_bench.reports.tables.run_facts import (
     below_clock,
     corpus,
@@ -55,14 +56,12 @@ from retrieval_bench.reports.tables.understand.comparison import (
     queries_of,
     said,
 )
-from retrieval_bench.reports.tables.understand.ledger import asking, loud, same_of
 from retrieval_bench.reports.tables.understand.likeness import (
     PAIRS_SHOWN,
     SHORT,
     differing_tables,
     hits_text,
     likeness_table,
-    named_again,
     next_to_judge,
     nothing_judged,
     systems_table,
@@ -80,21 +79,14 @@ NOT_COMPARED = "not compared"
 # -- a run ---------------------------------------------------------------------------------------
 
 
-def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) -> Table:
+def run_brief(run: Run, findings: Findings = NOTHING) -> Table:
     """The answer, what changes how it must be read, the figures that the run stands behind, where
-    it was saved, and what to do next.
-
-    Args:
-        leg: of a hybrid, its best leg beside it.
-        ledger: of a retriever that is made of parts, what they buy.
-    """
+    it was saved, and what to do next."""
     summary, latency = run.summary, run.summary.latency_ms
     lead: list[AnyNote] = list(nothing_judged(run))
     if origin_of(summary.dataset):
         lead.append(result(f"Over {evaluated(summary.dataset)}."))
-    lead += [beside_leg(run, leg)] if leg is not None else []
-    if ledger is not None:  # of a hybrid, the sentence on its best leg says some of it already
-        lead += loud(ledger, but=() if leg is None else ("leg", "fusion", "depth"))
+    lead += [*findings.lead, *findings.brief]
     warnings, worth_knowing = _shown(map(warning, _warnings(run)))
     lead += warnings
     means = list(zip(run.evaluation.metrics, run.evaluation.means, strict=True))
@@ -109,7 +101,8 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
     rows += [["ready in", text] for text in [_ready(summary)] if text]
     notes: list[AnyNote] = [*without_selves(summary), *needless(summary), *worth_knowing]
     folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
-    after = [next_step(f"next:  {text}") for text in [_next(run, leg, ledger)] if text and folder]
+    then = findings.next or _next(run)
+    after = [next_step(f"next:  {then}")] if then and folder else []
     where = "summary.txt in that folder" if folder else "-v"
     more = Note(f"more:  {where} (stages, legs, all percentiles and notes)", NoteKind.MORE)
     judge = [] if run.judged else next_to_judge([run], measured=True)
@@ -123,13 +116,8 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
     )
 
 
-def _next(run: Run, leg: Delta | None, ledger: Ledger | None) -> str:
-    """The command to go on with: it looks into the parts of a retriever, or puts another one beside
-    what has none, if that can be measured by one, too."""
-    if leg is not None:
-        return f"retrieval-bench explain {named_again([run])}"
-    if ledger is not None:
-        return asking(run)
+def _next(run: Run) -> str:
+    """The command that puts another retriever beside it, if one can measure it, too."""
     told, data = run.manifest.get("retriever", {}), run.summary.dataset
     target = str(told.get("target"))
     typed = told.get("hash") and not told.get("overrides")  # an object has no hash

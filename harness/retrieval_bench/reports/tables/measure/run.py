@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from retrieval_bench.comparison.claims import left_open
-from retrieval_bench.comparison.explain.ledger import Ledger
-from retrieval_bench.comparison.pairs.delta import Delta
-from retrieval_bench.comparison.recommendation import maybe_chance
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import signed
-from retrieval_bench.core.types import Verdict
 from retrieval_bench.data.self_queries import dropped
 from retrieval_bench.experiment.planned_run import PlannedRun, Trial
 from retrieval_bench.measure.tutorial import TutorialLatency
@@ -20,11 +14,17 @@ from retrieval_bench.reports.render.cells import (
     MILLISECONDS,
     QUALITY,
     SECONDS,
-    TIMES,
     Content,
 )
-from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
-from retrieval_bench.reports.render.words import ends_text, metric_label, on_dataset, unit_note
+from retrieval_bench.reports.render.table import (
+    NOTHING,
+    AnyNote,
+    Findings,
+    Table,
+    next_step,
+    warning,
+)
+from retrieval_bench.reports.render.words import metric_label, on_dataset, unit_note
 from retrieval_bench.reports.tables.measure.stage import stage_tables
 from retrieval_bench.reports.tables.run_facts import (
     measured_on,
@@ -32,7 +32,6 @@ from retrieval_bench.reports.tables.run_facts import (
     title_of,
     unsupported,
 )
-from retrieval_bench.reports.tables.understand.ledger import ledger_table
 from retrieval_bench.reports.tables.understand.likeness import hits_cells, nothing_judged
 from retrieval_bench.reports.tables.usage import usage_tables
 from retrieval_bench.runs.run import Run, relative_folder
@@ -40,40 +39,8 @@ from retrieval_bench.runs.summary import Summary
 from retrieval_bench.runs.timing_facts import LatencyFacts, PercentileFacts
 
 
-def beside_leg(run: Run, leg: Delta) -> AnyNote:
-    """Return how the best leg of a hybrid, b, does beside it, a."""
-    if why := left_open("explain", run.summary.warnings):
-        return result(f"It is not held against {leg.b}, its best leg, while this is open: {why}.")
-    mean = run.evaluation.means[0].mean
-    if leg.ratio is not None:  # of geometric means
-        times = TIMES(leg.ratio[0], leg.ratio[1:])
-        gap = f"{mean * leg.ratio[0]:.3f}, {times.text} {times.more}"
-    elif leg.difference is None or leg.ci is None:
-        why = leg.reason or "it is not known"
-        return result(f"{leg.b}, its best leg, cannot be compared with it: {why}.")
-    else:
-        gap = f"{mean + leg.difference:.3f}, {signed(leg.difference, 3)} {ends_text(leg.ci)}"
-    if leg.doubted and leg.bound is not None:
-        gap += maybe_chance(f" {ends_text(leg.bound)}")
-    fusion = (
-        f"fusion hurt {leg.wins or 0:,} of {counted(leg.n, 'query')} and helped {leg.losses or 0:,}"
-    )
-    if leg.verdict is Verdict.BETTER:
-        return warning(f"Use {leg.b} alone: {gap}. Compared with it, {fusion}.")
-    if leg.verdict is Verdict.WORSE:
-        return result(f"Its best leg alone, {leg.b}, is worse: {gap}; {fusion}.")
-    if leg.verdict is Verdict.EQUIVALENT:
-        return result(f"Its best leg alone, {leg.b}, is just as good: {gap}; {fusion}.")
-    return result(f"These queries can't tell it from {leg.b}, its best leg, alone: {gap}.")
-
-
-def run_tables(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) -> list[Table]:
-    """Quality with intervals, latency; where the time of a call goes; what was measured on what.
-
-    Args:
-        leg: of a hybrid, its best leg beside it.
-        ledger: of a retriever that is made of parts, what they buy.
-    """
+def run_tables(run: Run, findings: Findings = NOTHING) -> list[Table]:
+    """Quality with intervals, latency; where the time of a call goes; what was measured on what."""
     summary, latency = run.summary, run.summary.latency_ms
     quality_rows: list[list[Content]] = [
         [metric_label(name), QUALITY(entry.mean, entry.ci95), f"n = {entry.n:,}"]
@@ -102,10 +69,10 @@ def run_tables(run: Run, leg: Delta | None = None, ledger: Ledger | None = None)
         [row for section in sections for row in section],
         [len(quality_rows), len(quality_rows) + len(time_rows)],
         words=(0, 2),
-        lead=[beside_leg(run, leg)] if leg is not None else nothing_judged(run),
+        lead=[*nothing_judged(run), *findings.lead],
     )
     tables = [main, *stage_tables(run.name, run.stages), *usage_tables(run.name, summary)]
-    *first, last = [*tables, *([] if ledger is None else [ledger_table(ledger)])]
+    *first, last = [*tables, *findings.tables]
     return [*first, last.with_notes(_notes(run))]
 
 

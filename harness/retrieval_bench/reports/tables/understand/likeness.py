@@ -21,8 +21,8 @@ from retrieval_bench.reports.render.cells import COUNT, Cell, Content, Form
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, next_step, result
 from retrieval_bench.reports.render.text import clean, cut
 from retrieval_bench.reports.render.words import on_dataset
+from retrieval_bench.reports.tables.again import named_again
 from retrieval_bench.reports.tables.usage import costs
-from retrieval_bench.runs.records import DEFAULT_ROOT
 from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.runs.summary import HitFacts
 
@@ -85,15 +85,6 @@ def next_to_judge(runs: Sequence[Run], *, measured: bool) -> list[Note]:
         return []
     named = named_again(runs) if measured else join(map(relative_folder, runs))
     return [next_step(f"next:  {TO_JUDGE.removesuffix('@last')}{named}")]
-
-
-def named_again(runs: Sequence[Run]) -> str:
-    """What a command calls ``runs`` by, which were measured last and together: by their folders
-    where they lie elsewhere than runs usually do."""
-    usual = DEFAULT_ROOT.absolute()
-    if any(run.folder is not None and run.folder.parent != usual for run in runs):
-        return join(map(relative_folder, runs))
-    return "@last"
 
 
 # -- a comparison --------------------------------------------------------------------------------

@@ -3,14 +3,13 @@ timed in the same call, and what it uses up."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.comparison.ledger import Cost
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import PartFacts
@@ -19,25 +18,6 @@ from retrieval_bench.stats.percentiles import needs, quantiles
 
 _NS_PER_MS = 1e6
 _WHOLE = ("leg:", "step:")
-
-
-@dataclass(frozen=True, slots=True)
-class Cost(Documented):
-    """What a part takes, as the difference of all calls with and without it.
-
-    Attributes:
-        p50_ms, p95_ms: of the calls with it minus those without it, computed from stages; None
-            where that is not known.
-        share: what goes of total time.
-        usage: of a query, by field; None where nothing is known.
-        money_per_1000_queries: None likewise.
-    """
-
-    p50_ms: float | None = None
-    p95_ms: float | None = None
-    share: float | None = None
-    usage: Mapping[str, float | None] | None = None
-    money_per_1000_queries: float | None = None
 
 
 def cost_of(run: Run, part: PartFacts) -> Cost:

@@ -18,16 +18,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.explain.part_costs import Cost, cost_of
+from retrieval_bench.comparison.ledger import Ledger, Row, Worth
 from retrieval_bench.comparison.pairs.brackets import Brackets
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, corrected
-from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.remembered import numbered
 from retrieval_bench.core.types import Dataset
@@ -43,112 +41,11 @@ from retrieval_bench.stats.paired import paired_tests
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.randomization import ROUNDING, signs
 from retrieval_bench.stats.resampling import holm, mean_below_p
+from retrieval_bench_explain.part_costs import cost_of
 
 Positions = NDArray[np.int32]
 Rows = NDArray[np.int64]
 """Places of queries in the rankings."""
-
-
-class Worth(StrEnum):
-    """What is said of a part."""
-
-    HELPS = "helps"
-    HARMFUL = "harmful"
-    DEAD = "dead"
-    UNDECIDED = "undecided"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Row(Documented):
-    """One part.
-
-    Attributes:
-        name: of it.
-        kind: leg, fusion, rewriting, expansion, weighting, reranker, filter or depth.
-        instead: what stands in its place without it; empty where nothing does.
-        worth: what is said of it.
-        why: the reason, in words; empty where the figures say it.
-        n: queries.
-        gain: mean with it minus mean without it; None where it is not known.
-        ci: interval of the gain; it excludes 0 exactly where the part helps or is
-            harmful, and holds by itself.
-        level: of ``ci`` and ``bound``, one for all parts: what Holm leaves to them, 95 % or more.
-        bound: Gaffke's interval at the same level; where few queries carry the gain.
-        p: of the randomisation test, after Holm; None without a test.
-        p_below: that the gain is below the margin, one-sided, after Holm.
-        without: the mean without it.
-        changed: queries whose ranking it changes.
-        helped, hurt: queries whose value it raises, and lowers.
-        queries_needed: further queries that would show a gain of this size with 80 % power, or,
-            of a part that changes no value, that it is dead; None where nothing is undecided, or
-            none would.
-        cost: what it takes.
-    """
-
-    name: str
-    kind: str
-    instead: str
-    worth: Worth
-    why: str = ""
-    n: int = 0
-    gain: float | None = None
-    ci: tuple[float, float] | None = None
-    level: float | None = None
-    bound: tuple[float, float] | None = None
-    p: float | None = None
-    p_below: float | None = None
-    without: float | None = None
-    changed: int | None = None
-    helped: int | None = None
-    hurt: int | None = None
-    queries_needed: int | None = None
-    cost: Cost = field(default_factory=Cost)
-
-
-@dataclass(frozen=True, slots=True)
-class Ledger(Documented):
-    """All parts of one retriever.
-
-    Attributes:
-        run: that was measured.
-        metric: of the gains.
-        margin: a gain below it is none.
-        n: queries that were answered.
-        mean: of the metric over them.
-        rows: in the order of a call.
-        failed: queries that were not, and count nowhere here.
-        clusters: that the answered ones are; None where queries are independent.
-    """
-
-    KEYS = (
-        "retriever=run.name dataset=run.summary.dataset.name run_id=run.summary.run_id metric "
-        "k=run.summary.k margin n clusters? failed mean=known_mean parts=rows"
-    )
-
-    run: Run
-    metric: Metric
-    margin: float
-    n: int
-    mean: float
-    rows: tuple[Row, ...]
-    failed: int = 0
-    clusters: int | None = None
-
-    @property
-    def dead(self) -> tuple[Row, ...]:
-        """Parts that are shown to be worth less than the margin."""
-        return tuple(row for row in self.rows if row.worth is Worth.DEAD)
-
-    @property
-    def harmful(self) -> tuple[Row, ...]:
-        """Parts that are shown to harm."""
-        return tuple(row for row in self.rows if row.worth is Worth.HARMFUL)
-
-    @property
-    def known_mean(self) -> float | None:
-        """The mean with all parts; None of no query."""
-        return self.mean if self.n else None
 
 
 def ledger(

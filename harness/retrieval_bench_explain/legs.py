@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from retrieval_bench.comparison.explain.diff import explain
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.core.types import Dataset
@@ -10,6 +9,7 @@ from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.resampling import RESAMPLES
+from retrieval_bench_explain.diff import explain
 
 
 def best_leg(run: Run, dataset: Dataset) -> Delta | None:

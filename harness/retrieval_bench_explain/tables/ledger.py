@@ -3,11 +3,11 @@ takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from retrieval_bench.comparison.claims import left_open, unless_open
-from retrieval_bench.comparison.explain.ledger import Ledger, Row, Worth
+from retrieval_bench.comparison.ledger import Ledger, Row, Worth
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import (
     LEAST_SHOWN_MS,
@@ -16,9 +16,9 @@ from retrieval_bench.core.figures import (
     signed,
     three_digits,
 )
-from retrieval_bench.core.installed.installation import packaged_configs, typed
 from retrieval_bench.data.needs_judgements import CHOSEN
-from retrieval_bench.reports.render.cells import PERCENT, SHORT_DIFFERENCE, Content, Form
+from retrieval_bench.reports.frames import DIFFERENCES, figure_row
+from retrieval_bench.reports.render.cells import PERCENT, SHORT_DIFFERENCE, Content, Form, Label
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import (
     BOUND,
@@ -26,13 +26,21 @@ from retrieval_bench.reports.render.words import (
     on_dataset,
     unit_note,
     word_beside,
-    worth_label,
 )
+from retrieval_bench.reports.tables.again import same_of
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import levels_text
 
 FILTERS = "filters"
 """The part that the filters of the queries are: what must not be seen is not for sale."""
+
+
+_WORTHS = {Worth.UNDECIDED: "can't tell", Worth.UNKNOWN: "not asked"}
+
+
+def worth_label(worth: Worth) -> Label:
+    """Word the worth of a part of a retriever."""
+    return Label(_WORTHS.get(worth, worth.value), worth.value)
 
 
 def _computed_ms(ms: float) -> str:
@@ -219,29 +227,25 @@ def asking(run: Run) -> str:
     return same_of(run, "explain", "--by", "stage", set_=overrides or ())
 
 
-_WITH_LANGUAGE = ("bench", "compare")
-
-
-def same_of(run: Run, command: str, *words: str, set_: Sequence[str] = ()) -> str:
-    """``command`` with the retriever of ``run``, ``words``, and the same dataset and depth."""
-    told, summary = run.manifest.get("retriever", {}), run.summary
-    source, name = Path(told.get("source") or ""), run.name
-    if not source.suffix:
-        name = str(told["target"]) if told.get("hash") else name  # an object has no hash
-    elif not source.is_relative_to(packaged_configs()):
-        name = _from_here(source)
-    data = run.manifest.get("dataset", {}).get("source") or summary.dataset.name
-    where = {"dataset": _from_here(Path(data)), "split": summary.dataset.split}
-    if command in _WITH_LANGUAGE:
-        where["language"] = run.manifest.get("dataset", {}).get("given_language")
-    return typed(command, name, *words, **where, k=summary.k, set=set_)
-
-
-def _from_here(path: Path) -> str:
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
 def _tokens(row: Row) -> float | None:
     used = row.cost.usage or {}
     counts = [used[name] for name in ("tokens_in", "tokens_out") if used.get(name)]
     return sum(item or 0.0 for item in counts) if counts else None
+
+
+def part_rows(ledger: Ledger) -> Iterator[Mapping[str, Any]]:
+    """A row for each part: its gain as ``difference`` with the interval, what is said of it, and
+    what it takes."""
+    data = ledger.run.summary.dataset.name
+    for row in ledger.rows:
+        name = f"{ledger.run.name}: {row.name}"
+        of = (data, name, str(ledger.metric))
+        yield figure_row(DIFFERENCES, of, row.gain, row.ci, row.n) | {
+            "without": row.without,
+            "p": row.p,
+            "verdict": row.worth.value,
+            "p50_ms": row.cost.p50_ms,
+            "p95_ms": row.cost.p95_ms,
+            "share": row.cost.share,
+            "money_per_1000_queries": row.cost.money_per_1000_queries,
+        }

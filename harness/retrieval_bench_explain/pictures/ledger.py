@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retrieval_bench.comparison.explain.ledger import Row, Worth
+from retrieval_bench.comparison.ledger import Ledger, Row, Worth
 from retrieval_bench.core.figures import short_ms, signed
 from retrieval_bench.reports.pictures import vega
+from retrieval_bench.reports.pictures.draw import svg
 from retrieval_bench.reports.pictures.rows import COLUMN, STEP, rows_of
 from retrieval_bench.reports.pictures.vega import Spec, mark
 from retrieval_bench.reports.render.text import clean, fitted
-from retrieval_bench.reports.render.words import worth_label
+from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.runs.records import PICTURES, add_files
+from retrieval_bench_explain.tables.ledger import worth_label
 
 _NAMES, _WORTH = 130, 70
 """Px for the name of a part, and for what is said of it."""
@@ -46,6 +49,24 @@ def parts(
         said=[clean(_described(row, metric)) for row in rows],
         width=width,
     )
+
+
+def part_bars(ledger: Ledger, *, about: str = "", width: int = vega.WIDTH) -> Spec:
+    """Draw the gain and the cost of the parts of a retriever."""
+    name, metric = ledger.run.name, metric_label(ledger.metric)
+    return parts(ledger.rows, name=name, metric=metric, about=about, width=width)
+
+
+def keep_parts(ledger: Ledger) -> None:
+    """Put the picture of its parts into the folder of a saved run.
+
+    Raises:
+        MissingDependencyError: vl-convert-python is not installed, or does not run here.
+        RecordError: it cannot be written; the run itself is complete.
+    """
+    if ledger.run.folder is not None:
+        about = f"{ledger.run.summary.dataset.name}, k = {ledger.run.summary.k}"
+        add_files(ledger.run.folder, {f"{PICTURES}/parts.svg": svg(part_bars(ledger, about=about))})
 
 
 def _described(row: Row, metric: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from retrieval_bench.stats.percentiles import percentile
 _NS_PER_MS = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(NamedTuple):
     """What a pipeline has after one of its steps.
 
     Attributes:
@@ -60,14 +58,3 @@ def reached(run: Run, dataset: Dataset, metric: Metric, level: float) -> list[Re
         mean = float(np.ravel(metric.from_additive(metric.additive(values).mean()))[0])
         found.append(Reached(name, mean, time.value))
     return found
-
-
-def time_level(runs: Sequence[Run]) -> str:
-    """Which percentile quality is held against: p95, where any run has it, or p50; empty where
-    none has a time."""
-    reports = [run.summary.latency_ms for run in runs]
-    others = (name for one in reports for name in one.levels)
-    for level in ("p95", "p50", *others):
-        if any(one.at(level).value is not None for one in reports):
-            return level
-    return ""

@@ -15,26 +15,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.explain.kept_lists import (
-    FUSION,
-    RERANKING,
-    aligned,
-    fate,
-    is_same,
-    kept_lists,
-    made_by,
-    rewritten,
-)
-from retrieval_bench.comparison.explain.winners import (
-    Ceiling,
-    Gap,
-    Partition,
-    Positions,
-    best_leg,
-    by_fusion,
-    ceilings,
-    outcome,
-)
 from retrieval_bench.comparison.pairs.comparability import common_metrics, not_comparable
 from retrieval_bench.comparison.pairs.judged_gap import judged_gap
 from retrieval_bench.core.as_json.document import Documented
@@ -46,6 +26,26 @@ from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.runs.evaluation import Mean, averaged
 from retrieval_bench.runs.run import UNKNOWN, Run, clusters_of
+from retrieval_bench_explain.kept_lists import (
+    FUSION,
+    RERANKING,
+    aligned,
+    fate,
+    is_same,
+    kept_lists,
+    made_by,
+    rewritten,
+)
+from retrieval_bench_explain.winners import (
+    Ceiling,
+    Gap,
+    Partition,
+    Positions,
+    best_leg,
+    by_fusion,
+    ceilings,
+    outcome,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,69 @@
+"""Findings on a measured run: its best leg, and what its parts buy."""
+
+from __future__ import annotations
+
+from retrieval_bench.comparison.claims import left_open
+from retrieval_bench.comparison.ledger import Ledger
+from retrieval_bench.comparison.pairs.delta import Delta
+from retrieval_bench.comparison.recommendation import maybe_chance
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import signed
+from retrieval_bench.core.types import Dataset, Verdict
+from retrieval_bench.reports.finish import Finished
+from retrieval_bench.reports.render.cells import TIMES
+from retrieval_bench.reports.render.table import AnyNote, Findings, result, warning
+from retrieval_bench.reports.render.words import ends_text
+from retrieval_bench.reports.tables.again import named_again
+from retrieval_bench.runs.run import Run
+from retrieval_bench_explain.ledger import ledger_of
+from retrieval_bench_explain.legs import best_leg
+from retrieval_bench_explain.tables.ledger import asking, ledger_table, loud
+
+
+def explained(run: Run, dataset: Dataset) -> Finished:
+    """The run with what its parts buy."""
+    leg, ledger = best_leg(run, dataset), ledger_of(run, dataset)
+    return Finished(run, leg, ledger, findings(run, leg, ledger))
+
+
+def findings(run: Run, leg: Delta | None, ledger: Ledger | None = None) -> Findings:
+    """Say what the parts of a run buy.
+
+    Args:
+        leg: of a hybrid, its best leg beside it.
+        ledger: of a retriever that is made of parts, what they buy.
+    """
+    lead = [] if leg is None else [_beside_leg(run, leg)]
+    next_ = "" if leg is None else f"retrieval-bench explain {named_again([run])}"
+    if ledger is None:
+        return Findings(lead, next=next_)
+    # Of a hybrid, the sentence on its best leg says some of it already.
+    brief = loud(ledger, but=() if leg is None else ("leg", "fusion", "depth"))
+    return Findings(lead, brief, [ledger_table(ledger)], next_ or asking(run))
+
+
+def _beside_leg(run: Run, leg: Delta) -> AnyNote:
+    """Return how the best leg of a hybrid, b, does beside it, a."""
+    if why := left_open("explain", run.summary.warnings):
+        return result(f"It is not held against {leg.b}, its best leg, while this is open: {why}.")
+    mean = run.evaluation.means[0].mean
+    if leg.ratio is not None:  # of geometric means
+        times = TIMES(leg.ratio[0], leg.ratio[1:])
+        gap = f"{mean * leg.ratio[0]:.3f}, {times.text} {times.more}"
+    elif leg.difference is None or leg.ci is None:
+        why = leg.reason or "it is not known"
+        return result(f"{leg.b}, its best leg, cannot be compared with it: {why}.")
+    else:
+        gap = f"{mean + leg.difference:.3f}, {signed(leg.difference, 3)} {ends_text(leg.ci)}"
+    if leg.doubted and leg.bound is not None:
+        gap += maybe_chance(f" {ends_text(leg.bound)}")
+    fusion = (
+        f"fusion hurt {leg.wins or 0:,} of {counted(leg.n, 'query')} and helped {leg.losses or 0:,}"
+    )
+    if leg.verdict is Verdict.BETTER:
+        return warning(f"Use {leg.b} alone: {gap}. Compared with it, {fusion}.")
+    if leg.verdict is Verdict.WORSE:
+        return result(f"Its best leg alone, {leg.b}, is worse: {gap}; {fusion}.")
+    if leg.verdict is Verdict.EQUIVALENT:
+        return result(f"Its best leg alone, {leg.b}, is just as good: {gap}; {fusion}.")
+    return result(f"These queries can't tell it from {leg.b}, its best leg, alone: {gap}.")
