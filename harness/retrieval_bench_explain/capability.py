@@ -19,5 +19,8 @@ CAPABILITY = Capability(
         "losses": Document("explain --by loss", f"{_PACKAGE}.losses:Losses"),
     },
     names={"diff": f"{_PACKAGE}.api:diff"},
-    services={"explain a run": f"{_PACKAGE}.of_run:explained"},
+    services={
+        "leave out parts": f"{_PACKAGE}.ablation:without_parts",
+        "explain a run": f"{_PACKAGE}.of_run:explained",
+    },
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from retrieval_bench.core.as_json.document import document
 from retrieval_bench.core.ranking import OF_STAGES, TIE_RULE
 from retrieval_bench.core.retriever import Capabilities
-from retrieval_bench.core.types import KEEP, Dataset, Query
+from retrieval_bench.core.types import EMPTY, KEEP, Dataset, Query, Ranking, Usage
 from retrieval_bench.experiment.failing import answered_means, attempts_document
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.metrics import METRICS_VERSION, conventions
@@ -67,6 +67,22 @@ class Task:
     levels: Sequence[float] = LEVELS
     until_decided: UntilFacts | None = None
     clusters: Sequence[str] = ()
+
+
+class WithoutParts(NamedTuple):
+    """Answers of a retriever without each of its parts, found after its calls were timed.
+
+    Attributes:
+        rankings: part -> of all queries, None for one that is not known; of the parts that are.
+        facts: what the summary says of each part.
+        warnings: what keeps figures from being what they seem.
+        spent: by whoever was asked.
+    """
+
+    rankings: Mapping[str, Sequence[Ranking | None]] = EMPTY
+    facts: Sequence[Mapping[str, Any]] = ()
+    warnings: Sequence[str] = ()
+    spent: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)

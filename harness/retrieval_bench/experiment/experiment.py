@@ -11,6 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from retrieval_bench.capabilities import offered
 from retrieval_bench.core import secrets
 from retrieval_bench.core.calls.foreign import folder_kept, foreign_code
 from retrieval_bench.core.calls.usage import total
@@ -21,14 +22,14 @@ from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_prof
 from retrieval_bench.core.types import EMPTY, Dataset, Query
 from retrieval_bench.data.saved.indexes import index_documents
 from retrieval_bench.data.texts.languages import languages_told
-from retrieval_bench.experiment.ablation import (
-    Ablation,
-    Caller,
-    can_be_left_out,
-    left_out,
-    purse_after,
+from retrieval_bench.experiment.accounting import (
+    Scored,
+    Subject,
+    Task,
+    WithoutParts,
+    resummarize,
+    summarize,
 )
-from retrieval_bench.experiment.accounting import Scored, Subject, Task, resummarize, summarize
 from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close_all
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered
@@ -60,7 +61,6 @@ from retrieval_bench.measure.environment import environment, peak_rss_bytes
 from retrieval_bench.measure.machine import observers
 from retrieval_bench.measure.machine.disturbances import disturbances
 from retrieval_bench.measure.protocol import Plan, Protocol, plan
-from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.measure.tutorial import TutorialLatency, tutorial_latency
 from retrieval_bench.metrics import Metric
@@ -178,11 +178,7 @@ class Experiment:
                     {"observers": [measurement.name for measurement in seen]} if seen else {}
                 )
                 noise = measurements[0].noise
-                purse = purse_after(self.protocol.max_cost, measurements)
-                ablations = [
-                    self._without_parts(*item, purse, reporter)
-                    for item in zip(self.candidates, measurements, strict=True)
-                ]
+                without = self._without_parts(measurements, reporter)
                 disturbed = disturbances(noise, surroundings["machine"], self.protocol.threads)
             if not any(len(m.timings.wall_ns) for m in measurements):
                 raise KeyboardInterrupt  # it came in the warm-up: there is nothing to keep
@@ -203,10 +199,10 @@ class Experiment:
                         survey,
                         asking=asking,
                         server_calls=calls[candidate.server],
-                        ablation=ablation,
+                        without=parts,
                     )
-                    for candidate, measurement, ablation in zip(
-                        self.candidates, measurements, ablations, strict=True
+                    for candidate, measurement, parts in zip(
+                        self.candidates, measurements, without, strict=True
                     )
                 ]
                 return self._sound(runs, save)
@@ -360,31 +356,17 @@ class Experiment:
         return known, f"corpus {main_scripts(sample.profile())}; {scripts}", sample.texts
 
     def _without_parts(
-        self, candidate: Candidate, measurement: Measurement, purse: Purse, reporter: Reporter
-    ) -> Ablation:
-        """Measure what the queries that count get without each part of the retriever."""
-        if self.until is not None or measurement.interrupted or self.ablate is None:
-            return Ablation()
-        rankings = [
-            ranking if query.answerable else None
-            for query, ranking in zip(self.queries, measurement.rankings, strict=True)
-        ]
-        retriever = candidate.retriever
-        if not can_be_left_out(retriever, self.queries):
-            return Ablation()
-        asked = candidate
-        caller = Caller(asked.retry, asked.rate_limit, asked.price, self.protocol.timeout_s, purse)
-        with reporter.phase(Phase(Step.LEAVING_OUT, candidate.name)) as task:
-            ablation = left_out(
-                retriever,
-                self.queries,
-                self.k,
-                rankings,
-                caller=caller if self.ablate else None,
-                task=task,
-            )
-        measurement.spent = total([measurement.spent, ablation.spent])
-        return ablation
+        self, measurements: Sequence[Measurement], reporter: Reporter
+    ) -> Sequence[WithoutParts]:
+        """The answers of each retriever without each of its parts, where a package asks for them:
+        once all calls are timed."""
+        leave_out = offered("leave out parts")
+        if leave_out is None or self.until is not None or self.ablate is None:
+            return [WithoutParts()] * len(measurements)
+        all_without: Sequence[WithoutParts] = leave_out(self, measurements, reporter)
+        for measurement, without in zip(measurements, all_without, strict=True):
+            measurement.spent = total([measurement.spent, without.spent])
+        return all_without
 
     def _ties(
         self, asked: Candidate, measurement: Measurement, known: Any, facts: Mapping[str, Any]
@@ -405,11 +387,10 @@ class Experiment:
         *,
         asking: Asking | None,
         server_calls: int,
-        ablation: Ablation,
+        without: WithoutParts,
     ) -> Run:
-        without = {of.part.name: of.rankings for of in ablation.parts if of.rankings is not None}
         ids, clusters = [q.id for q in self.queries], labels_of(self.dataset, self.queries)
-        rankings = pack_rankings(ids, measurement.rankings, self.k, without, clusters)
+        rankings = pack_rankings(ids, measurement.rankings, self.k, without.rankings, clusters)
         rows, can = self._counted(measurement.status), candidate.capabilities
         timings = measurement.timings
         evaluation = evaluate(
@@ -452,7 +433,7 @@ class Experiment:
             *silent(timings),
             *outside_server(timings.stages, facts),
             *([] if asking or measurement.spent else kept_back(candidate, self, timings.wall_ns)),
-            *coded(ablation.warnings, Code.OTHER),
+            *coded(without.warnings, Code.OTHER),
             *coded(messages, Code.RETRIEVER),
         ]
         if asking is not None or can.replays:  # such times are shown nowhere
@@ -470,7 +451,7 @@ class Experiment:
             subject,
             Task(self.dataset, self.queries, self.k, self.protocol.levels, until_decided, clusters),
             measurement,
-            Scored(evaluation, ties, of_filters, [part.as_dict() for part in ablation.parts]),
+            Scored(evaluation, ties, of_filters, without.facts),
             warnings=warnings,
             health=facts_told,
         )

@@ -17,10 +17,10 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.data import build_dataset
-from retrieval_bench.experiment.ablation import Ablation, Caller, LeftOut, can_be_left_out, left_out
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.purse import Purse
+from retrieval_bench_explain.ablation import Ablation, Caller, LeftOut, can_be_left_out, left_out
 from retrieval_bench_retrievers.hybrid.dynamic.dynamic import HybridDynamic
 from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 from retrieval_bench_retrievers.lexical.bm25 import BM25

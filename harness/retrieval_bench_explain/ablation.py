@@ -18,11 +18,14 @@ from retrieval_bench.core.calls.failures import Retry
 from retrieval_bench.core.calls.foreign import message_of
 from retrieval_bench.core.calls.usage import Price, total
 from retrieval_bench.core.errors import HarnessError, counted, distinct_names
-from retrieval_bench.core.progress import Task
+from retrieval_bench.core.progress import Phase, Reporter, Step, Task
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, NotKeptError, Remembered
 from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Query, Ranking, Usage
+from retrieval_bench.experiment.accounting import WithoutParts
+from retrieval_bench.experiment.candidate import Candidate
+from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.calls import Measurement, System
 from retrieval_bench.measure.deadline import deadline
 from retrieval_bench.measure.protocol import Plan
@@ -73,6 +76,54 @@ class Ablation:
     spent: Usage | None = None
 
 
+def without_parts(
+    experiment: Experiment, measurements: Sequence[Measurement], reporter: Reporter
+) -> list[WithoutParts]:
+    """Leave out the parts of all retrievers of ``experiment``, which are still open; those of one
+    that was interrupted are not known."""
+    purse = _purse_after(experiment.protocol.max_cost, measurements)
+    return [
+        WithoutParts()
+        if measurement.interrupted
+        else _of_one(experiment, candidate, measurement, purse, reporter)
+        for candidate, measurement in zip(experiment.candidates, measurements, strict=True)
+    ]
+
+
+def _of_one(
+    experiment: Experiment,
+    candidate: Candidate,
+    measurement: Measurement,
+    purse: Purse,
+    reporter: Reporter,
+) -> WithoutParts:
+    """What the queries that count get."""
+    queries, retriever = experiment.queries, candidate.retriever
+    if not can_be_left_out(retriever, queries):
+        return WithoutParts()
+    rankings = [
+        ranking if query.answerable else None
+        for query, ranking in zip(queries, measurement.rankings, strict=True)
+    ]
+    timeout = experiment.protocol.timeout_s
+    caller = Caller(candidate.retry, candidate.rate_limit, candidate.price, timeout, purse)
+    with reporter.phase(Phase(Step.LEAVING_OUT, candidate.name)) as task:
+        ablation = left_out(
+            retriever,
+            queries,
+            experiment.k,
+            rankings,
+            caller=caller if experiment.ablate else None,
+            task=task,
+        )
+    return WithoutParts(
+        {of.part.name: of.rankings for of in ablation.parts if of.rankings is not None},
+        [part.as_dict() for part in ablation.parts],
+        ablation.warnings,
+        ablation.spent,
+    )
+
+
 def can_be_left_out(retriever: Retriever, queries: Sequence[Query]) -> bool:
     """Return whether it is made of parts, or gets filters."""
     try:
@@ -99,7 +150,7 @@ class Caller:
     purse: Purse
 
 
-def purse_after(limit: float | None, measured: Sequence[Measurement]) -> Purse:
+def _purse_after(limit: float | None, measured: Sequence[Measurement]) -> Purse:
     """Return the money that the measurement of several systems left, the mean call standing for the
     dearest."""
     purse = Purse(limit)
