@@ -20,6 +20,7 @@ OWN = (
     "retrieval_bench_explain",
     "retrieval_bench_load",
     "retrieval_bench_tune",
+    "retrieval_bench_modes",
     "retrieval_bench_fresh",
     "retrieval_bench_doctor",
     "retrieval_bench_regress",
@@ -96,6 +97,8 @@ class Capability(NamedTuple):
         options: command of another package -> place of the options that it gains, a
             :class:`~retrieval_bench.cli.options.Added`.
         documents: by name, what its commands print with ``--format json``.
+        keys: word for a record of another package -> place of a record that is made of it, whose
+            keys stand in its documents.
         names: what users import from ``retrieval_bench``, or ``testing.NAME`` from that module ->
             its place.
         services: what the kernel calls where a user asks for it -> its place.
@@ -108,6 +111,7 @@ class Capability(NamedTuple):
     commands: Mapping[str, Command] = MappingProxyType({})
     options: Mapping[str, str] = MappingProxyType({})
     documents: Mapping[str, Document] = MappingProxyType({})
+    keys: Mapping[str, str] = MappingProxyType({})
     names: Mapping[str, str] = MappingProxyType({})
     services: Mapping[str, str] = MappingProxyType({})
     formats: Mapping[str, str] = MappingProxyType({})
@@ -137,6 +141,11 @@ def brought(name: str) -> Any:
 def offered(name: str) -> Any | None:
     """Find what a package beside the kernel does for it under this name; None where none does."""
     return _brought("services", name)
+
+
+def keys_added_to(record: str) -> list[Any]:
+    """List the records of packages whose keys stand in the documents of this one."""
+    return [named(added.keys[record]) for added in capabilities() if record in added.keys]
 
 
 def _brought(point: str, name: str) -> Any | None:

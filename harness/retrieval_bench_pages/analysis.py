@@ -13,7 +13,6 @@ from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.slices import Slicing, all_slicings
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.ledger import Ledger
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.comparability import not_comparable
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
@@ -109,7 +108,7 @@ def _group(
     group = group.with_texts(source)
     if isinstance(source, str):
         return GroupAnalysis(group, recommendation, source)
-    if isinstance(group, Unjudged):
+    if not group.judged:
         return GroupAnalysis(group, recommendation)
     # The intervals of slices are those of a number of queries that was fixed beforehand.
     sliced = all(run.asked is None for run in group.runs)

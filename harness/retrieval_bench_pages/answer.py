@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK, about, times_text
 from retrieval_bench.data.needs_judgements import TO_JUDGE
@@ -50,7 +49,7 @@ def _answer(group: DatasetComparison, answer: Recommendation, id_: str) -> Marku
             ("alike", "how alike they answer"),
             ("times", "speed and cost"),
         )
-        if name == "times" or (name == "alike") == isinstance(group, Unjudged)
+        if name == "times" or (name == "alike") != group.judged
     ]
     partial = [
         warning(f"{name} was interrupted: what it finished is here, and no more.")
@@ -80,7 +79,7 @@ def _why(answer: Recommendation) -> str:
 def meaning(group: DatasetComparison) -> str:
     """Explain the first metric for a reader who does not know it; where nothing is judged, say what
     is left out."""
-    if isinstance(group, Unjudged):
+    if not group.judged:
         return (
             "Nothing is judged here, so the page leaves out quality, differences in it, kinds of "
             "queries and single queries. Judge what the systems found, and make it again: "

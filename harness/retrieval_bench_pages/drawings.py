@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.reports.pictures import of_runs
 from retrieval_bench.reports.pictures.draw import svgs
@@ -89,7 +88,7 @@ def planned_of(id_: str, analysis: GroupAnalysis) -> list[Planned]:
         if wide is not None and narrow is not None:
             planned.append(Planned(f"{id_}-{section}", label, wide, narrow))
 
-    if not isinstance(group, Unjudged):
+    if group.judged:
         plan("front", FRONT, partial(front, paths=analysis.paths), group, answer.leaders)
         plan("front", "Quality against money", money, group, answer.leaders)
         plan("systems", "Quality, metric by metric", metrics, group)

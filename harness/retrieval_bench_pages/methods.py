@@ -12,7 +12,6 @@ from typing import Any
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.modes.until_decided import UntilDecided
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.installed.version import VERSION
@@ -58,7 +57,7 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
         rf"\cite{{retrievalbench}}{by}."
     )
     cited = {"Clopper": "clopper1934", "Gaffke": "gaffke2005", "bootstrap": "efron1993"}
-    if any(isinstance(group, UntilDecided) for group in comparison.groups):
+    if any(group.estimand for group in comparison.groups):
         yield from _until_decided(comparison)
         return
     used = intervals.methods(metric.scale for metric in comparison.metrics)
@@ -79,11 +78,10 @@ def _until_decided(comparison: Comparison) -> Iterator[str]:
         r"metric on one dataset hold together, at every look, with 95\,\%."
     )
     for group in comparison.groups:
-        if isinstance(group, UntilDecided):
-            name, asked = latex.escaped(group.dataset), group.asked
+        if group.estimand:
             yield (
-                f"On {name} {asked.asked:,} of {counted(asked.queries, 'query')} were asked; what "
-                f"is estimated is {asked.mean}."
+                f"On {latex.escaped(group.dataset)} {group.extent} were asked; what is estimated "
+                f"is {group.estimand}."
             )
 
 

@@ -12,8 +12,6 @@ from typing import Any, ClassVar
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.likeness import PERSISTENCE
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.render.table import Table
@@ -23,7 +21,7 @@ from retrieval_bench.runs.arrays import RANKINGS, TIMINGS
 from retrieval_bench.runs.records import LOAD, MANIFEST, PER_QUERY, SUMMARY
 from retrieval_bench.runs.run import relative_folder
 from retrieval_bench.stats.defaults import MARGIN
-from retrieval_bench.stats.intervals import SHARE, methods
+from retrieval_bench.stats.intervals import methods
 from retrieval_bench_pages.explorer import json_in_html
 from retrieval_bench_pages.sections import Beside
 
@@ -147,14 +145,12 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
 
     used = list(dict.fromkeys(summary.convention for summary in summaries))
     sources = [f"{name} ({CONVENTIONS[name].source})" for name in used if name in CONVENTIONS]
-    tested = {
+    tested = group.method or {
         "intervals of means": f"95 %, {methods(m.scale for m in group.metrics)}",
         "test": f"paired randomisation, {patterns(group)}, two-sided",
         "family (Holm)": "the pairs of one metric on one dataset",
     }
-    if group.meaning:
-        tested = {"test": group.meaning, "family": "the pairs of one metric on one dataset"}
-    if isinstance(group, Unjudged):
+    if not group.judged:
         return {
             "split": data("split"),
             "documents": data("n_documents"),
@@ -162,8 +158,7 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
             "fingerprint": data("fingerprint"),
             "hits per query (k)": all_of([summary.k for summary in summaries]),
             "ties": all_of([summary.tie_rule for summary in summaries]),
-            "likeness": f"overlap@{group.likeness.k}; RBO, p = {PERSISTENCE}, extrapolated",
-            "intervals of means": f"95 %, {methods([SHARE])}",
+            **group.method,
         }
     return {
         "split": data("split"),

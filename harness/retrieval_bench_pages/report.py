@@ -9,7 +9,6 @@ from pathlib import Path
 from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import Recommendation
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.needs_judgements import unjudged
@@ -77,7 +76,7 @@ def write_report(
     """
     check_place(path)
     for group in comparison.groups if methods else ():
-        if isinstance(group, Unjudged):
+        if not group.judged:
             split = str(group.runs[0].summary.dataset.split)
             raise unjudged(group.dataset, split, "--methods", instead="leave --methods out")
     sources = datasets_of([group.runs for group in comparison.groups], datasets)

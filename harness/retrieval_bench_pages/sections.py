@@ -8,8 +8,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.pictures.vega import Spec
 from retrieval_bench.reports.render.html import notes_html, whole
@@ -24,7 +24,6 @@ from retrieval_bench.reports.tables.understand.comparison import (
     kinds_tables,
     quality_table,
 )
-from retrieval_bench.reports.tables.understand.likeness import likeness_tables
 from retrieval_bench.reports.tables.understand.slice import tables_of
 from retrieval_bench.reports.tables.understand.speed import speed_tables
 from retrieval_bench.stats.percentiles import NEEDS
@@ -76,8 +75,8 @@ class GroupPage:
         """The sections, headed by the dataset where there is more than one."""
         group, dataset = self._group, self._group.dataset if several else ""
         sections: tuple[tuple[str, str, Markup], ...]
-        if isinstance(group, Unjudged):
-            alike = joined(map(whole, likeness_tables(group)))
+        if not group.judged:
+            alike = joined(map(whole, service("show how alike runs answer")(group)))
             kinds = joined([*map(whole, kinds_tables(group)), *self._how()])
             sections = (
                 ("alike", "How alike the systems answer", alike),

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import retrieval_bench
+from retrieval_bench.capabilities import capabilities, named
 
 INSIDE = ("retrieval_bench.reports.render", "retrieval_bench.core.config")
 """Not given to be read: what tables are made of, and configs, which the guide has a page on."""
@@ -25,6 +26,8 @@ def functions() -> dict[str, Any]:
 
 def records() -> list[type]:
     """The public classes, what the functions give, and what their attributes hold."""
+    for added in capabilities():  # subclasses of what stands for several are known once loaded
+        list(map(named, added.keys.values()))
     waiting: list[Any] = [one for one in _public().values() if inspect.isclass(one)]
     for one in functions().values():
         waiting += _parts(_hints(one)["return"])

@@ -261,6 +261,7 @@ def package_page(name: str) -> str:
         "commands": added.commands,
         "options of": added.options,
         "documents": added.documents,
+        "keys in documents of a": added.keys,
         "names of Python": added.names,
         "formats": added.formats,
         "datasets named": added.datasets,

@@ -134,7 +134,7 @@ MUTANTS = (
         "stats/sequential.py",
         "self._needed = np.log(2 / alpha)",
         "self._needed = np.log(0.5 / alpha)",
-        *("kernel/stats/test_sequential.py", "kernel/comparison/test_until_decided.py", "labels"),
+        *("kernel/stats/test_sequential.py", "modes/test_until_decided.py", "labels"),
     ),
     # Comparisons.
     _of_harness(

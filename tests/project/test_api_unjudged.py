@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from retrieval_bench import Document, Query, bench, compare, diff, evaluate, tune
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.records import read_run
+from retrieval_bench_modes.unjudged import Unjudged
 from tests.builders.reference import TermOverlap
 
 pytestmark = pytest.mark.slow

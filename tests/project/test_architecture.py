@@ -33,6 +33,7 @@ FLOORS: dict[str, int] = {
     "retrieval_bench_scale": 11,
     "retrieval_bench_score": 11,
     "retrieval_bench_tune": 11,
+    "retrieval_bench_modes": 11,
     "retrieval_bench_duet": 11,
     "retrieval_bench_regress": 12,
     "retrieval_bench_load": 13,

@@ -96,6 +96,33 @@ class TestAway:
             assert "not here: retrieval_bench_" in said
             assert "install retrieval-bench whole" in said
 
+    def test_runs_are_compared_by_labels_and_others_say_what_is_missing(self, kernel: Path) -> None:
+        judged = self.run(kernel, code=f"{_SYSTEMS}print(r.compare([one, two], data(QRELS)))")
+        assert "nDCG@10" in judged
+        assert "Traceback" not in judged
+        measured = self.run(kernel, code=f"{_SYSTEMS}print(r.bench(one, data(None)))")
+        assert "Nothing is judged yet" in measured
+        for call in ("data(None)", "data(QRELS), until_decided='split'"):
+            said = self.run(kernel, code=f"{_SYSTEMS}r.compare([one, two], {call})")
+            assert "retrieval_bench_modes" in said
+            assert "two was called" not in said
+            assert "install retrieval-bench whole" in said
+
+
+_SYSTEMS = """
+import retrieval_bench as r
+from retrieval_bench.data import build_dataset
+QRELS = {"q1": {"d1": 1}, "q2": {"d2": 1}}
+def data(qrels):
+    documents = [r.Document("d1", "red apples"), r.Document("d2", "blue whales")]
+    return build_dataset("small", documents, [r.Query("q1", "red"), r.Query("q2", "whales")], qrels)
+def one(query, k):
+    return ["d1", "d2"]
+def two(query, k):
+    print("two was called")
+    return ["d2", "d1"]
+"""
+
 
 def own(package: str) -> Capability:
     """The additions of a package of this repository."""
@@ -137,7 +164,7 @@ def test_what_may_not_stand_together_is_called_as_options_are() -> None:
     known = {action.dest for _, parser in commands() for action in parser._actions}
     unknown = [
         (path, name)
-        for path, call in called("refuse", "_refuse_settled")
+        for path, call in called("refuse", "refuse_settled")
         if len(call.args) > 1 and isinstance(call.args[1], ast.Constant)
         for name in str(call.args[1].value).split()
         if name not in known

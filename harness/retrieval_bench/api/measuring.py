@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +129,7 @@ def compare(
         HarnessError: everything that is wrong with the input, in one message.
     """
     from retrieval_bench.comparison.compared import with_texts
-    from retrieval_bench.comparison.comparison import check_asked, compare_runs, watch
+    from retrieval_bench.comparison.comparison import check_asked, compare_runs
     from retrieval_bench.experiment.several import prepare_several, run_each
     from retrieval_bench.reports.finish import finish, keep_text
     from retrieval_bench.reports.progress_bar import in_notebook
@@ -167,10 +168,14 @@ def compare(
         )
 
     def check(experiment: Experiment) -> None:
-        check_asked(experiment.names, **rules)
+        check_asked(experiment.names, judged=experiment.dataset.judged, **rules)
 
+    prepare = prepare_several
+    if until_decided is not None:
+        deciding = {"margin": margin, "baseline": baseline}
+        prepare = partial(service("measure until decided"), until_decided, **deciding)
     named = "science-mini" if dataset is None else dataset
-    experiments = prepare_several(
+    experiments = prepare(
         systems,
         [named] if isinstance(named, str | Path | Dataset) else named,
         check,
@@ -181,8 +186,6 @@ def compare(
         metrics=metrics,
         protocol=_protocol(protocol, rounds, min_calls),
         save=save,
-        until=until_decided,
-        watch=lambda *of: watch(*of, margin=margin, baseline=baseline),
     )
     runs = []
     for measured in run_each(experiments, in_notebook(reporter), save=save):

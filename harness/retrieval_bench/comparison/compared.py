@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.slices import Slicing
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.runs.dataset import datasets_of
@@ -25,9 +24,9 @@ def with_texts(comparison: Comparison, named: Sequence[str | Dataset] = ()) -> C
         HarnessError: one of ``named`` is no dataset, or none of those of the runs.
     """
     groups = list(comparison.groups)
-    if not any(isinstance(group, Unjudged) for group in groups):
+    if not comparison.unjudged:
         return comparison
-    places = [at for at, group in enumerate(groups) if named or isinstance(group, Unjudged)]
+    places = [at for at, group in enumerate(groups) if named or not group.judged]
     sources = datasets_of([groups[at].runs for at in places], named)
     for at, source in zip(places, sources, strict=True):
         groups[at] = groups[at].with_texts(source)

@@ -6,31 +6,24 @@ Decides in data; reads no file and prints nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.capabilities import keys_added_to, service
+from retrieval_bench.comparison.fixed import compare_fixed
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
-from retrieval_bench.comparison.likeness import Likeness
-from retrieval_bench.comparison.modes.fixed import compare_fixed
-from retrieval_bench.comparison.modes.unjudged import Unjudged, compare_unjudged
-from retrieval_bench.comparison.modes.until_decided import (
-    Asked,
-    UntilDecided,
-    compare_until_decided,
-)
-from retrieval_bench.comparison.pairs.anytime import watch_for
 from retrieval_bench.comparison.pairs.comparability import (
     by_dataset,
     common_metrics,
     nothing_judged,
 )
 from retrieval_bench.comparison.pairs.delta import Delta
-from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, Pair
 from retrieval_bench.comparison.pairs.judged_gap import judged_gap
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.comparison.pairs.verdicts import Rules
@@ -42,7 +35,9 @@ from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import Summary
 from retrieval_bench.stats.defaults import EQUIVALENCE, EXTRA, MARGIN
 from retrieval_bench.stats.power import check_margin
-from retrieval_bench.stats.sequential import Watch
+
+Judge = Callable[[Systems, Sequence[Pair], Rules, Sequence[str]], DatasetComparison]
+"""Judgement of systems on one dataset: of those pairs, by those rules, behind those warnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +70,7 @@ class Comparison(Documented):
 
     KEYS = (
         "systems alpha margin baseline equivalence family resamples warnings comparisons=deltas "
-        "latency until_decided? likeness? boards?"
+        "latency + boards?"
     )
 
     alpha: ClassVar[float] = QUALITY_ALPHA
@@ -84,6 +79,11 @@ class Comparison(Documented):
     margin: float = MARGIN
     baseline: str | None = None
     equivalence: str = EQUIVALENCE[0]
+
+    @staticmethod
+    def added() -> Sequence[Any]:
+        """Records of packages, made of a comparison, whose keys stand in its documents."""
+        return keys_added_to("comparison")
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -108,12 +108,12 @@ class Comparison(Documented):
     @property
     def judged(self) -> tuple[DatasetComparison, ...]:
         """The groups of datasets where something is judged."""
-        return tuple(group for group in self.groups if not isinstance(group, Unjudged))
+        return tuple(group for group in self.groups if group.judged)
 
     @property
-    def unjudged(self) -> tuple[Unjudged, ...]:
+    def unjudged(self) -> tuple[DatasetComparison, ...]:
         """The groups of datasets where nothing is."""
-        return tuple(group for group in self.groups if isinstance(group, Unjudged))
+        return tuple(group for group in self.groups if not group.judged)
 
     @property
     def why_nothing(self) -> str | None:
@@ -168,18 +168,6 @@ class Comparison(Documented):
     def latency(self) -> list[OnDataset[LatencyDelta]]:
         """Every pair's times, call by call."""
         return [OnDataset(group.dataset, delta) for group in self.groups for delta in group.latency]
-
-    @property
-    def until_decided(self) -> list[OnDataset[Asked]]:
-        """The questions asked of systems that were measured until decided, for each such
-        dataset."""
-        groups = [group for group in self.groups if isinstance(group, UntilDecided)]
-        return [OnDataset(group.dataset, group.asked) for group in groups]
-
-    @property
-    def likeness(self) -> list[OnDataset[Likeness]]:
-        """The likeness of the systems' answers, for each dataset where nothing is judged."""
-        return [OnDataset(group.dataset, group.likeness) for group in self.unjudged]
 
     @property
     def boards(self) -> list[Board]:
@@ -276,13 +264,20 @@ def check_asked(
     baseline: str | None,
     tests: Sequence[str],
     equivalence: str = EQUIVALENCE[0],
+    judged: bool = True,
 ) -> None:
     """Refuse what :func:`compare_runs` would refuse of systems with these ``names``; to be asked
     before they are measured.
 
+    Args:
+        judged: whether anything is, where they are to be measured.
+
     Raises:
-        ConfigError: an unknown baseline or test, or a margin that is none.
+        ConfigError: an unknown baseline or test, a margin that is none, or the package that
+            compares them is not here.
     """
+    if not judged:
+        service("compare runs without judgements")
     check_margin(margin)
     what, fix = f"test of equivalence {equivalence!r}", "name one of them"
     check_known(equivalence, EQUIVALENCE, what, where="--equivalence", fix=fix)
@@ -292,29 +287,6 @@ def check_asked(
     if baseline is not None:
         what = f"baseline {baseline!r} is none of the systems"
         check_known(baseline, names, what, fix="name one of the systems that are compared")
-
-
-def watch(
-    names: Sequence[str],
-    metric: Metric,
-    total: int | None,
-    *,
-    margin: float = MARGIN,
-    baseline: str | None = None,
-) -> Watch:
-    """Build a function that looks at every query of systems that are measured until their pairs are
-    decided, and says when that is; :func:`compare_runs` comes to the same of the runs.
-
-    Args:
-        names: of the systems, told apart.
-        metric: the first, which decides.
-        total: queries of the split whose mean is meant; None = the mean of queries like these.
-
-    Raises:
-        ConfigError: nothing can be bet on ``metric``.
-    """
-    pairs = watch_for(_pairs(names, baseline), metric, margin, total)
-    return lambda _, values, answered: pairs.add(values[:, 0], answered)
 
 
 def _group(
@@ -331,22 +303,25 @@ def _group(
             where=", ".join(str(run.folder or run.name) for run in runs),
             fix="measure them again with the same --metrics and k",
         )
-    pairs = _pairs(names, baseline)
+    pairs = pairs_of(names, baseline)
     alone = f"{' and '.join(names)} alone, nothing to compare with there"
     warnings = [] if pairs else [alone]
     systems = Systems(dataset, tuple(runs), tuple(names), common)
     if nothing_judged(runs):
-        return compare_unjudged(systems, pairs, warnings)
+        judge: Judge = service("compare runs without judgements")
+        return judge(systems, pairs, rules, warnings)
     known = dict.fromkeys(m for run in runs for m in run.evaluation.metrics)
     if lost := [str(metric) for metric in known if metric not in common]:
         warnings.insert(0, f"left out, since not all runs have them: {', '.join(lost)}")
     warnings = [*judged_gap(names, runs, pairs, common[0]), *warnings]
-    until_decided = any(run.asked is not None for run in runs)
-    compare = compare_until_decided if until_decided else compare_fixed
-    return compare(systems, pairs, rules, warnings)
+    judge = compare_fixed
+    if any(run.asked is not None for run in runs):
+        judge = service("compare runs measured until decided")
+    return judge(systems, pairs, rules, warnings)
 
 
-def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
+def pairs_of(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
+    """Places of the systems that are put side by side: those with ``baseline``, or all."""
     if baseline is None:
         return list(combinations(range(len(names)), 2))
     if baseline not in names:

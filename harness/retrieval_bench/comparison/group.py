@@ -1,22 +1,23 @@
 """Runs on one dataset side by side: their means, and every pair with its verdict.
 
-How they are judged is one of three modes (:mod:`.comparison.modes`), a class each, which says here
-what all of them can be asked.
+Each way to judge them is a class: by the labels of queries that were fixed beforehand
+(:mod:`.fixed`), or one of a package. What all of them can be asked is here.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
+from retrieval_bench.comparison.pairs.comparability import nothing_judged
 from retrieval_bench.comparison.pairs.delta import Delta, how_bracketed
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.types import Dataset, Verdict
+from retrieval_bench.core.types import EMPTY, Dataset, Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.resampling import RESAMPLES
@@ -96,8 +97,18 @@ class DatasetComparison(ABC):
     """What pairs are judged by a second time, to see whether a verdict rests on failures."""
 
     @property
+    def judged(self) -> bool:
+        """Whether anything is judged, so that quality can be told."""
+        return not nothing_judged(self.runs)
+
+    @property
     def sentence(self) -> str:
         """The extent of the measurement, where that was not settled beforehand; else empty."""
+        return ""
+
+    @property
+    def estimand(self) -> str:
+        """The mean that is estimated, where the extent was not settled beforehand; else empty."""
         return ""
 
     @property
@@ -114,6 +125,15 @@ class DatasetComparison(ABC):
             inside = "".join(f" in {counted(n, 'cluster')}" for n in of if n is not None)
             return counted(counts[0], "query") + inside
         return f"{counts[0]:,} to {counts[-1]:,} queries"
+
+    @property
+    def method(self) -> Mapping[str, str]:
+        """What pairs are compared by -> how, where it is no test on fixed queries."""
+        return EMPTY
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Pairs as rows of CSV, beside those of the differences."""
+        yield from ()
 
     def with_texts(self, source: Dataset | str) -> Self:
         """The same with the texts that it shows, from ``source``, or with why there are none."""

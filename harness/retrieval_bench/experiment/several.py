@@ -14,17 +14,13 @@ from retrieval_bench.core.errors import ConfigError, RecordError, check_distinct
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import found_at
-from retrieval_bench.data.needs_judgements import require_all_judged, require_judged
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.planned_run import PlannedRun, Trial
 from retrieval_bench.experiment.preparation import Problems, prepare
-from retrieval_bench.experiment.until import Target, Until, asking_once, target_of
+from retrieval_bench.experiment.until import asking_once
 from retrieval_bench.measure.calls import OK
-from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
-from retrieval_bench.stats.sequential import Watch
 
 FEW = 20
 """Documents that a dry run indexes."""
@@ -34,45 +30,27 @@ def prepare_several(
     retrievers: Sequence[Any],
     datasets: Sequence[str | Path | Dataset],
     check: Callable[[Experiment], None],
-    *,
-    until: str | None = None,
-    watch: Callable[[Sequence[str], Metric, int | None], Watch] | None = None,
-    protocol: Protocol | None = None,
     **options: Any,
 ) -> list[Experiment]:
     """One experiment for each dataset; the faults of all of them at once.
 
     Args:
         check: raises what would be refused after the measurement.
-        until: a :class:`.Target`: each query is asked once, until enough is known of it.
-        watch: with ``until``, makes what decides that; of the names of the systems, the first
-            metric, and the queries whose mean is meant (None = of queries like these).
-        protocol, options: as of :func:`.prepare`.
+        options: as of :func:`.prepare`.
 
     Raises:
         HarnessError: everything that is wrong with them, or a dataset that is given twice.
     """
-    target = None if until is None else target_of(until)
-    if target is not None:
-        protocol = asking_once(protocol or Protocol())
     named = [dataset for dataset in datasets if not isinstance(dataset, Dataset)]
     check_distinct([found_at(dataset) for dataset in named], "dataset")
     problems, experiments = Problems(), list[Experiment]()
     for dataset in datasets:
         with problems.kept():
-            experiments.append(prepare(retrievers, dataset, protocol=protocol, **options))
+            experiments.append(prepare(retrievers, dataset, **options))
     try:
         problems.raise_if_any()
-        for at, experiment in enumerate(experiments):
-            if target is not None:
-                require_judged(experiment.dataset, "--until-decided")
-                require_all_judged(experiment.dataset, "--until-decided")
+        for experiment in experiments:
             check(experiment)
-            if target is not None and watch is not None:
-                total = len(experiment.counted) if target is Target.SPLIT else None
-                see = watch(experiment.names, experiment.metrics[0], total)
-                _check_independent(experiment.dataset, target)
-                experiments[at] = experiment.ending(Until(target, see))
     except BaseException:
         for experiment in experiments:
             experiment.close()
@@ -100,20 +78,6 @@ def run_each(
             yield runs
     finally:
         close_all([candidate for item in waiting for candidate in item.candidates])
-
-
-def _check_independent(dataset: Dataset, target: Target) -> None:
-    """Raise where bets on queries like these would be on clusters; the mean of a split is that of
-    these very queries, drawn one by one."""
-    if dataset.cluster_key is not None and target is Target.POPULATION:
-        raise ConfigError(
-            f"--until-decided on {dataset.name!r}, whose queries come in clusters "
-            f"(cluster_key: {dataset.cluster_key})",
-            accepted="queries that are independent: a bet on each of a cluster would count one "
-            "question several times",
-            fix="measure without --until-decided, or ask for the mean of these very queries alone: "
-            "--until-decided split",
-        )
 
 
 def planned(

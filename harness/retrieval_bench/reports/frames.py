@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.comparison.explain.slices import Slicing
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.likeness import Likeness
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.errors import HarnessError, check_known
 from retrieval_bench.core.installed.installation import require
@@ -83,16 +81,7 @@ def pairs(groups: Sequence[DatasetComparison]) -> Iterator[Row]:
     """Differences of all pairs; where nothing is judged, how alike they answer."""
     for group in groups:
         yield from map(pair, group.deltas)
-        if isinstance(group, Unjudged):
-            yield from _alike(group.dataset, group.likeness)
-
-
-def _alike(dataset: str, likeness: Likeness) -> Iterator[Row]:
-    """Two rows for each pair where nothing is judged."""
-    for pair in likeness.pairs:
-        for name, mean in ((f"overlap@{likeness.k}", pair.overlap), ("RBO", pair.rbo)):
-            value = mean.mean if pair.n else None
-            yield _mean((dataset, pair.b, name), value, mean.ci95, pair.n) | {"against": pair.a}
+        yield from group.rows()
 
 
 def pair(delta: Delta) -> Row:

@@ -22,7 +22,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.modes.fixed import resamples_for, told_with_verdicts
+from retrieval_bench.comparison.fixed import resamples_for, told_with_verdicts
 from retrieval_bench.comparison.pairs.anytime import deltas_in_order, scale_to_bet_on
 from retrieval_bench.comparison.pairs.comparability import NOTHING_RELEVANT
 from retrieval_bench.comparison.pairs.delta import Delta

@@ -11,7 +11,7 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.modes.fixed import resamples_for
+from retrieval_bench.comparison.fixed import resamples_for
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict

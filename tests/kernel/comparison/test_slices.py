@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.comparison.explain.slices import FEWEST, Slicing, all_slicings, slicings
+from retrieval_bench.comparison.fixed import Fixed
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.modes.fixed import Fixed
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.metrics import parse_metrics

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.capabilities import service
@@ -50,9 +51,6 @@ _COMPARE = f"""
 --slices BY *  means by groups of queries: tags source length relevant, a metadata key; alone: all
     that there are
 +
---until-decided TARGET ?  ask query by query, in a random order, until every pair is decided, by
-    the mean of population (default), that of queries like these, or split, that of all these
-    queries
 {SYSTEMS}
 """
 
@@ -87,12 +85,11 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-@command(_COMPARE, until_decided={"const": "population"})
+@command(_COMPARE)
 def run_compare(options: argparse.Namespace) -> int:
     """Put runs or retrievers side by side."""
     from retrieval_bench.comparison.compared import Compared, with_texts
     from retrieval_bench.comparison.explain.slices import slicings_of
-    from retrieval_bench.comparison.modes.unjudged import Unjudged
     from retrieval_bench.data.needs_judgements import unjudged
     from retrieval_bench.reports.frames import compared
     from retrieval_bench.reports.tables.brief import comparison_brief
@@ -105,7 +102,7 @@ def run_compare(options: argparse.Namespace) -> int:
         comparison, slicings = with_texts(decided(options, runs), moved(options)), []
         if options.slices is not None:
             for group in comparison.groups:
-                if isinstance(group, Unjudged):
+                if not group.judged:
                     split = str(group.runs[0].summary.dataset.split)
                     raise unjudged(group.dataset, split, "--slices")
             sources = datasets_of([group.runs for group in comparison.groups], moved(options))
@@ -128,11 +125,11 @@ def run_compare(options: argparse.Namespace) -> int:
     name_systems(options)
     fuse = getattr(options, "fuse", None)
     if options.runs and options.slices is None and fuse is None:
-        _refuse_settled(options, "dataset")
+        refuse_settled(options, "dataset")
     if fuse is not None:
         fuse = service("check fusions")(fuse)
-    if options.until_decided is not None:
-        _check_until_decided(options)
+    if getattr(options, "until_decided", None) is not None:
+        service("check options of measuring until decided")(options)
     runs = runs_asked_for(options, print_runs)
     if runs is not None and fuse is not None and not any(run.interrupted for run in runs):
         with working(options) as bars:
@@ -194,7 +191,7 @@ def runs_asked_for(
     from retrieval_bench.runs.records import read_runs
 
     if options.runs:
-        _refuse_settled(options, only_when_measuring(options))
+        refuse_settled(options, only_when_measuring(options))
         return read_runs(options.runs)
     experiments = _prepared(options)
     if options.dry_run:
@@ -208,7 +205,7 @@ def runs_asked_for(
 
 
 def _prepared(options: argparse.Namespace) -> list[Experiment]:
-    from retrieval_bench.comparison.comparison import check_asked, watch
+    from retrieval_bench.comparison.comparison import check_asked
     from retrieval_bench.comparison.explain.groupings import check_names
     from retrieval_bench.core.errors import ConfigError, counted
     from retrieval_bench.data.needs_judgements import require_judged
@@ -221,49 +218,31 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
             fix="give two or more; use bench for one",
         )
 
-    rules = _rules(options)
+    rules, until = _rules(options), getattr(options, "until_decided", None)
 
     def check(experiment: Experiment) -> None:
-        check_asked(experiment.names, **rules)
+        check_asked(experiment.names, judged=experiment.dataset.judged, **rules)
         if getattr(options, "slices", None) is not None:
             require_judged(experiment.dataset, "--slices")
         check_names(getattr(options, "slices", None) or (), experiment.dataset)
 
+    prepare = prepare_several
+    if until is not None:
+        of = {name: rules[name] for name in ("margin", "baseline")}
+        prepare = partial(service("measure until decided"), until, **of)
     with output_kept_clean():
-        return prepare_several(
+        return prepare(
             options.retrievers,
             options.dataset or ["science-mini"],
             check,
             **values(options, "split language self_hits k metrics"),
             protocol=protocol_of(options),
             save=not options.dry_run,
-            until=getattr(options, "until_decided", None),
-            watch=lambda *of: watch(*of, margin=rules["margin"], baseline=rules["baseline"]),
         )
 
 
-def _check_until_decided(options: argparse.Namespace) -> None:
-    """Refuse what says something of times, or of a number of queries fixed beforehand.
-
-    Raises:
-        ConfigError: which one.
-    """
-    from retrieval_bench.experiment.until import target_of
-
-    target_of(options.until_decided)
-    if options.runs:
-        _refuse_settled(options, "until_decided")
-    refuse(
-        options,
-        "profile min_calls rounds max_calls launches warm_up collector percentiles tests slices "
-        "equivalence fuse",
-        "with --until-decided",
-        accepted="each query asked once, judged by the interval that allows a look after each",
-        fix="leave one of the two out",
-    )
-
-
-def _refuse_settled(options: argparse.Namespace, names: str) -> None:
+def refuse_settled(options: argparse.Namespace, names: str) -> None:
+    """Refuse options that say nothing of saved runs."""
     refuse(
         options,
         names,

@@ -16,16 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.pairs.both_answered import Answered
-from retrieval_bench.comparison.pairs.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, Pair
 from retrieval_bench.comparison.pairs.verdicts import held_against
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Metric
-from retrieval_bench.runs.run import Run
-from retrieval_bench.runs.summary import UntilFacts
 from retrieval_bench.stats.intervals import Floats, Scale
 from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.sequential import Betting, anytime_intervals, verdicts
@@ -79,15 +75,6 @@ class PairWatch:
         return bool(self._betting.too_low[at, 0] and self._betting.too_high[at, 2])
 
 
-def watch_for(pairs: Sequence[Pair], metric: Metric, margin: float, total: int | None) -> PairWatch:
-    """For pairs that ``metric`` decides.
-
-    Raises:
-        ConfigError: its values have no known range, so that nothing can be bet on them.
-    """
-    return PairWatch(pairs, scale_to_bet_on(metric), margin, total)
-
-
 def scale_to_bet_on(metric: Metric, *, where: str = "--metrics") -> Scale:
     """Return the range of a value of ``metric``.
 
@@ -102,88 +89,6 @@ def scale_to_bet_on(metric: Metric, *, where: str = "--metrics") -> Scale:
             fix="name another one, or measure without --until-decided",
         )
     return metric.scale
-
-
-def anytime_deltas(
-    dataset: str,
-    runs: Sequence[Run],
-    names: Sequence[str],
-    metrics: Sequence[Metric],
-    pairs: Sequence[Pair],
-    *,
-    margin: float,
-) -> list[Delta]:
-    """Every pair on every metric, in the order of ``pairs``."""
-    comparable = [pair for pair in pairs if not _refused(runs, pair).reason]
-    by_pair: dict[tuple[Pair, Metric], Delta] = {}
-    for metric in metrics:
-        if comparable and metric.scale is not None:
-            deltas = _judged(runs, names, metric, comparable, margin=margin)
-            by_pair |= {
-                (pair, metric): delta for pair, delta in zip(comparable, deltas, strict=True)
-            }
-    return [
-        replace(
-            by_pair.get((pair, metric)) or _refused(runs, pair, metric),
-            metric=str(metric),
-            a=names[pair[0]],
-            b=names[pair[1]],
-            dataset=dataset,
-        )
-        for pair in pairs
-        for metric in metrics
-    ]
-
-
-def _refused(runs: Sequence[Run], pair: Pair, metric: Metric | None = None) -> Delta:
-    """Return a difference without figures, and why; no reason where there is none."""
-    a, b = (runs[at] for at in pair)
-    verdict, reason = Verdict.MISSING, ""
-    if why := not_comparable(a, b):
-        verdict, reason = Verdict.NOT_COMPARABLE, why
-    elif a.asked is None:
-        verdict, reason = Verdict.NOT_COMPARABLE, "beside runs that were measured until decided"
-    elif not a.asked:
-        reason = "no evaluated query"
-    elif metric is not None:
-        reason = f"nothing can be bet on {metric}: its values have no known range"
-    return Delta("", "", "", verdict, reason=reason)
-
-
-def _judged(
-    runs: Sequence[Run],
-    names: Sequence[str],
-    metric: Metric,
-    pairs: Sequence[Pair],
-    *,
-    margin: float,
-) -> list[Delta]:
-    """Judge ``pairs`` in one metric."""
-    systems = sorted({at for pair in pairs for at in pair})
-    place = {at: row for row, at in enumerate(systems)}
-    told = [_in_order(runs[at], metric) for at in systems]
-    until = until_of(runs[pairs[0][0]])
-    deltas = deltas_in_order(
-        [names[at] for at in systems],
-        np.stack([values for values, _ in told]),
-        np.stack([answered for _, answered in told]),
-        [(place[i], place[j]) for i, j in pairs],
-        scale_to_bet_on(metric),
-        margin=margin,
-        total=until.queries if until.target == "split" else None,
-    )
-    return [
-        Delta("", "", "", Verdict.MISSING, n=delta.n, reason=why)
-        if (why := nothing_can_differ(runs[i], runs[j], metric))
-        else delta
-        for (i, j), delta in zip(pairs, deltas, strict=True)
-    ]
-
-
-def until_of(run: Run) -> UntilFacts:
-    """Return how far a run that was measured until decided came."""
-    assert run.summary.until_decided is not None  # such runs alone are looked at here
-    return run.summary.until_decided
 
 
 def deltas_in_order(
@@ -237,15 +142,6 @@ def deltas_in_order(
         both = answered[a[at]] & answered[b[at]]
         deltas.append(_second_look(delta, of_pair, both, (answered[a[at]], answered[b[at]]), tied))
     return deltas
-
-
-def _in_order(run: Run, metric: Metric) -> tuple[Floats, Bools]:
-    """Values, and whether it answered, in the order asked."""
-    status = dict(zip(run.rankings.query_ids, run.status, strict=True))
-    asked = run.asked or ()
-    return run.evaluation.values(metric, asked), np.array(
-        [status[query_id] == OK for query_id in asked]
-    )
 
 
 def _second_look(

@@ -7,7 +7,7 @@ annotations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -20,11 +20,17 @@ class Documented:
 
     ``KEYS`` names its keys in their order, separated by blanks; empty for all fields of a
     dataclass. ``key=place.inner`` is what stands at another place, ``key?`` is left out where it is
-    None, or an empty text or list, and ``*place`` spreads the keys of what stands there.
+    None, or an empty text or list, and ``*place`` spreads the keys of what stands there. ``+`` is
+    where the keys of records stand that :meth:`added` makes of it.
     """
 
     __slots__ = ()
     KEYS = ""
+
+    @staticmethod
+    def added() -> Sequence[Callable[[Any], Documented]]:
+        """Classes of records, each made of one of this class."""
+        return ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record for JSON, with numbers to the last digit."""
@@ -77,7 +83,8 @@ class Key(NamedTuple):
 
     Attributes:
         name: in the document; empty where the keys of the value are spread.
-        place: the attribute that has its value, and the one of that, and so on.
+        place: the attribute that has its value, and the one of that, and so on; empty where the
+            keys of added records stand.
         optional: it is left out where its value is None, or an empty text or list.
     """
 
@@ -93,6 +100,8 @@ def keys_of(names: str) -> tuple[Key, ...]:
 
 
 def _key(text: str) -> Key:
+    if text == "+":
+        return Key("", (), optional=False)
     if text.startswith("*"):
         return Key("", tuple(text[1:].split(".")), optional=False)
     name, _, place = text.partition("=")
@@ -115,6 +124,10 @@ def document(record: Any, names: str = "") -> dict[str, Any]:
     """
     made: dict[str, Any] = {}
     for key in keys_of(names) if names else keys_of_class(type(record)):
+        if not key.place:
+            for made_of in type(record).added():
+                made |= made_of(record).as_dict()
+            continue
         value = record
         for part in key.place:
             value = getattr(value, part)

@@ -128,6 +128,10 @@ def fields_of(kind: Any) -> Iterator[Field]:
         yield from _fields_of_hints(kind)
         return
     for key in keys_of_class(kind):
+        if not key.place:
+            for added in kind.added():
+                yield from fields_of(added)
+            continue
         hint, meaning = kind, ""
         for part in key.place:
             hint, text = _attribute(_without_none(hint), part)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.reports.pictures.pareto import Spot, Step, pareto
 from retrieval_bench.reports.pictures.quality import quality
@@ -32,7 +31,7 @@ def front(
         paths: of pipelines, how far they are after each step but the last.
     """
     level, metric = time_level(group.runs), group.metrics[0]
-    if not level or isinstance(group, Unjudged):
+    if not level or not group.judged:
         return None
     spots = []
     for name, run in zip(group.names, group.runs, strict=True):
@@ -58,7 +57,7 @@ def against(
 
 def metrics(group: DatasetComparison, width: int = WIDTH) -> Spec | None:
     """Quality metric by metric; None where nothing is judged."""
-    if isinstance(group, Unjudged):
+    if not group.judged:
         return None
     shown = group.metrics[: MOST_METRICS if len(group.names) > _MANY else None]
     estimates: dict[str, list[tuple[float, tuple[float, float] | None]]] = {

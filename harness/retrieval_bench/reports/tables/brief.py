@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import PurePath
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.claims import Claim, in_doubt
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.comparability import other_settings
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
 from retrieval_bench.core.errors import counted
@@ -41,6 +40,11 @@ from retrieval_bench.reports.render.words import (
     word_beside,
 )
 from retrieval_bench.reports.tables.again import same_of
+from retrieval_bench.reports.tables.measure.hits import (
+    hits_text,
+    next_to_judge,
+    nothing_judged,
+)
 from retrieval_bench.reports.tables.measure.run import needless, without_selves
 from retrieval_bench.reports.tables.run_facts import (
     below_clock,
@@ -55,16 +59,6 @@ from retrieval_bench.reports.tables.understand.comparison import (
     how_timed,
     queries_of,
     said,
-)
-from retrieval_bench.reports.tables.understand.likeness import (
-    PAIRS_SHOWN,
-    SHORT,
-    differing_tables,
-    hits_text,
-    likeness_table,
-    next_to_judge,
-    nothing_judged,
-    systems_table,
 )
 from retrieval_bench.reports.tables.usage import costs, usage_text
 from retrieval_bench.runs.run import Run, relative_folder
@@ -87,7 +81,7 @@ def run_brief(run: Run, findings: Findings = NOTHING) -> Table:
     if origin_of(summary.dataset):
         lead.append(result(f"Over {evaluated(summary.dataset)}."))
     lead += [*findings.lead, *findings.brief]
-    warnings, worth_knowing = _shown(map(warning, _warnings(run)))
+    warnings, worth_knowing = first_warnings(map(warning, _warnings(run)))
     lead += warnings
     means = list(zip(run.evaluation.metrics, run.evaluation.means, strict=True))
     rows: list[list[Content]] = [
@@ -130,7 +124,7 @@ def _next(run: Run) -> str:
     return ready(same_of(run, "compare", other, *words), [other])
 
 
-def _shown(notices: Iterable[AnyNote]) -> tuple[list[AnyNote], list[AnyNote]]:
+def first_warnings(notices: Iterable[AnyNote]) -> tuple[list[AnyNote], list[AnyNote]]:
     """The first warnings with how many more there are, and the notes."""
     kinds: tuple[list[AnyNote], list[AnyNote]] = ([], [])
     for note in notices:
@@ -207,15 +201,12 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
     Args:
         measured: whether the runs were measured and saved now.
     """
-    tables = [
-        table
-        for group, answer in zip(comparison.groups, comparison.recommendations, strict=True)
-        for table in (
-            _unjudged_brief(group, answer)
-            if isinstance(group, Unjudged)
-            else [_group_brief(comparison, group, answer)]
-        )
-    ]
+    tables = list[Table]()
+    for group, answer in zip(comparison.groups, comparison.recommendations, strict=True):
+        if group.judged:
+            tables.append(_group_brief(comparison, group, answer))
+        else:
+            tables += service("show in short how alike runs answer")(group, answer)
     boards = board_tables(comparison) if len(comparison.judged) > 1 else []
     folders = [run.folder for run in comparison.runs if run.folder is not None]
     saved = []
@@ -236,37 +227,18 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
     return [*first, last.with_notes([*saved, next_step(f"more:  {again} ({what})"), *judge])]
 
 
-def _unjudged_brief(group: Unjudged, answer: Recommendation) -> list[Table]:
-    """Answer in brief where nothing is judged."""
-    warnings, worth_knowing = _shown(warnings_of(group))
-    lead: list[AnyNote] = [result(" ".join([answer.sentence, *answer.reasons])), *warnings]
-    systems = systems_table(group, _title_of(group), SYSTEMS_SHOWN)
-    notes: list[AnyNote] = [*worth_knowing, *_files(group)]
-    notes += other_settings(group.names, group.runs)
-    if len(group.names) > SYSTEMS_SHOWN:
-        left_out = f"{counted(len(group.names) - SYSTEMS_SHOWN, 'more system')}: -v shows all."
-        notes.append(Note(left_out, NoteKind.MORE))
-    likeness = group.likeness
-    alike = [likeness_table(likeness, group.dataset, PAIRS_SHOWN)] if likeness.pairs else []
-    return [
-        replace(systems, lead=lead, notes=[*systems.notes, *notes]),
-        *alike,
-        *differing_tables(likeness, SHORT, brief=True),
-    ]
-
-
 def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recommendation) -> Table:
     metric, n = group.metrics[0], len(group.names)
     leader = comparison.baseline or answer.system or group.ranked(metric)[0][0]
     columns, rows = beside_leader(group, metric, leader)
     lead: list[AnyNote] = [result(" ".join([answer.sentence, *answer.reasons[:1]]))]
     lead += [result(group.sentence)] if group.sentence else []
-    warnings, worth_knowing = _shown(warnings_of(group))
+    warnings, worth_knowing = first_warnings(warnings_of(group))
     lead += warnings
     notes: list[AnyNote] = [*map(result, answer.reasons[1:3]), *worth_knowing]
     pairs = list(zip(group.names, group.runs, strict=True))
     notes += said(lambda run: without_selves(run.summary), pairs)
-    notes += [*_files(group), *other_settings(group.names, group.runs)]
+    notes += [*files_of(group), *other_settings(group.names, group.runs)]
     if n > len(rows):
         left_out = f"{counted(n - len(rows), 'more system')}: -v shows all."
         notes.append(Note(left_out, NoteKind.MORE))
@@ -280,7 +252,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
         )
     notes += quoting(rows)
     return Table(
-        _title_of(group),
+        title_of_group(group),
         columns,
         rows,
         notes=notes,
@@ -289,7 +261,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     )
 
 
-def _files(group: DatasetComparison) -> list[str]:
+def files_of(group: DatasetComparison) -> list[str]:
     """Return which system is which of the user's files, where the name does not say it."""
     files = []
     for name, run in zip(group.names, group.runs, strict=True):
@@ -319,7 +291,8 @@ def beside_leader(
     return [*columns, *heads], rows
 
 
-def _title_of(group: DatasetComparison) -> str:
+def title_of_group(group: DatasetComparison) -> str:
+    """The dataset, how deep, and how systems were timed."""
     cuts = sorted({run.summary.k for run in group.runs})
     timed = ""
     if any(run.summary.latency_ms.mean is not None for run in group.runs):

@@ -25,6 +25,7 @@ from retrieval_bench.reports.render.table import (
     warning,
 )
 from retrieval_bench.reports.render.words import metric_label, on_dataset, unit_note
+from retrieval_bench.reports.tables.measure.hits import hits_cells, nothing_judged
 from retrieval_bench.reports.tables.measure.stage import stage_tables
 from retrieval_bench.reports.tables.run_facts import (
     measured_on,
@@ -32,7 +33,6 @@ from retrieval_bench.reports.tables.run_facts import (
     title_of,
     unsupported,
 )
-from retrieval_bench.reports.tables.understand.likeness import hits_cells, nothing_judged
 from retrieval_bench.reports.tables.usage import usage_tables
 from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.runs.summary import Summary

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.slices import Slicing
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
-from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.both_answered import Answered
 from retrieval_bench.comparison.pairs.comparability import other_settings
 from retrieval_bench.comparison.pairs.delta import Delta
@@ -62,7 +62,6 @@ from retrieval_bench.reports.tables.run_facts import (
     replayed,
     unsupported,
 )
-from retrieval_bench.reports.tables.understand.likeness import likeness_tables
 from retrieval_bench.reports.tables.understand.slice import slice_tables
 from retrieval_bench.reports.tables.understand.speed import speed_tables
 from retrieval_bench.reports.tables.usage import AMOUNT, money_of, tokens_of
@@ -87,9 +86,9 @@ def comparison_tables(
     for group in comparison.groups:
         tables += [
             *(
-                likeness_tables(group)
-                if isinstance(group, Unjudged)
-                else [quality_table(comparison, group, letters=letters)]
+                [quality_table(comparison, group, letters=letters)]
+                if group.judged
+                else service("show how alike runs answer")(group)
             ),
             cost_table(group).with_notes(how_measured(group)),
             *([differences_table(comparison, group, group.metrics[0])] if group.deltas else []),

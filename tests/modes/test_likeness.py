@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.likeness import (
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.data import build_dataset
+from retrieval_bench.runs.run import Run
+from retrieval_bench_modes.likeness import (
     PERSISTENCE,
     Positions,
     likeness,
@@ -19,11 +23,7 @@ from retrieval_bench.comparison.likeness import (
     rank_biased_overlap,
     shared,
 )
-from retrieval_bench.comparison.modes.unjudged import Unjudged, told_by
-from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.types import Dataset, Document, Query
-from retrieval_bench.data import build_dataset
-from retrieval_bench.runs.run import Run
+from retrieval_bench_modes.unjudged import Unjudged, told_by
 from tests.builders.runs import sample_run, unjudged_run
 
 LISTS = st.lists(st.integers(0, 12), unique=True, max_size=9)

@@ -13,7 +13,6 @@ from retrieval_bench import bench, compare, report
 from retrieval_bench.api.results import ComparisonResult
 from retrieval_bench.comparison.comparison import Comparison, compare_runs
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.modes.until_decided import Asked, UntilDecided
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Document, Query, Verdict
@@ -26,6 +25,8 @@ from retrieval_bench.reports.tables.brief import comparison_brief
 from retrieval_bench.reports.tables.understand.comparison import comparison_tables
 from retrieval_bench.runs.records import read_runs
 from retrieval_bench.runs.run import Run
+from retrieval_bench_modes.asking import prepare_until_decided
+from retrieval_bench_modes.until_decided import Asked, UntilDecided
 from retrieval_bench_pages.methods import methods
 from tests.builders import some
 from tests.builders.scripted import Scripted
@@ -312,15 +313,11 @@ def test_of_a_protocol_only_what_a_call_may_take_counts() -> None:
 
 
 def test_a_dry_run_says_how_many_calls_there_are_at_most() -> None:
-    from retrieval_bench.comparison.comparison import watch
-    from retrieval_bench.experiment.several import prepare_several
-
-    (experiment,) = prepare_several(
+    (experiment,) = prepare_until_decided(
+        "split",
         [Knowing("a", always), Knowing("b", never)],
         [data()],
         lambda _: None,
-        until="split",
-        watch=watch,
         save=False,
     )
     assert isinstance(experiment, Experiment)

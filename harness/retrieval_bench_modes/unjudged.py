@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
-from retrieval_bench.comparison.likeness import Differing, Likeness, PairLikeness, likeness
 from retrieval_bench.comparison.pairs.holm import Pair
 from retrieval_bench.comparison.pairs.speed import latencies
+from retrieval_bench.comparison.pairs.verdicts import Rules
 from retrieval_bench.comparison.phrases import faster_text, named
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset
+from retrieval_bench.reports.frames import MEANS
 from retrieval_bench.runs.dataset import titles_of
+from retrieval_bench.stats.intervals import SHARE, methods
+from retrieval_bench_modes.likeness import (
+    PERSISTENCE,
+    Differing,
+    Likeness,
+    PairLikeness,
+    likeness,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +61,22 @@ class Unjudged(DatasetComparison):
             reasons.append("No query was answered by two systems.")
         return Recommendation(self.dataset, None, sentence, (*reasons, *_faster(self)))
 
+    @property
+    def method(self) -> Mapping[str, str]:
+        """Measures of likeness, and their intervals."""
+        return {
+            "likeness": f"overlap@{self.likeness.k}; RBO, p = {PERSISTENCE}, extrapolated",
+            "intervals of means": f"95 %, {methods([SHARE])}",
+        }
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Two for each pair, of the columns :data:`.MEANS`: overlap and RBO."""
+        for pair in self.likeness.pairs:
+            for name, mean in ((f"overlap@{self.likeness.k}", pair.overlap), ("RBO", pair.rbo)):
+                value, (low, high) = mean.mean if pair.n else None, mean.ci95 or (None, None)
+                row = (self.dataset, pair.b, name, value, low, high, pair.n)
+                yield dict(zip(MEANS, row, strict=True)) | {"against": pair.a}
+
     def with_texts(self, source: Dataset | str) -> Self:
         """Return a copy with the texts of the queries that differ most, and the titles of what the
         systems find first."""
@@ -71,8 +96,11 @@ class Unjudged(DatasetComparison):
         return replace(self, likeness=likeness.silent())
 
 
-def compare_unjudged(systems: Systems, pairs: Sequence[Pair], warnings: Sequence[str]) -> Unjudged:
+def compare_unjudged(
+    systems: Systems, pairs: Sequence[Pair], rules: Rules, warnings: Sequence[str]
+) -> Unjudged:
     """Return how alike every pair answers, and its times."""
+    del rules
     return Unjudged(
         *systems,
         (),

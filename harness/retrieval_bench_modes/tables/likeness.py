@@ -3,28 +3,32 @@ answer, and the queries on which they differ most. No figure of quality stands a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from shlex import join
+from dataclasses import replace
 
-from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.likeness import (
+from retrieval_bench.comparison.group import DatasetComparison, Recommendation
+from retrieval_bench.comparison.pairs.comparability import other_settings
+from retrieval_bench.core.errors import counted
+from retrieval_bench.reports.render.cells import COUNT, Content, Form
+from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result
+from retrieval_bench.reports.render.text import clean, cut
+from retrieval_bench.reports.render.words import on_dataset
+from retrieval_bench.reports.tables.brief import (
+    SYSTEMS_SHOWN,
+    files_of,
+    first_warnings,
+    title_of_group,
+    warnings_of,
+)
+from retrieval_bench.reports.tables.measure.hits import HITS, hits_of
+from retrieval_bench.reports.tables.usage import costs
+from retrieval_bench_modes.likeness import (
     DOCUMENTS,
     PERSISTENCE,
     Differing,
     Likeness,
     PairLikeness,
 )
-from retrieval_bench.comparison.modes.unjudged import Unjudged
-from retrieval_bench.core.errors import counted
-from retrieval_bench.data.needs_judgements import TO_JUDGE
-from retrieval_bench.reports.render.cells import COUNT, Cell, Content, Form
-from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, next_step, result
-from retrieval_bench.reports.render.text import clean, cut
-from retrieval_bench.reports.render.words import on_dataset
-from retrieval_bench.reports.tables.again import named_again
-from retrieval_bench.reports.tables.usage import costs
-from retrieval_bench.runs.run import Run, relative_folder
-from retrieval_bench.runs.summary import HitFacts
+from retrieval_bench_modes.unjudged import Unjudged
 
 SHORT, LONG = 3, 10
 """Queries that differ most, in short and in full."""
@@ -32,62 +36,8 @@ PAIRS_SHOWN = 6
 """In short; the others are behind ``-v``."""
 
 _SHARE = Form(lambda value: f"{value:.2f}")
-_HITS = Form(lambda value: f"{value:.1f}")
 _TEXT, _QUERY, _TITLE = 60, 40, 32
 _FIRST_HITS = ["query", "system", "first hit"]
-
-NOTHING_JUDGED = (
-    "Nothing is judged yet: these figures say how much it finds and how fast, not how well."
-)
-
-
-# -- a run ---------------------------------------------------------------------------------------
-
-
-def hits_text(run: Run) -> str:
-    """Return how many hits the queries got."""
-    mean, rest = hits_cells(run)
-    return f"{mean.text} {rest}" if _hits(run).n else rest
-
-
-def hits_cells(run: Run) -> tuple[Cell, str]:
-    """The mean, and what is behind it."""
-    hits, k = _hits(run), run.summary.k
-    mean, few, none = _HITS(hits.mean), hits.fewer_than_k, hits.none
-    text = f"of {k:,} on average, over {counted(hits.n, 'query')}"
-    if not hits.n:
-        return mean, "no query was answered"
-    if not few:
-        return mean, f"{text}; none got fewer"
-    return (
-        mean,
-        f"{text}; {few:,} got fewer, {f'{none:,} of them none' if none else 'all at least one'}",
-    )
-
-
-def _hits(run: Run) -> HitFacts:
-    assert run.summary.hits is not None  # nothing is judged
-    return run.summary.hits
-
-
-def nothing_judged(run: Run) -> list[Note]:
-    """Note how to read the figures of ``run``, where nothing is judged."""
-    return [] if run.judged else [result(NOTHING_JUDGED)]
-
-
-def next_to_judge(runs: Sequence[Run], *, measured: bool) -> list[Note]:
-    """The command that makes judgements of what ``runs`` found; none where one is not saved.
-
-    Args:
-        measured: whether they were measured now, and are all of the last ones.
-    """
-    if any(run.folder is None for run in runs):
-        return []
-    named = named_again(runs) if measured else join(map(relative_folder, runs))
-    return [next_step(f"next:  {TO_JUDGE.removesuffix('@last')}{named}")]
-
-
-# -- a comparison --------------------------------------------------------------------------------
 
 
 def systems_table(
@@ -101,8 +51,8 @@ def systems_table(
     notes = [f'"{few}", "none": queries that got so few hits.']
     rows: list[list[Content]] = []
     for name, run in list(zip(group.names, group.runs, strict=True))[:most]:
-        hits = _hits(run)
-        row: list[Content] = [name, _HITS(hits.mean), COUNT(hits.fewer_than_k)]
+        hits = hits_of(run)
+        row: list[Content] = [name, HITS(hits.mean), COUNT(hits.fewer_than_k)]
         row.append(COUNT(hits.none))
         row += [COUNT(run.summary.n_failed)] if failed else []
         rows.append([*row, *cells(run)])
@@ -190,3 +140,22 @@ def likeness_tables(group: Unjudged, most: int = LONG) -> list[Table]:
     """All that is shown of a group where nothing is judged, but for times."""
     alike = [likeness_table(group.likeness, group.dataset)] if group.likeness.pairs else []
     return [systems_table(group, times=False), *alike, *differing_tables(group.likeness, most)]
+
+
+def unjudged_brief(group: Unjudged, answer: Recommendation) -> list[Table]:
+    """Answer in brief where nothing is judged."""
+    warnings, worth_knowing = first_warnings(warnings_of(group))
+    lead: list[AnyNote] = [result(" ".join([answer.sentence, *answer.reasons])), *warnings]
+    systems = systems_table(group, title_of_group(group), SYSTEMS_SHOWN)
+    notes: list[AnyNote] = [*worth_knowing, *files_of(group)]
+    notes += other_settings(group.names, group.runs)
+    if len(group.names) > SYSTEMS_SHOWN:
+        left_out = f"{counted(len(group.names) - SYSTEMS_SHOWN, 'more system')}: -v shows all."
+        notes.append(Note(left_out, NoteKind.MORE))
+    likeness = group.likeness
+    alike = [likeness_table(likeness, group.dataset, PAIRS_SHOWN)] if likeness.pairs else []
+    return [
+        replace(systems, lead=lead, notes=[*systems.notes, *notes]),
+        *alike,
+        *differing_tables(likeness, SHORT, brief=True),
+    ]

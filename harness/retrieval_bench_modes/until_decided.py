@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
+from retrieval_bench.comparison.fixed import Fixed, one_question
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
-from retrieval_bench.comparison.modes.fixed import Fixed, one_question
-from retrieval_bench.comparison.pairs.anytime import anytime_deltas, until_of
+from retrieval_bench.comparison.pairs.anytime import Bools, deltas_in_order, scale_to_bet_on
+from retrieval_bench.comparison.pairs.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.pairs.delta import ANYTIME, Delta
 from retrieval_bench.comparison.pairs.holm import Pair
 from retrieval_bench.comparison.pairs.verdicts import Rules
@@ -16,8 +19,11 @@ from retrieval_bench.comparison.recommendation import recommended
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
+from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.summary import UntilFacts
+from retrieval_bench.stats.intervals import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +68,6 @@ class Asked(Documented):
             return f"Not decided, though all {counted(self.queries, 'query')} were asked."
         return f"Not decided: it ended after {of}."
 
-    @property
-    def mean(self) -> str:
-        """The mean that is meant."""
-        return {
-            "split": "the mean of all queries of this split",
-            "population": "the mean of queries like these",
-        }[self.target]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UntilDecided(DatasetComparison):
@@ -90,9 +88,20 @@ class UntilDecided(DatasetComparison):
         return self.asked.sentence
 
     @property
+    def estimand(self) -> str:
+        """The mean that is meant."""
+        split = self.asked.target == "split"
+        return f"the mean of {'all queries of this split' if split else 'queries like these'}"
+
+    @property
     def meaning(self) -> str:
         """The meaning of verdicts and intervals, and of what they are."""
-        return f"anytime-valid intervals by betting, of {self.asked.mean}"
+        return f"anytime-valid intervals by betting, of {self.estimand}"
+
+    @property
+    def method(self) -> Mapping[str, str]:
+        """The intervals that verdicts rest on."""
+        return {"test": self.meaning, "family": "the pairs of one metric on one dataset"}
 
     def brackets(self, metric: Metric | str) -> str:
         """Kind of the intervals of the differences."""
@@ -124,3 +133,94 @@ def compare_until_decided(
         alike = one_question(systems, pairs, rules, deltas)
     warnings, by_question = (*warnings, *alike[1]), alike[0]
     return UntilDecided(*systems, deltas, warnings=warnings, by_question=by_question, asked=asked)
+
+
+def anytime_deltas(
+    dataset: str,
+    runs: Sequence[Run],
+    names: Sequence[str],
+    metrics: Sequence[Metric],
+    pairs: Sequence[Pair],
+    *,
+    margin: float,
+) -> list[Delta]:
+    """Every pair on every metric, in the order of ``pairs``."""
+    comparable = [pair for pair in pairs if not _refused(runs, pair).reason]
+    by_pair: dict[tuple[Pair, Metric], Delta] = {}
+    for metric in metrics:
+        if comparable and metric.scale is not None:
+            deltas = _judged(runs, names, metric, comparable, margin=margin)
+            by_pair |= {
+                (pair, metric): delta for pair, delta in zip(comparable, deltas, strict=True)
+            }
+    return [
+        replace(
+            by_pair.get((pair, metric)) or _refused(runs, pair, metric),
+            metric=str(metric),
+            a=names[pair[0]],
+            b=names[pair[1]],
+            dataset=dataset,
+        )
+        for pair in pairs
+        for metric in metrics
+    ]
+
+
+def _refused(runs: Sequence[Run], pair: Pair, metric: Metric | None = None) -> Delta:
+    """Return a difference without figures, and why; no reason where there is none."""
+    a, b = (runs[at] for at in pair)
+    verdict, reason = Verdict.MISSING, ""
+    if why := not_comparable(a, b):
+        verdict, reason = Verdict.NOT_COMPARABLE, why
+    elif a.asked is None:
+        verdict, reason = Verdict.NOT_COMPARABLE, "beside runs that were measured until decided"
+    elif not a.asked:
+        reason = "no evaluated query"
+    elif metric is not None:
+        reason = f"nothing can be bet on {metric}: its values have no known range"
+    return Delta("", "", "", verdict, reason=reason)
+
+
+def _judged(
+    runs: Sequence[Run],
+    names: Sequence[str],
+    metric: Metric,
+    pairs: Sequence[Pair],
+    *,
+    margin: float,
+) -> list[Delta]:
+    """Judge ``pairs`` in one metric."""
+    systems = sorted({at for pair in pairs for at in pair})
+    place = {at: row for row, at in enumerate(systems)}
+    told = [_in_order(runs[at], metric) for at in systems]
+    until = until_of(runs[pairs[0][0]])
+    deltas = deltas_in_order(
+        [names[at] for at in systems],
+        np.stack([values for values, _ in told]),
+        np.stack([answered for _, answered in told]),
+        [(place[i], place[j]) for i, j in pairs],
+        scale_to_bet_on(metric),
+        margin=margin,
+        total=until.queries if until.target == "split" else None,
+    )
+    return [
+        Delta("", "", "", Verdict.MISSING, n=delta.n, reason=why)
+        if (why := nothing_can_differ(runs[i], runs[j], metric))
+        else delta
+        for (i, j), delta in zip(pairs, deltas, strict=True)
+    ]
+
+
+def until_of(run: Run) -> UntilFacts:
+    """Return how far a run that was measured until decided came."""
+    assert run.summary.until_decided is not None  # such runs alone are looked at here
+    return run.summary.until_decided
+
+
+def _in_order(run: Run, metric: Metric) -> tuple[Floats, Bools]:
+    """Values, and whether it answered, in the order asked."""
+    status = dict(zip(run.rankings.query_ids, run.status, strict=True))
+    asked = run.asked or ()
+    return run.evaluation.values(metric, asked), np.array(
+        [status[query_id] == OK for query_id in asked]
+    )

@@ -1,0 +1,1 @@
+"""Runs that are judged otherwise: until each pair is decided, and where nothing is judged."""

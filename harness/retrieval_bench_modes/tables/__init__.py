@@ -1,0 +1,1 @@
+"""Tables of systems where nothing is judged."""
