@@ -152,7 +152,7 @@ def _index(
 ) -> tuple[str, int | None]:
     """Get an index, and say how: ``external``, ``loaded``, ``built``, or ``saved`` where it was
     built to be loaded by the processes that follow; and the bytes of its files, where known."""
-    from retrieval_bench.data.saved.indexes import documents_to_index
+    from retrieval_bench.data.saved_indexes import documents_to_index
 
     unread, how, kept = documents_to_index(retriever, data), "built", None
     if unread is None:

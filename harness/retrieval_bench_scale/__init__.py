@@ -1,1 +1,1 @@
-"""Corpora too large to search whole: approximate search, and work cut into pieces."""
+"""Corpora too large to search whole or to index twice: approximate search, work in pieces."""

@@ -23,7 +23,7 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, Remembered
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Qrels, Query, Ranking
-from retrieval_bench.data.saved.indexes import documents_to_index
+from retrieval_bench.data.saved_indexes import documents_to_index
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.metrics import Judgements, Metric, judge

@@ -13,7 +13,6 @@ import pytest
 from tests.builders.imports import CORE, graph
 
 PLANNED = {
-    "exchange": "reports/tables/share/kept",
     "explain": "comparison/explain/ reports/tables/understand/slice",
 }
 """Capability -> its modules, or folders of them; the longest name that fits counts.
@@ -28,7 +27,6 @@ ARROWS = """
 cli/measure/compare -> comparison/explain/groupings
 cli/measure/compare -> comparison/explain/slices
 cli/measure/compare -> reports/tables/understand/slice
-cli/share/index -> reports/tables/share/kept
 comparison/compared -> comparison/explain/slices
 reports/frames -> comparison/explain/slices
 reports/tables/understand/comparison -> comparison/explain/slices

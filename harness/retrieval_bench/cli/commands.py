@@ -30,8 +30,6 @@ _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
         "datasets and indexes: {main}, ...",
         {
             "list": ("share.list", "retrievers, readers, datasets and metrics that can be named"),
-            "index": ("share.index", "build the index of a retriever once, for every later run"),
-            "cache": ("share.index", "saved indexes and vectors: how much, and what is unused"),
             "schema": ("share.schema", "the JSON Schema of what --format json prints"),
         },
     ),
@@ -102,12 +100,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "data list": ("", "pipeline", "--format json"),
     "data schema": ("", "bench", "--format json"),
-    "data index": (
-        "bm25",
-        "hybrid-light --dataset my/folder",
-        "bm25 --dataset my/folder --set k1=1.2",
-    ),
-    "data cache": ("", "--prune 30", "--format json"),
 }
 """What may stand behind each command, but for the options that others add."""
 

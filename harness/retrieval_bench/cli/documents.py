@@ -43,8 +43,6 @@ _ALL: Mapping[str, Document] = {
     "compare": _kernel("compare", "comparison.compared:Compared"),
     "list": _kernel("data list", "reports.tables.share.catalog:Catalog"),
     "target": _kernel("data list TARGET", "reports.tables.share.parameters:TargetDetails"),
-    "index": _kernel("data index", "experiment.index_once:KeptIndex"),
-    "cache": _kernel("data cache", "data.saved.folders:Kept"),
     "schemas": _kernel("data schema", "cli.documents:Listing"),
     "error": _kernel("COMMAND", "cli.problem:Error"),
     **{name: entry for added in capabilities() for name, entry in added.documents.items()},

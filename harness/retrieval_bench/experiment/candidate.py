@@ -15,7 +15,7 @@ from retrieval_bench.core.figures import visible
 from retrieval_bench.core.notices import Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Ranking
-from retrieval_bench.data.saved.indexes import Indexed
+from retrieval_bench.data.saved_indexes import Indexed
 from retrieval_bench.measure.calls import System, Timings
 
 

@@ -20,7 +20,7 @@ from retrieval_bench.core.notices import Code, Notice, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import EMPTY, Dataset, Query
-from retrieval_bench.data.saved.indexes import index_documents
+from retrieval_bench.data.saved_indexes import index_documents
 from retrieval_bench.data.texts.languages import languages_told
 from retrieval_bench.experiment.accounting import (
     Scored,

@@ -1,1 +1,1 @@
-"""The command ``data encode``, and ``bench --sweep``."""
+"""The commands ``data index``, ``data encode`` and ``data cache``, and ``bench --sweep``."""

@@ -1,1 +1,1 @@
-"""Tables of sweeps and of encoded corpora."""
+"""Tables of sweeps, of encoded corpora and of what is kept."""

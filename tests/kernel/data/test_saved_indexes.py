@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,11 +17,8 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Document, Query
-from retrieval_bench.data import load_dataset
-from retrieval_bench.data.saved import indexes as saved_indexes
-from retrieval_bench.data.saved.folders import kept
-from retrieval_bench.data.saved.indexes import SavedIndex, index_documents, index_folder
-from retrieval_bench.experiment.index_once import keep_index
+from retrieval_bench.data import load_dataset, saved_indexes
+from retrieval_bench.data.saved_indexes import SavedIndex, index_documents, index_folder
 from retrieval_bench_retrievers.dense.dense import Dense
 from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 from retrieval_bench_retrievers.lexical.bm25 import BM25
@@ -285,33 +280,6 @@ def test_several_that_build_the_same_leave_one(data: Dataset) -> None:
         (folder,) = {saved.folder for saved in pool.map(lambda _: keep("bm25", data), range(8))}
     assert list(folder.parent.iterdir()) == [folder]
     assert index_documents(BM25(), data, "bm25").opened
-
-
-def test_an_index_is_kept_once_and_what_keeps_none_is_said() -> None:
-    first, second = (keep_index("bm25", "science-mini") for _ in range(2))
-    assert (first.built, second.built) == (True, False)
-    assert first.folder == second.folder
-    assert first.bytes == second.bytes > 1_000
-    content = json.loads((first.folder / "content.json").read_text("ascii"))
-    (first.folder / "weights.npy").write_bytes(b"")
-    third = keep_index("bm25", "science-mini")
-    assert third.built
-    assert third.damage is not None
-    assert json.loads((first.folder / "content.json").read_text("ascii")) == content
-    with pytest.raises(ConfigError, match="keeps no index"):
-        keep_index({"target": "tests.builders.troubled:Troubled"}, "science-mini")
-
-
-def test_what_was_not_used_for_long_is_removed(data: Dataset) -> None:
-    old, new = keep("bm25", data), keep("bm25-plus", data)
-    for path in files_of(old):
-        os.utime(path, (0, 0))
-    assert not any(one.removed for one in kept().folders)
-    found = {one.name.split()[0]: one for one in kept(30).folders}
-    assert (found["bm25"].removed, found["bm25-plus"].removed) == (True, False)
-    assert (old.folder.exists(), new.folder.exists()) == (False, True)
-    assert {one.removed for one in kept(0).folders} == {True}
-    assert kept().folders == ()
 
 
 def test_nobody_pays_for_a_hash_before_the_first_is_saved(

@@ -11,8 +11,8 @@ from retrieval_bench.cli.options import LANGUAGE, RETRIEVER, bench_of, command, 
 @command(f"{RETRIEVER}{dataset()}{LANGUAGE}")
 def run_index(options: argparse.Namespace) -> int:
     """Build an index that every later run opens."""
-    from retrieval_bench.experiment.index_once import keep_index
-    from retrieval_bench.reports.tables.share.kept import index_tables
+    from retrieval_bench_scale.index_once import keep_index
+    from retrieval_bench_scale.tables.kept import index_tables
 
     with working(options) as reporter:
         made = keep_index(
@@ -34,8 +34,8 @@ _PRUNE = "--prune DAYS  remove what was not used for so many days; 0 = all"
 def run_cache(options: argparse.Namespace) -> int:
     """Show saved indexes and vectors: what there is, and what is no longer used."""
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.data.saved.folders import kept
-    from retrieval_bench.reports.tables.share.kept import cache_tables
+    from retrieval_bench_scale.folders import kept
+    from retrieval_bench_scale.tables.kept import cache_tables
 
     if options.prune is not None and not options.prune >= 0:
         raise ConfigError(f"--prune {options.prune:g}", accepted="0 or more days")

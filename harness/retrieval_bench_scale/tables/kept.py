@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.data.saved.folders import Kept
-from retrieval_bench.experiment.index_once import KeptIndex
 from retrieval_bench.reports.render.table import Table, next_step, result
+from retrieval_bench_scale.folders import Kept
+from retrieval_bench_scale.index_once import KeptIndex
 
 _MB = 1e6
 

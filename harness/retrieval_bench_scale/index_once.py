@@ -13,7 +13,7 @@ from retrieval_bench.core.calls.foreign import foreign_code
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.data.saved.indexes import SavedIndex, documents_to_index
+from retrieval_bench.data.saved_indexes import SavedIndex, documents_to_index
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.preparation import prepare
 

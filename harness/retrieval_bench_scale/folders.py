@@ -12,7 +12,7 @@ from pathlib import Path
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.installed.cache import cache_folder
-from retrieval_bench.data.saved.indexes import CONTENT, FOLDER
+from retrieval_bench.data.saved_indexes import CONTENT, FOLDER
 
 _WHAT = {FOLDER: "indexes", "embeddings": "vectors", "blocks": "blocks"}
 _DAY_S = 86_400

@@ -1,0 +1,46 @@
+"""An index that is built once, and the removal of what nobody uses."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench_scale.folders import kept
+from retrieval_bench_scale.index_once import keep_index
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RETRIEVAL_BENCH_CACHE", str(tmp_path / "cache"))
+
+
+def test_an_index_is_kept_once_and_what_keeps_none_is_said() -> None:
+    first, second = (keep_index("bm25", "science-mini") for _ in range(2))
+    assert (first.built, second.built) == (True, False)
+    assert first.folder == second.folder
+    assert first.bytes == second.bytes > 1_000
+    content = json.loads((first.folder / "content.json").read_text("ascii"))
+    (first.folder / "weights.npy").write_bytes(b"")
+    third = keep_index("bm25", "science-mini")
+    assert third.built
+    assert third.damage is not None
+    assert json.loads((first.folder / "content.json").read_text("ascii")) == content
+    with pytest.raises(ConfigError, match="keeps no index"):
+        keep_index({"target": "tests.builders.troubled:Troubled"}, "science-mini")
+
+
+def test_what_was_not_used_for_long_is_removed() -> None:
+    old, new = (
+        keep_index("bm25", "science-mini", overrides=[f"k1={k1}"]).folder for k1 in (1.2, 1.4)
+    )
+    for path in old.rglob("*"):
+        os.utime(path, (0, 0))
+    assert not any(folder.removed for folder in kept().folders)
+    assert [folder.removed for folder in kept(30).folders].count(True) == 1
+    assert (old.exists(), new.exists()) == (False, True)
+    assert {folder.removed for folder in kept(0).folders} == {True}
+    assert kept().folders == ()
