@@ -3,19 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from retrieval_bench.comparison.comparison import pairs_of
 from retrieval_bench.comparison.pairs.anytime import PairWatch, scale_to_bet_on
-from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.types import Dataset, Ranking
 from retrieval_bench.data.needs_judgements import require_all_judged, require_judged
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.several import prepare_several
-from retrieval_bench.experiment.until import Target, Until, asking_once, target_of
+from retrieval_bench.experiment.until import Target, asking_once
+from retrieval_bench.measure.calls import NOT_RUN, Measurement
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.metrics import Judgements, judge_lists
+from retrieval_bench.runs.summary import UntilFacts
 from retrieval_bench.stats.defaults import MARGIN
+
+
+def target_of(name: str) -> Target:
+    """The target called ``name``.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name not in list(Target):
+        raise ConfigError(
+            f"target {name!r}",
+            where="--until-decided",
+            accepted=f"{near_names(name, list(Target))}: the mean of this split, or of queries "
+            "like these",
+            fix="correct the name, or leave it out; systems stand before the option",
+        )
+    return Target(name)
+
+
+class Asking:
+    """One measurement that ends when every pair is decided; see :class:`.until.Asking`.
+
+    Args:
+        target: whose mean is meant.
+        pairs: those that are to be decided, by the first metric.
+
+    Attributes:
+        asked: numbers of the queries that every system was asked, in this order.
+        enough: whether it was ended.
+    """
+
+    def __init__(self, target: Target, pairs: PairWatch, experiment: Experiment) -> None:
+        self._target, self._pairs, self._queries = target, pairs, experiment.queries
+        self._metric, self._judgements = experiment.metrics[0], Judgements(experiment.dataset.qrels)
+        self.asked: list[int] = []
+        self.enough = False
+
+    def __call__(self, at: int, rankings: Sequence[Ranking | None]) -> bool:
+        self.asked.append(at)
+        query_id = self._queries[at].id
+        values = np.array([self._value(query_id, ranking) for ranking in rankings])
+        answered = np.array([ranking is not None for ranking in rankings])
+        self.enough = self._pairs.add(values, answered)
+        return self.enough
+
+    def _value(self, query_id: str, ranking: Ranking | None) -> float:
+        lists = {} if ranking is None else {query_id: list(ranking.doc_ids)}
+        judged = judge_lists(lists, [query_id], self._judgements)
+        return float(self._metric.compute(judged)[0])
+
+    def whole_queries(self, measurement: Measurement) -> Measurement:
+        """Leave out the query that not every system was asked, when it was interrupted there."""
+        asked = set(self.asked)
+        places = range(len(measurement.status))
+        return replace(
+            measurement,
+            rankings=[measurement.rankings[at] if at in asked else None for at in places],
+            status=[measurement.status[at] if at in asked else NOT_RUN for at in places],
+        )
+
+    def facts(self) -> UntilFacts:
+        """``until_decided`` of a summary."""
+        return UntilFacts(
+            target=self._target.value,
+            queries=len(self._queries),
+            asked=len(self.asked),
+            interrupted=not self.enough and len(self.asked) < len(self._queries),
+        )
 
 
 def prepare_until_decided(
@@ -41,7 +116,7 @@ def prepare_until_decided(
     Raises:
         HarnessError: also where queries cannot be bet on.
     """
-    meant, rules = target_of(target), list[Until]()
+    meant, watched = target_of(target), list[PairWatch]()
 
     def check_and_watch(experiment: Experiment) -> None:
         require_judged(experiment.dataset, "--until-decided")
@@ -50,12 +125,14 @@ def prepare_until_decided(
         total = len(experiment.counted) if meant is Target.SPLIT else None
         scale = scale_to_bet_on(experiment.metrics[0])
         _check_independent(experiment.dataset, meant)
-        pairs = PairWatch(pairs_of(experiment.names, baseline), scale, margin, total)
-        rules.append(Until(meant, lambda _, values, answered: pairs.add(values[:, 0], answered)))
+        watched.append(PairWatch(pairs_of(experiment.names, baseline), scale, margin, total))
 
     once = asking_once(protocol or Protocol())
     experiments = prepare_several(retrievers, datasets, check_and_watch, protocol=once, **options)
-    return [asked.ending(until) for asked, until in zip(experiments, rules, strict=True)]
+    return [
+        experiment.ending(partial(Asking, meant, pairs))
+        for experiment, pairs in zip(experiments, watched, strict=True)
+    ]
 
 
 def _check_independent(dataset: Dataset, target: Target) -> None:

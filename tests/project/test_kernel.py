@@ -34,7 +34,7 @@ reports/tables/understand/comparison -> reports/tables/understand/slice
 """
 """Modules of the kernel, and modules of capabilities that they import."""
 
-REACHED = {"cli/measure/bench": (179, 33_900), "cli/measure/compare": (181, 34_250)}
+REACHED = {"cli/measure/bench": (178, 33_600), "cli/measure/compare": (180, 33_950)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,7 +37,7 @@ from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.planned_run import PlannedRun
 from retrieval_bench.experiment.server_time import kept_back, outside_server
 from retrieval_bench.experiment.tie_warnings import effect_of_ties
-from retrieval_bench.experiment.until import Asking, Until
+from retrieval_bench.experiment.until import Asking
 from retrieval_bench.experiment.warnings import (
     deep,
     drawn,
@@ -94,7 +94,7 @@ class Experiment:
     """Shared by runs that were measured together."""
     launches: LaunchSpec | None = None
     """When given, it is measured in processes of their own, with retrievers of their own."""
-    until: Until | None = None
+    until: Callable[[Experiment], Asking] | None = None
     """When given, each query is asked once, until enough is known."""
     ablate: bool | None = False
     """Ask retrievers once more without the parts that their kept lists cannot be left out of; None
@@ -123,7 +123,7 @@ class Experiment:
         asked = enumerate(zip(self.queries, status, strict=False))
         return [at for at, (query, one) in asked if self._counts(query) and one != NOT_RUN]
 
-    def ending(self, until: Until) -> Experiment:
+    def ending(self, until: Callable[[Experiment], Asking]) -> Experiment:
         """The same, asking each query that counts once, as far as ``until`` says."""
         queries = self.counted
         protocol = replace(self.protocol, max_calls=len(queries))  # leaves none to the warm-up
@@ -166,7 +166,7 @@ class Experiment:
             for c in self.candidates:
                 c.server = c.server or ask(c, "server_pid", [], None)
             systems = [candidate.system(known) for candidate in self.candidates]
-            asking = self._asking()
+            asking = None if self.until is None else self.until(self)
             with self._searching(), search_threads(self.protocol.threads) as complaints:
                 surroundings = environment(self.protocol.threads)
                 with reporter.phase(Phase(Step.SEARCHING, ", ".join(self.names))) as task:
@@ -316,11 +316,6 @@ class Experiment:
         except RecordError as problem:
             problem.runs = runs
             raise
-
-    def _asking(self) -> Asking | None:
-        if self.until is None:
-            return None
-        return Asking(self.until, self.queries, self.dataset.qrels, self.metrics)
 
     def close(self) -> None:
         """Close every retriever; one that fails to close is told as a warning."""

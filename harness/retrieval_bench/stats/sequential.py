@@ -23,7 +23,7 @@ without replacement, UAI: unequal chances.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -35,10 +35,6 @@ from retrieval_bench.stats.intervals import ALPHA, Floats, Scale
 
 BETS = np.arange(0.05, 1.0, 0.1)
 """Shares of the most that may be lost at once, each with an equal part of the capital."""
-
-Watch = Callable[[str, NDArray[np.float64], NDArray[np.bool_]], bool]
-"""Told of each query its id, the values, (systems, metrics), and which systems answered,
-(systems,); True when enough is known."""
 
 _GRID, _PASSES = 65, 4
 """Candidates for each end, and how often they close in on it: 1e-7 of the range is left."""

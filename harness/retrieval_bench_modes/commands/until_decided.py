@@ -14,7 +14,7 @@ def check_options(options: argparse.Namespace) -> None:
     Raises:
         ConfigError: which one.
     """
-    from retrieval_bench.experiment.until import target_of
+    from retrieval_bench_modes.asking import target_of
 
     target_of(options.until_decided)
     if options.runs:
