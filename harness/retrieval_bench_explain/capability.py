@@ -1,4 +1,5 @@
-"""Explain adds ``explain``, ``diff`` in Python, and to a measured run what its parts buy."""
+"""Explain adds ``explain``, ``compare --slices``, ``diff`` in Python, and to a measured run what
+its parts buy."""
 
 from retrieval_bench.capabilities import Capability, Command, Document
 
@@ -13,11 +14,13 @@ CAPABILITY = Capability(
             heading="understand",
         )
     },
+    options={"compare": f"{_PACKAGE}.commands.slices:SLICES"},
     documents={
         "diff": Document("explain", f"{_PACKAGE}.differences:Differences"),
         "parts": Document("explain --by stage", "retrieval_bench.comparison.ledger:Ledger"),
         "losses": Document("explain --by loss", f"{_PACKAGE}.losses:Losses"),
     },
+    keys={"compared": f"{_PACKAGE}.slices:Slices"},
     names={"diff": f"{_PACKAGE}.api:diff"},
     services={
         "leave out parts": f"{_PACKAGE}.ablation:without_parts",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from retrieval_bench.comparison.explain.slices import Slice, Slicing
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, SHORT_QUALITY, Content
 from retrieval_bench.reports.render.html import whole
@@ -17,7 +16,8 @@ from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.brief import beside_leader
-from retrieval_bench.reports.tables.understand.slice import LABEL_SHOWN
+from retrieval_bench_explain.slices import Slice, Slicing
+from retrieval_bench_explain.tables.slice import LABEL_SHOWN
 from retrieval_bench_pages.analysis import GroupAnalysis
 
 ALL = "all queries"

@@ -24,11 +24,11 @@ from retrieval_bench.reports.tables.understand.comparison import (
     kinds_tables,
     quality_table,
 )
-from retrieval_bench.reports.tables.understand.slice import tables_of
 from retrieval_bench.reports.tables.understand.speed import speed_tables
 from retrieval_bench.stats.percentiles import NEEDS
 from retrieval_bench_explain.tables.diff import explanation_tables
 from retrieval_bench_explain.tables.ledger import ledger_table
+from retrieval_bench_explain.tables.slice import tables_of
 from retrieval_bench_pages.analysis import GroupAnalysis
 from retrieval_bench_pages.choices import choices_html
 from retrieval_bench_pages.drawings import FRONT, Figures

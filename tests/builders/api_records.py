@@ -40,7 +40,8 @@ def records() -> list[type]:
             continue
         found.append(one)
         if has_modes(one):
-            waiting += [kind for kind in one.__subclasses__() if _stands(kind)]
+            kinds = sorted(one.__subclasses__(), key=lambda kind: kind.__name__)  # not as loaded
+            waiting += [kind for kind in kinds if _stands(kind)]
         for hint in attributes(one).values():
             waiting += _parts(hint)
     return found

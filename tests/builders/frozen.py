@@ -94,6 +94,7 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "plan-several": ("compare", *SEVERAL, "--dry-run"),
     "tutorial": ("bench", "--retriever", "bm25", *QUICK, "--protocol", "tutorial"),
     "compare": ("compare", "--retrievers", "bm25", "hybrid.yaml", *QUICK, *ONCE),
+    "compare-slices": ("compare", "--retrievers", "bm25", "hybrid.yaml", *QUICK, *ONCE, "--slices"),
     "compare-datasets": ("compare", *SEVERAL, "--k", "5", *ONCE),
     "compare-unjudged": (
         *("compare", "--retrievers", "bm25", "whitespace.yaml", "--dataset", "unjudged"),

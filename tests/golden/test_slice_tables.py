@@ -6,11 +6,11 @@ import pytest
 from rich.cells import cell_len
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.explain.slices import Slicing, slicings
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.reports.render import markdown, terminal
-from retrieval_bench.reports.tables.understand.slice import slice_tables
+from retrieval_bench_explain.slices import Slicing, slicings
+from retrieval_bench_explain.tables.slice import slice_tables
 from tests.builders.golden import golden
 from tests.builders.runs import sample_run
 

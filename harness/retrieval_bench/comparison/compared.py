@@ -1,12 +1,13 @@
-"""The result of ``compare``: figures, answers and slices, with texts where nothing is judged."""
+"""The result of ``compare``: figures and answers, with texts where nothing is judged."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from retrieval_bench.capabilities import keys_added_to
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.explain.slices import Slicing
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.runs.dataset import datasets_of
@@ -39,10 +40,15 @@ class Compared(Documented):
 
     Attributes:
         comparison: of runs.
-        slices: queries in groups, for each dataset and name that ``--slices`` gives.
+        besides: what packages worked out of it.
     """
 
-    KEYS = "*comparison recommendations=comparison.recommendations slices?"
+    KEYS = "*comparison recommendations=comparison.recommendations +"
 
     comparison: Comparison
-    slices: Sequence[Slicing] = ()
+    besides: Sequence[Documented] = ()
+
+    @staticmethod
+    def added() -> Sequence[Any]:
+        """Records of packages, made of what was compared, whose keys stand in its documents."""
+        return keys_added_to("compared")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.comparison.explain.slices import Slicing
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.errors import HarnessError, check_known
@@ -45,7 +44,7 @@ def figure_row(columns: Sequence[str], of: Sequence[Any], figure: Any, ci95: Any
     return dict(zip(columns, (*of, figure, low, high, n), strict=True))
 
 
-_mean = partial(figure_row, MEANS)
+mean_row = partial(figure_row, MEANS)
 
 
 def means(runs: Named) -> Iterator[Row]:
@@ -55,24 +54,24 @@ def means(runs: Named) -> Iterator[Row]:
         data = run.summary.dataset.name
         of_metrics = zip(run.evaluation.metrics, run.evaluation.means, strict=True)
         for metric, mean in of_metrics if run.judged else ():
-            yield _mean((data, name, str(metric)), mean.mean, mean.ci95, mean.n)
+            yield mean_row((data, name, str(metric)), mean.mean, mean.ci95, mean.n)
         if (hits := run.summary.hits) is not None:
-            yield _mean((data, name, "hits"), hits.mean, None, hits.n)
+            yield mean_row((data, name, "hits"), hits.mean, None, hits.n)
         latency = run.summary.latency_ms
         for level, entry in latency.levels.items():
             if entry.value is not None:
-                yield _mean((data, name, f"{level} ms"), entry.value, entry.ci95, latency.n)
+                yield mean_row((data, name, f"{level} ms"), entry.value, entry.ci95, latency.n)
 
 
-def compared(groups: Sequence[DatasetComparison], slicings: Sequence[Slicing] = ()) -> list[Row]:
-    """Means of all runs, differences of all pairs with p and verdict, and slices; where nothing is
-    judged, how alike each pair answers."""
+def compared(groups: Sequence[DatasetComparison], further: Iterable[Row] = ()) -> list[Row]:
+    """Means of all runs, differences of all pairs with p and verdict, and ``further`` rows; where
+    nothing is judged, how alike each pair answers."""
     rows = []
     for group in groups:
         named = list(zip(group.names, group.runs, strict=True))
         rows += [row | {"dataset": group.dataset} for row in means(named)]
         rows += pairs([group])
-    rows += [row for slicing in slicings for row in _slices(slicing)]
+    rows += further
     columns = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in columns} for row in rows]
 
@@ -92,14 +91,6 @@ def pair(delta: Delta) -> Row:
         "p": delta.p_adjusted,
         "verdict": delta.verdict.value,
     }
-
-
-def _slices(slicing: Slicing) -> Iterator[Row]:
-    for slice_ in slicing.slices:
-        for name, values in slice_.means.items():
-            for metric, mean in zip(slicing.metrics, values, strict=True):
-                row = _mean((slicing.dataset, name, str(metric)), mean.mean, mean.ci95, slice_.n)
-                yield row | {"queries": f"{slicing.by}: {slice_.label}"}
 
 
 def queries(runs: Named) -> Iterator[Row]:

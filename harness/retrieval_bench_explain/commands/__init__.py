@@ -1,1 +1,1 @@
-"""The command ``explain``."""
+"""The command ``explain``, and ``compare --slices``."""

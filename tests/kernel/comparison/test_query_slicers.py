@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.explain.groupings import DIMENSIONS, Grouping, check_names, grouped
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Qrels, Query
+from retrieval_bench_explain.groupings import DIMENSIONS, Grouping, check_names, grouped
 
 
 def queries(*metadata: Any, key: str = "tags") -> list[Query]:

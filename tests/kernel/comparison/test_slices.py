@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.explain.slices import FEWEST, Slicing, all_slicings, slicings
 from retrieval_bench.comparison.fixed import Fixed
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.core.errors import ConfigError
@@ -20,6 +19,7 @@ from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import mean_intervals
+from retrieval_bench_explain.slices import FEWEST, Slicing, all_slicings, slicings
 from tests.builders import some
 from tests.builders.runs import numbered
 from tests.builders.runs import run as valued

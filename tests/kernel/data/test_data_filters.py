@@ -11,8 +11,6 @@ import pytest
 
 from retrieval_bench import bench, compare, export_dataset
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.explain.groupings import dimensions, grouped
-from retrieval_bench.comparison.explain.slices import slicings
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.notices import Code, Notice
@@ -20,6 +18,8 @@ from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset, dataset_fingerprint, load_dataset
 from retrieval_bench.experiment.filtered import cut_under_filters
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench_explain.groupings import dimensions, grouped
+from retrieval_bench_explain.slices import slicings
 from tests.builders import some
 from tests.builders.files import save_all
 from tests.builders.refusals import dataset_faults, faults_of

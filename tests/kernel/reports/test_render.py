@@ -13,7 +13,6 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.explain.slices import slicings
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.reports.render import csv as as_csv
 from retrieval_bench.reports.render import html, latex, markdown, terminal
@@ -21,7 +20,8 @@ from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cel
 from retrieval_bench.reports.render.table import Table, next_step, warning
 from retrieval_bench.reports.tables.measure.run import run_tables
 from retrieval_bench.reports.tables.understand.comparison import comparison_tables
-from retrieval_bench.reports.tables.understand.slice import slice_tables
+from retrieval_bench_explain.slices import slicings
+from retrieval_bench_explain.tables.slice import slice_tables
 from tests.builders.runs import sample_run
 from tests.builders.sample_tables import SAMPLE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrieval_bench.capabilities import service
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
@@ -22,8 +22,11 @@ from retrieval_bench.cli.options import (
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.comparison import Comparison
+    from retrieval_bench.core.as_json.document import Documented
     from retrieval_bench.experiment.experiment import Experiment
     from retrieval_bench.reports.finish import Finished
+    from retrieval_bench.reports.frames import Row
+    from retrieval_bench.reports.render.table import Table
     from retrieval_bench.runs.run import Run
 
 
@@ -48,8 +51,6 @@ _COMPARE = f"""
 --equivalence {{bound,tost}} [bound]  bound (default) assumes nothing but the range of the metric;
     tost: two one-sided t tests, which assume normal means and need fewer queries
 --tests TEST ...  further tests beside the randomisation test: t wilcoxon
---slices BY *  means by groups of queries: tags source length relevant, a metadata key; alone: all
-    that there are
 +
 {SYSTEMS}
 """
@@ -88,35 +89,43 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
 @command(_COMPARE)
 def run_compare(options: argparse.Namespace) -> int:
     """Put runs or retrievers side by side."""
+    return compared(options)
+
+
+Check = Callable[["Experiment"], None]
+"""Refuses what cannot be worked out of an experiment, before anything is measured."""
+
+
+class Further(NamedTuple):
+    """What is worked out of a comparison besides: for the document, the screen and CSV."""
+
+    records: Sequence[Documented] = ()
+    tables: Sequence[Table] = ()
+    rows: Sequence[Row] = ()
+
+
+def compared(
+    options: argparse.Namespace,
+    check: Check | None = None,
+    further: Callable[[Comparison], Further] | None = None,
+) -> int:
+    """Measure or read, judge and print; gives the exit code."""
     from retrieval_bench.comparison.compared import Compared, with_texts
-    from retrieval_bench.comparison.explain.slices import slicings_of
-    from retrieval_bench.data.needs_judgements import unjudged
-    from retrieval_bench.reports.frames import compared
+    from retrieval_bench.reports import frames
     from retrieval_bench.reports.tables.brief import comparison_brief
     from retrieval_bench.reports.tables.understand.comparison import comparison_tables
-    from retrieval_bench.reports.tables.understand.slice import slice_tables
-    from retrieval_bench.runs.dataset import datasets_of
     from retrieval_bench.runs.find import is_load
 
     def print_runs(runs: Sequence[Run]) -> Comparison:
-        comparison, slicings = with_texts(decided(options, runs), moved(options)), []
-        if options.slices is not None:
-            for group in comparison.groups:
-                if not group.judged:
-                    split = str(group.runs[0].summary.dataset.split)
-                    raise unjudged(group.dataset, split, "--slices")
-            sources = datasets_of([group.runs for group in comparison.groups], moved(options))
-            slicings = slicings_of(comparison, sources, options.slices)
+        comparison = with_texts(decided(options, runs), moved(options))
+        more = Further() if further is None else further(comparison)
         letters = options.format == "latex"
         show(
             options,
-            Compared(comparison, slicings),
-            lambda: comparison_tables(comparison, slicings, letters=letters),
-            lambda: [
-                *comparison_brief(comparison, measured=not options.runs),
-                *slice_tables(slicings),
-            ],
-            lambda: compared(comparison.groups, slicings),
+            Compared(comparison, more.records),
+            lambda: comparison_tables(comparison, more.tables, letters=letters),
+            lambda: [*comparison_brief(comparison, measured=not options.runs), *more.tables],
+            lambda: frames.compared(comparison.groups, more.rows),
         )
         return comparison
 
@@ -124,13 +133,13 @@ def run_compare(options: argparse.Namespace) -> int:
         return int(service("compare loads")(options, only_when_measuring(options)))
     name_systems(options)
     fuse = getattr(options, "fuse", None)
-    if options.runs and options.slices is None and fuse is None:
+    if options.runs and further is None and fuse is None:
         refuse_settled(options, "dataset")
     if fuse is not None:
         fuse = service("check fusions")(fuse)
     if getattr(options, "until_decided", None) is not None:
         service("check options of measuring until decided")(options)
-    runs = runs_asked_for(options, print_runs)
+    runs = runs_asked_for(options, print_runs, check)
     if runs is not None and fuse is not None and not any(run.interrupted for run in runs):
         with working(options) as bars:
             runs = service("fuse")(runs, fuse, moved(options), bars)
@@ -178,12 +187,15 @@ def code_of(options: argparse.Namespace, runs: Sequence[Run], comparison: Compar
 
 
 def runs_asked_for(
-    options: argparse.Namespace, print_runs: Callable[[Sequence[Run]], Any]
+    options: argparse.Namespace,
+    print_runs: Callable[[Sequence[Run]], Any],
+    check: Check | None = None,
 ) -> list[Run] | None:
     """The runs that a command is about: read, or measured now; None after a dry run.
 
     Args:
         print_runs: shows what was measured and cannot be saved.
+        check: of each experiment.
 
     Raises:
         HarnessError: everything that is wrong with them.
@@ -193,7 +205,7 @@ def runs_asked_for(
     if options.runs:
         refuse_settled(options, only_when_measuring(options))
         return read_runs(options.runs)
-    experiments = _prepared(options)
+    experiments = _prepared(options, check)
     if options.dry_run:
         dry_run(experiments, options)
         return None
@@ -204,11 +216,9 @@ def runs_asked_for(
     return [one.run for one in measured(experiments, options, show_runs)]
 
 
-def _prepared(options: argparse.Namespace) -> list[Experiment]:
+def _prepared(options: argparse.Namespace, further: Check | None) -> list[Experiment]:
     from retrieval_bench.comparison.comparison import check_asked
-    from retrieval_bench.comparison.explain.groupings import check_names
     from retrieval_bench.core.errors import ConfigError, counted
-    from retrieval_bench.data.needs_judgements import require_judged
     from retrieval_bench.experiment.several import prepare_several
 
     if len(options.retrievers) < 2:
@@ -222,9 +232,8 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
 
     def check(experiment: Experiment) -> None:
         check_asked(experiment.names, judged=experiment.dataset.judged, **rules)
-        if getattr(options, "slices", None) is not None:
-            require_judged(experiment.dataset, "--slices")
-        check_names(getattr(options, "slices", None) or (), experiment.dataset)
+        if further is not None:
+            further(experiment)
 
     prepare = prepare_several
     if until is not None:

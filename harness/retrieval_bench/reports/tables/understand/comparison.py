@@ -9,7 +9,6 @@ import numpy as np
 
 from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.explain.slices import Slicing
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.pairs.both_answered import Answered
 from retrieval_bench.comparison.pairs.comparability import other_settings
@@ -62,7 +61,6 @@ from retrieval_bench.reports.tables.run_facts import (
     replayed,
     unsupported,
 )
-from retrieval_bench.reports.tables.understand.slice import slice_tables
 from retrieval_bench.reports.tables.understand.speed import speed_tables
 from retrieval_bench.reports.tables.usage import AMOUNT, money_of, tokens_of
 from retrieval_bench.runs.run import Run
@@ -73,10 +71,10 @@ PAIRS_SHOWN = 66
 
 
 def comparison_tables(
-    comparison: Comparison, slicings: Sequence[Slicing] = (), *, letters: bool = False
+    comparison: Comparison, further: Sequence[Table] = (), *, letters: bool = False
 ) -> list[Table]:
     """The answer; for each dataset quality, costs and the paired differences of the first metric;
-    then slices, and systems over datasets.
+    then ``further`` ones, and systems over datasets.
 
     Args:
         letters: mark each mean with the systems that it is significantly better than.
@@ -97,7 +95,7 @@ def comparison_tables(
         ]
     return [
         *tables,
-        *slice_tables(slicings),
+        *further,
         *(board_tables(comparison) if len(comparison.judged) > 1 else []),
     ]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from retrieval_bench.comparison.explain.slices import FEW, FEWEST, Gap, Slice, Slicing
+from retrieval_bench.reports.frames import Row, mean_row
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Content, Form
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.render.words import metric_label, on_dataset, unit_note
 from retrieval_bench.runs.evaluation import Mean
+from retrieval_bench_explain.slices import FEW, FEWEST, Gap, Slice, Slicing
 
 LABEL_SHOWN = 50
 """Characters of the name of a slice."""
@@ -78,3 +79,12 @@ def _notes(slicing: Slicing) -> list[str]:
         unit = "clusters" if clusters else "queries"
         notes.append(f"*: fewer than {FEW} {unit}, n is small{none}.")
     return [*notes, _HOW, *unit_note(whole.units if clusters else None)]
+
+
+def slice_rows(slicing: Slicing) -> Iterator[Row]:
+    """A row of CSV for each slice, system and metric."""
+    for slice_ in slicing.slices:
+        for name, values in slice_.means.items():
+            for metric, mean in zip(slicing.metrics, values, strict=True):
+                row = mean_row((slicing.dataset, name, str(metric)), mean.mean, mean.ci95, slice_.n)
+                yield row | {"queries": f"{slicing.by}: {slice_.label}"}

@@ -1,4 +1,4 @@
-"""The means of systems on groups of queries, as :mod:`.comparison.groupings` makes them.
+"""The means of systems on groups of queries, as :mod:`.groupings` makes them.
 
 Slices say where to look, and decide nothing: there are many of them, most are small, and no test
 looks at them.
@@ -15,8 +15,8 @@ from typing import NamedTuple, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.comparison.compared import Compared
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.explain.groupings import Grouping, check_names, dimensions, grouped
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.pairs.comparability import not_comparable
 from retrieval_bench.core.as_json.document import Documented
@@ -29,6 +29,7 @@ from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.intervals import ALPHA, interval, mean_intervals
 from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.resampling import bootstrap_means
+from retrieval_bench_explain.groupings import Grouping, check_names, dimensions, grouped
 
 FEW = 30
 """Below so many queries, or clusters, an interval is a rough guess."""
@@ -196,6 +197,24 @@ class Slicing(Documented):
     def shown(self) -> list[ShownSlice]:
         """:attr:`slices` as JSON has them."""
         return [one.as_dict(self.metrics, self.baseline) for one in self.slices]
+
+
+@dataclass(frozen=True, slots=True)
+class Slices(Documented):
+    """Keys beside those of what was compared.
+
+    Attributes:
+        compared: figures and answers.
+    """
+
+    KEYS = "slices?"
+
+    compared: Compared
+
+    @property
+    def slices(self) -> Sequence[Slicing]:
+        """Queries in groups, for each dataset and name that ``--slices`` gives."""
+        return [slicing for slicing in self.compared.besides if isinstance(slicing, Slicing)]
 
 
 def slicings_of(

@@ -1,1 +1,0 @@
-"""Why runs differ: by query, by group of queries, by leg, step and part."""
