@@ -115,7 +115,6 @@ def hardly_warm(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is measured without a word about its warm-up has none, which is seconds of computing in
     each such test: for tests that do not look at times."""
     from retrieval_bench.measure.protocol import Protocol
-    from retrieval_bench_tune import price
 
     made = Protocol.__init__
 
@@ -123,7 +122,8 @@ def hardly_warm(monkeypatch: pytest.MonkeyPatch) -> None:
         made(protocol, *given, **{"warm_up_s": 0.0} | named)
 
     monkeypatch.setattr(Protocol, "__init__", make)
-    monkeypatch.setattr(price, "WARM_UP_S", 0.0)
+    if optional.installed("retrieval_bench_tune"):
+        monkeypatch.setattr("retrieval_bench_tune.price.WARM_UP_S", 0.0)
 
 
 @pytest.fixture
@@ -146,7 +146,8 @@ def _quiet_machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """No warning depends on what the machine is and does; tests of such warnings make them up."""
     if request.path.stem not in ("test_disturbances", "test_observers"):
         quieten(monkeypatch.setattr)
-    monkeypatch.setattr("retrieval_bench_doctor.doctor._WATCHED_S", 0.0)
+    if optional.installed("retrieval_bench_doctor"):
+        monkeypatch.setattr("retrieval_bench_doctor.doctor._WATCHED_S", 0.0)
 
 
 @pytest.fixture(autouse=True, scope="module")

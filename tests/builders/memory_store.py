@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval_bench_exchange.stores import STORES, Load, Loaded
+from retrieval_bench.data.stores import Load, Loaded
+from retrieval_bench_exchange.stores import STORES
 
 
 def load_into(load: Load) -> Loaded:

@@ -7,7 +7,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 from retrieval_bench.reports.pictures.vega import Spec
-from retrieval_bench_regress.pictures.history import Timeline
 
 SVG = "{http://www.w3.org/2000/svg}"
 LARGEST = 150_000
@@ -62,16 +61,3 @@ def data(spec: Spec, kind: str, *fields: str) -> list[dict[str, Any]]:
 
 def notes(spec: Spec) -> str:
     return " ".join(spec["title"]["subtitle"])
-
-
-def timeline(n: int = 3, *, courses: int = 1, name: str = "line 1") -> Timeline:
-    names = [f"{name}{at or ''}" for at in range(courses)]
-    points = [
-        {"system": one, "at": at, "value": 2.0 + at / n, "low": 1.9, "high": 3.1}
-        for one in names
-        for at in range(n)
-    ]
-    dates = [f"2026-01-{1 + at % 28:02}" for at in range(n)]
-    changes = [{"at": at, "name": f"{at:07x}", "config": False} for at in range(n)]
-    panels = [("time", "p50, milliseconds", points)]
-    return Timeline(f"{n} runs", dates, changes, panels, [(one, "a machine") for one in names])

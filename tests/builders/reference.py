@@ -16,7 +16,6 @@ from retrieval_bench.core.retriever import (
     require_k,
 )
 from retrieval_bench.core.types import Document, Hit, Query, Ranking
-from retrieval_bench.testing import sample_documents
 
 
 def words(text: str) -> frozenset[str]:
@@ -106,6 +105,8 @@ class Service(TermOverlap):
     """Holds its corpus already, as a service would, and refuses to index."""
 
     def __init__(self) -> None:
+        from retrieval_bench.testing import sample_documents
+
         super().__init__()
         super().index(sample_documents())
 

@@ -12,7 +12,8 @@ from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ContractError, DataError
 from retrieval_bench.core.types import Document
 from retrieval_bench.data import load_dataset
-from retrieval_bench_exchange.stores import Load, Loaded, load_documents
+from retrieval_bench.data.stores import Load, Loaded
+from retrieval_bench_exchange.stores import load_documents
 from retrieval_bench_retrievers.sql import filling
 from tests.builders.memory_store import add_memory_store
 from tests.cli.project import Command

@@ -14,8 +14,8 @@ from retrieval_bench.reports.pictures.vega import STYLES, WIDTH, Spec
 from retrieval_bench_regress.history import subjects
 from retrieval_bench_regress.history.facts import read_history
 from retrieval_bench_regress.pictures.history import history, history_picture
-from tests.builders.history_sample import save_duet, save_run
-from tests.builders.pictures import LARGEST, data, described, layers, timeline, words
+from tests.builders.history_sample import save_duet, save_run, timeline
+from tests.builders.pictures import LARGEST, data, described, layers, words
 
 
 def drawn(root: Path, **asked: Any) -> Spec:

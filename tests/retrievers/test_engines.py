@@ -29,7 +29,6 @@ from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.testing import RetrieverConformance, sample_documents
-from retrieval_bench_exchange.stores import STORES, Load, Loaded
 from retrieval_bench_retrievers.dense.dense import Dense
 from retrieval_bench_retrievers.engines import qdrant, seekdb_server
 from retrieval_bench_retrievers.engines.engine import Engine
@@ -103,13 +102,15 @@ def assert_graph(engine: Engine) -> None:
         assert facts["indexed_vectors"] == len(MANY)
 
 
-def load_of(name: str, into: str, **changed: Any) -> Loaded:
+def load_of(name: str, into: str, **changed: Any) -> Any:
+    from retrieval_bench.data.stores import Load
+    from retrieval_bench_exchange.stores import STORES
+
     given: dict[str, Any] = {
         **{"documents": CORPUS, "language": "en", "into": into, "table": "documents"},
         **{"encoder": None, "index": "exact", "progress": None, "fields": FIELDS, **changed},
     }
-    found: Loaded = plugins.load(STORES[into.partition(":")[0]])(Load(**given))
-    return found
+    return plugins.load(STORES[into.partition(":")[0]])(Load(**given))
 
 
 @pytest.fixture
@@ -437,7 +438,8 @@ def test_vectors_of_another_size_are_refused(
 _KILLED = """
 import os, signal, sys, threading
 from retrieval_bench.core import plugins
-from retrieval_bench_exchange.stores import STORES, Load
+from retrieval_bench.data.stores import Load
+from retrieval_bench_exchange.stores import STORES
 from retrieval_bench_retrievers.sql import filling
 filling.BATCH = 50
 into, sent, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])

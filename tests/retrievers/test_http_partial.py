@@ -17,7 +17,6 @@ from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.types import Query
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench_doctor.doctor import doctor
 from retrieval_bench_retrievers.http.http import HTTP
 from retrieval_bench_retrievers.http.partial import SIGNS
 from tests.builders.files import beir
@@ -324,8 +323,11 @@ def test_one_that_was_whole_when_asked_again_costs_no_quality(
     assert Code.PARTIAL in _codes(summary["warnings"])
 
 
+@pytest.mark.needs("retrieval_bench_doctor")
 @pytest.mark.slow
 def test_doctor_says_it(served: Service, tmp_path: Path) -> None:
+    from retrieval_bench_doctor.doctor import doctor
+
     _dataset(tmp_path)
     for word in ("fail", "accept"):
         served.answer = _finding(lambda _n: 2)

@@ -17,9 +17,9 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data.formats.trec_runs import write_run
+from retrieval_bench.runs.as_units import in_units
 from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench_retrievers.trec_run import TrecRun
-from retrieval_bench_score.joining import in_units
 
 
 def _saved(folder: Path, text: str) -> TrecRun:
@@ -159,6 +159,7 @@ def test_every_form_of_a_run_is_replayed_in_the_order_of_score_run(
     form: str, documents: str, units: str, tmp_path: Path
 ) -> None:
     """Also over units: those that tie come by the id of the unit, not by that of its part."""
+
     path = tmp_path / "other"
     path.write_text(_as(form), encoding="utf-8")
     for unit_of, order in (({}, documents), (PAGES, units)):

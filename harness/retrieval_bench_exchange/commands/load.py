@@ -27,8 +27,9 @@ def run_load(options: argparse.Namespace) -> int:
     from retrieval_bench.core.progress import Phase, Step
     from retrieval_bench.core.secrets import expand
     from retrieval_bench.data import load_dataset
+    from retrieval_bench.data.stores import searched_by
     from retrieval_bench.experiment.layers import completed, of_store
-    from retrieval_bench_exchange.stores import LoadedDataset, load_documents, searched_by
+    from retrieval_bench_exchange.stores import LoadedDataset, load_documents
     from retrieval_bench_exchange.tables.stores import load_tables
 
     with working(options) as reporter:

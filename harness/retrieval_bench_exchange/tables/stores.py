@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
+from retrieval_bench.data.stores import Loaded
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result
-from retrieval_bench_exchange.stores import Loaded
 
 
 def load_tables(loaded: Loaded, dataset: str, opening: str) -> list[Table]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from retrieval_bench.core.installed.installation import require
-from retrieval_bench_exchange.stores import Load, Loaded
+from retrieval_bench.data.stores import Load, Loaded
 from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.engines.engine_store import EngineStore
 from retrieval_bench_retrievers.functions.uri import Address

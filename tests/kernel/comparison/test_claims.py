@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from retrieval_bench.capabilities import OWN
 from retrieval_bench.cli.commands import GROUPS, SHOWN
 from retrieval_bench.cli.documents import DOCUMENTS
 from retrieval_bench.comparison.claims import (
@@ -20,7 +21,6 @@ from retrieval_bench.comparison.claims import (
     unless_open,
 )
 from retrieval_bench.core.notices import Code, Notice
-from retrieval_bench_duet.tables.duet import duet_tables
 
 CELLS = [(command, code) for command, line in FIRST_LINES.items() if line.claims for code in Code]
 
@@ -29,6 +29,7 @@ def _said(code: Code) -> list[Notice]:
     return [Notice(f"It says {code.value}. Do this.", code)]
 
 
+@pytest.mark.needs(*OWN)
 def test_no_first_line_of_a_command_is_without_its_row() -> None:
     typed = {name for group in SHOWN.values() for name in group}
     typed |= {f"{group} {name}" for group, (*_, inner) in GROUPS.items() for name in inner}
@@ -57,7 +58,10 @@ def test_a_title_goes_on_in_small_letters_and_a_question_ends_as_one() -> None:
     )
 
 
+@pytest.mark.needs("retrieval_bench_duet")
 def test_a_gate_says_that_a_warning_makes_its_verdict_doubtful() -> None:
+    from retrieval_bench_duet.tables.duet import duet_tables
+
     about = {"name": "x"}
     duet = cast("Any", Namespace)(
         blocks=None, word="PASS", a=about, b=about, gates=(), dataset={}, queries=1, calls=1,

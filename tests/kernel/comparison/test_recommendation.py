@@ -12,7 +12,6 @@ from retrieval_bench.comparison.group import Recommendation
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.core.types import Ranking, Verdict
 from retrieval_bench.runs.run import Run, pack_rankings
-from retrieval_bench_pages.answer import headline
 from tests.builders.runs import run
 
 RNG = np.random.default_rng(11)
@@ -240,9 +239,13 @@ def test_every_dataset_has_its_own_answer() -> None:
     assert set(first.as_dict()) == {"dataset", "system", "sentence", "reasons", "leaders"}
 
 
+@pytest.mark.needs("retrieval_bench_pages")
 @pytest.mark.parametrize("n", [3, 40])
 def test_where_all_may_be_the_best_none_is_recommended(n: int) -> None:
     """F4: three systems, and forty, that these queries can't tell apart."""
+
+    from retrieval_bench_pages.answer import headline
+
     noise = np.random.default_rng(5)
     systems = [run(f"s{at:02}", BASE[:30] + noise.normal(0, 0.2, 30)) for at in range(n)]
     found = answer(*systems)

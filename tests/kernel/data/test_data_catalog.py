@@ -65,6 +65,7 @@ def test_a_name_wins_over_a_folder_and_a_path_is_the_folder(here: Path) -> None:
     assert load_dataset("mine/dataset.yaml").name == "folder"
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_an_unknown_name_is_answered_with_near_ones(here: Path) -> None:
     beir(here / "configs" / "datasets" / "scifact-mini", "format: beir\n")
     with pytest.raises(ConfigError) as caught:
@@ -89,6 +90,7 @@ def test_a_file_is_no_dataset(here: Path) -> None:
         load_dataset("x.jsonl")
 
 
+@pytest.mark.needs("retrieval_bench_answers", "retrieval_bench_exchange")
 def test_an_unknown_layout_names_the_known_ones_and_what_was_found(tmp_path: Path) -> None:
     (tmp_path / "data.parquet").write_text("x")
     (tmp_path / "raw").mkdir()
@@ -161,6 +163,7 @@ class TestWithoutJudgements:
         with pytest.raises(DataError, match="no judgements in this split"):
             load_dataset(folder)
 
+    @pytest.mark.needs("retrieval_bench_exchange")
     def test_a_format_whose_queries_are_judgements_needs_them(self, tmp_path: Path) -> None:
         folder = unjudged(tmp_path / "x", "format: squad")
         with pytest.raises(ConfigError, match="has no split 'test'") as caught:
@@ -229,6 +232,7 @@ class TestWithoutJudgements:
         ("- beir", "list"),
     ],
 )
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_faults_of_the_yaml_file(tmp_path: Path, config: str, told: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_dataset(beir(tmp_path / "x", config))

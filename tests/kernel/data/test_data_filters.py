@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench import bench, compare, export_dataset
+from retrieval_bench import bench, compare
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import parse_filter
@@ -47,9 +47,12 @@ def data(*filters: Any, documents: Any = DOCUMENTS) -> Dataset:
 FILTERED = ({"tenant": "a"}, {"tenant": "b", "year": {"gte": 2021}}, None)
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 class TestReading:
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
+        from retrieval_bench import export_dataset
+
         export_dataset(data(*FILTERED), "beir", tmp_path / "beir")
         return tmp_path / "beir"
 

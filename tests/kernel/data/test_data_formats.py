@@ -171,6 +171,7 @@ def test_empty_files_are_faults(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("truth", ["object", "lines", "named lines"])
+@pytest.mark.needs("retrieval_bench_answers")
 def test_the_competition(tmp_path: Path, truth: str, zipped: bool) -> None:
     files = dict(SCIENCE)
     if truth != "object":
@@ -190,6 +191,7 @@ def test_the_competition(tmp_path: Path, truth: str, zipped: bool) -> None:
     assert dataset.queries[2].metadata == {"answerable": False}
 
 
+@pytest.mark.needs("retrieval_bench_answers")
 def test_a_competition_in_progress_has_no_judgements(tmp_path: Path) -> None:
     files = {name: text for name, text in SCIENCE.items() if "truth" not in name}
     dataset = load_dataset(write(tmp_path, files))
@@ -198,6 +200,7 @@ def test_a_competition_in_progress_has_no_judgements(tmp_path: Path) -> None:
     assert dataset.warnings == (UNJUDGED,)
 
 
+@pytest.mark.needs("retrieval_bench_answers")
 def test_faults_of_the_competition(tmp_path: Path) -> None:
     files = {
         **SCIENCE,
@@ -222,6 +225,7 @@ def test_faults_of_the_competition(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.needs("retrieval_bench_answers")
 def test_a_ground_truth_that_names_a_question_twice_is_a_fault(tmp_path: Path) -> None:
     files = {**SCIENCE, "ground_truth.json": '{"78": ["a-1"], "78": []}'}
     assert "key '78' given twice" in dataset_faults(write(tmp_path / "a", files))[0]
@@ -232,6 +236,7 @@ def test_a_ground_truth_that_names_a_question_twice_is_a_fault(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_squad_paragraphs_become_documents_once(tmp_path: Path, zipped: bool) -> None:
     folder = write(tmp_path, {"dev-v2.0.json": json.dumps(SQUAD)}, zipped=zipped)
     dataset = load_dataset(folder, "dev-v2.0")
@@ -250,6 +255,7 @@ def test_squad_paragraphs_become_documents_once(tmp_path: Path, zipped: bool) ->
     }
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_squad_ids_and_fingerprint_do_not_depend_on_the_order(tmp_path: Path) -> None:
     turned = {"data": SQUAD["data"][::-1]}
     one = load_dataset(write(tmp_path / "a", {"dev.json": json.dumps(SQUAD)}), "dev")
@@ -258,6 +264,7 @@ def test_squad_ids_and_fingerprint_do_not_depend_on_the_order(tmp_path: Path) ->
     assert one.fingerprint == other.fingerprint
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_faults_of_squad_name_the_place_in_the_value(tmp_path: Path) -> None:
     broken = {
         "data": [
@@ -275,6 +282,7 @@ def test_faults_of_squad_name_the_place_in_the_value(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_broken_squad_json_is_told_once(tmp_path: Path) -> None:
     text = json.dumps(SQUAD, indent=1)[:-3]
     (told,) = dataset_faults(write(tmp_path, {"dev.json": text}), "dev")
@@ -441,6 +449,7 @@ def test_an_unknown_ending_is_a_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("files", [BEIR, SCIENCE, PLAIN])
+@pytest.mark.needs("retrieval_bench_answers")
 def test_a_missing_file_is_told_whatever_the_format(tmp_path: Path, files: dict[str, str]) -> None:
     folder = write(tmp_path, files)
     name = next(name for name in files if name.startswith(("queries", "eval", "questions")))

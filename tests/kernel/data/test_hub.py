@@ -194,6 +194,7 @@ class TestWhatIsNotRead:
         ],
         ids=["marco", "plain", "trec", "columns", "rows", "quotes"],
     )
+    @pytest.mark.needs("retrieval_bench_exchange")
     def test_a_folder_of_known_names_gets_the_lines_that_read_it(
         self, tmp_path: Path, files: Mapping[str, str], kind: str
     ) -> None:

@@ -88,6 +88,7 @@ def test_an_object_whose_texts_would_be_joined_is_refused_too() -> None:
         literal("{'contexts': ['a' 'b']}")
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_passages_that_lost_their_commas_never_become_one_document(tmp_path: Path) -> None:
     rows = (
         """when is it paid back,"['Tickets are paid back soon.' 'Keep the receipt.']",soon\n"""
@@ -101,6 +102,7 @@ def test_passages_that_lost_their_commas_never_become_one_document(tmp_path: Pat
     assert 'accepted: a list as JSON has it, such as ["a", "b"]' in fault
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_an_empty_list_in_a_cell_is_no_source_named_by_its_brackets(tmp_path: Path) -> None:
     rows = """how many days,"['There are 25 days.']",25\nhello,[],\n"""
     data = load_dataset(save(tmp_path / "test.csv", RAGAS + rows).parent)
@@ -108,6 +110,7 @@ def test_an_empty_list_in_a_cell_is_no_source_named_by_its_brackets(tmp_path: Pa
     assert any(text.startswith("rows without a source") for text in data.warnings)
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_turns_and_nested_objects_that_lost_their_commas_are_faults(tmp_path: Path) -> None:
     turns = """\"[{'role': 'user', 'content': 'a'}\n {'role': 'user', 'content': 'b'}]\""""
     chat = save_all(tmp_path / "chat", {"test.csv": f"{RAGAS}{turns},\"['There.']\",25\n"})
@@ -135,6 +138,7 @@ def test_turns_and_nested_objects_that_lost_their_commas_are_faults(tmp_path: Pa
         (["There are 25 days.", "(see above)"], []),
     ],
 )
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_a_text_in_brackets_is_a_lost_list_beside_lists_or_where_all_are_so(
     cells: list[str], lost: list[int], tmp_path: Path
 ) -> None:
@@ -151,6 +155,7 @@ def test_a_text_in_brackets_is_a_lost_list_beside_lists_or_where_all_are_so(
     assert places == [f"{tmp_path}/test.csv:{line}" for line in lost]
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_ids_of_documents_that_lost_their_quotes_are_told_too(tmp_path: Path) -> None:
     header = "user_input,reference_context_ids,reference\n"
     save(tmp_path / "corpus.jsonl", '{"_id": "d1", "text": "a"}\n{"_id": "d2", "text": "b"}\n')

@@ -10,8 +10,6 @@ import pytest
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.data import load_dataset
 from retrieval_bench.runs.imported import read_rankings
-from retrieval_bench_score.score import evaluate
-from retrieval_bench_score.scorecard import Truth
 from tests.builders.files import save, save_all
 from tests.builders.refusals import faults_of
 
@@ -130,7 +128,11 @@ class TestRunsOfRanks:
         assert all(ranking.scores is None for ranking in run.rankings.values())
         assert order(path) == {"q1": ["a", "b"], "q2": ["c"]}
 
+    @pytest.mark.needs("retrieval_bench_score")
     def test_the_second_of_two_is_at_rank_two(self, tmp_path: Path) -> None:
+        from retrieval_bench_score.score import evaluate
+        from retrieval_bench_score.scorecard import Truth
+
         path = save(tmp_path / "run.tsv", "q1\ta\t1\nq1\tb\t2\n")
         card = evaluate(path, lambda: Truth.of({"q1": {"b": 1}}), metrics=["RR"])
         assert [mean.mean for mean in card.scored.evaluation.means] == [0.5]

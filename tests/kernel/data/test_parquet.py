@@ -19,7 +19,6 @@ from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.files.rows import rows
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.imported import read_rankings
-from retrieval_bench_exchange.export import export_dataset
 from tests.builders.files import json_lines, save, save_all
 
 pytestmark = pytest.mark.needs("pyarrow")
@@ -83,8 +82,12 @@ def test_dates_and_times_are_texts_whoever_reads_them(
     assert found.summary.filters.leaked == 0
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_they_can_be_exported(tmp_path: Path) -> None:
     """K6: where JSON was asked for, it was refused."""
+
+    from retrieval_bench_exchange.export import export_dataset
+
     export_dataset(dated(tmp_path / "data", TIMES), "beir", tmp_path / "out")
     assert '"ts": "2024-01-02T00:00:00+00:00"' in (tmp_path / "out" / "corpus.jsonl").read_text()
 

@@ -114,6 +114,7 @@ def test_a_name_that_no_file_can_have_is_told(tmp_path: Path, name: str) -> None
         load_dataset(folder)
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_a_format_that_reads_one_file_says_so(tmp_path: Path) -> None:
     files = {
         "a.json": "{}",
@@ -148,6 +149,7 @@ def test_other_formats_read_shards_too(tmp_path: Path) -> None:
     assert len(fingerprints) == 1
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_rows_of_questions_in_shards_are_one_dataset(tmp_path: Path) -> None:
     rows = ['{"question": "a", "quote": "x"}\n', '{"question": "b", "quote": "y"}\n',
             '{"question": "a", "quote": "y"}\n']  # fmt: skip

@@ -43,6 +43,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_titles_are_left_out_and_the_fingerprint_says_so(tmp_path: Path, name: str) -> None:
     described, files, key = FORMATS[name]
     files = files | {"queries.jsonl": QUERIES[key]}

@@ -14,9 +14,9 @@ import pytest
 
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed import installation
+from retrieval_bench.data.stores import searched_by
 from retrieval_bench.experiment.layers import completed, layers, of_store, ready
 from retrieval_bench.experiment.preparation import prepare
-from retrieval_bench_exchange.stores import searched_by
 from tests.builders.files import save
 from tests.builders.processes import python
 
@@ -71,6 +71,7 @@ def test_loading_needs_the_store_and_the_model(
     into: str, encoder: str | None, needed: set[str]
 ) -> None:
     """N1: both at once."""
+
     assert layers(of_store(searched_by(into), encoder)) == needed
 
 

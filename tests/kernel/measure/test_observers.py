@@ -19,7 +19,6 @@ from retrieval_bench import bench
 from retrieval_bench.core.notices import Code, Notice, about_times
 from retrieval_bench.measure.machine import observers
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench_doctor.doctor import doctor
 from tests.builders.files import json_lines, save_all
 
 OBSERVERS = observers.OBSERVERS
@@ -264,7 +263,10 @@ def test_a_run_says_it_and_keeps_it(data: Path) -> None:
     assert "observers" not in after.manifest["environment"]
 
 
+@pytest.mark.needs("retrieval_bench_doctor")
 def test_doctor_says_it(data: Path) -> None:
+    from retrieval_bench_doctor.doctor import doctor
+
     sys.setprofile(lambda *_: None)
     found = doctor("bm25", data)
     sys.setprofile(None)

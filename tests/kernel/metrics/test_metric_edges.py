@@ -11,7 +11,6 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.metrics import Judgements, judge_lists, judge_scores, parse_metric
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench_score.scoring import Answers, score
 from tests.builders.generated import generated
 
 TREC = convention("trec")
@@ -38,7 +37,10 @@ def test_a_number_that_no_ranking_reaches_is_refused(name: str) -> None:
         parse_metric(name)
 
 
+@pytest.mark.needs("retrieval_bench_score")
 def test_scores_under_a_convention_of_lists_keep_the_order_of_equal_ones() -> None:
+    from retrieval_bench_score.scoring import Answers, score
+
     rules = convention("scienceqa")
     scored = score(
         Answers(scores={"q": {"a": 1.0, "b": 1.0}}),
@@ -85,7 +87,10 @@ def test_a_count_of_another_tool_is_no_name_here() -> None:
         parse_metric("hits@5")
 
 
+@pytest.mark.needs("retrieval_bench_score")
 def test_the_order_of_the_judgements_changes_no_interval() -> None:
+    from retrieval_bench_score.scoring import Answers, score
+
     data = generated(1, 60)
     shuffled = list(data.qrels)
     random.Random(0).shuffle(shuffled)
@@ -96,13 +101,19 @@ def test_the_order_of_the_judgements_changes_no_interval() -> None:
     assert first == second
 
 
+@pytest.mark.needs("retrieval_bench_score")
 def test_a_repetition_far_down_is_found() -> None:
+    from retrieval_bench_score.scoring import Answers, score
+
     long = [*map(str, range(30_000)), "29999"]
     with pytest.raises(DataError, match="29999"):
         score(Answers(lists={"q": long}), Judgements({"q": {"a": 1}}), TREC, AP)
 
 
+@pytest.mark.needs("retrieval_bench_score")
 def test_nothing_to_compute_is_told() -> None:
+    from retrieval_bench_score.scoring import Answers, score
+
     with pytest.raises(ConfigError, match="no metric"):
         score(Answers(lists={"q": ["a"]}), Judgements({"q": {"a": 1}}), TREC, ())
 
@@ -111,7 +122,10 @@ def test_bpref_counts_a_repeated_document_once() -> None:
     assert value_of("Bpref", "xxa", {"a": 1, "b": 1, "x": 0}) == 0.0
 
 
+@pytest.mark.needs("retrieval_bench_score")
 def test_a_query_that_contradicts_itself_or_has_negative_grades_only_is_told() -> None:
+    from retrieval_bench_score.scoring import Answers, score
+
     scored = score(Answers(lists={"q": ["a"]}), Judgements({"q": {"a": -1}}), TREC, AP)
     assert scored.counts.evaluated == 1
     assert "1 query judged without a relevant document" in scored.warnings

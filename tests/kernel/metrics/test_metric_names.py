@@ -27,7 +27,6 @@ from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.metrics.definitions import DEFINITIONS, Definition
 from retrieval_bench.metrics.meant import meant
 from retrieval_bench.metrics.names import _ALIASES, named
-from retrieval_bench_score.scoring import Answers, score
 
 NAMES = [
     *("nDCG@10", "nDCG", "AP", "AP@3", "RR@10", "RR", "P@5", "R@100", "R", "Success@5", "Success"),
@@ -344,8 +343,11 @@ def test_a_metric_of_another_package_is_checked_like_any_other(name: str, says: 
     assert says in caught.value.accepted
 
 
+@pytest.mark.needs("retrieval_bench_score")
 @pytest.mark.usefixtures("third_party")
 def test_a_geometric_mean_of_another_package_is_taken() -> None:
+    from retrieval_bench_score.scoring import Answers, score
+
     rules = convention("trec")
     qrels = {"q1": {"a": 4}, "q2": {"a": 1}}
     lists = {"q1": ["a"], "q2": ["a"]}

@@ -10,7 +10,6 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.figures import ms_text, short_ms
 from retrieval_bench.reports.tables.brief import run_brief
 from retrieval_bench.runs.run import Run
-from retrieval_bench_pages.answer import answers_html
 from tests.builders.runs import sample_run
 
 WORDS = "below what the clock can tell (answers are remembered?)"
@@ -24,8 +23,11 @@ def at(p50: float, name: str = "quick") -> Run:
     return replace(one, summary=one.summary.replace(latency_ms=latency))
 
 
+@pytest.mark.needs("retrieval_bench_pages")
 @pytest.mark.parametrize("p50", [0.0, 0.0004])
 def test_the_answer_says_so(p50: float) -> None:
+    from retrieval_bench_pages.answer import answers_html
+
     assert run_brief(at(p50)).title.endswith(f", p50 {WORDS}")
     assert WORDS not in run_brief(at(0.0005)).title
     beaten = sample_run("other", 3)

@@ -42,6 +42,7 @@ from retrieval_bench.stats.percentiles import Percentile
 from retrieval_bench_explain.pictures.gains import gains
 from retrieval_bench_explain.pictures.ledger import parts
 from retrieval_bench_regress.pictures.history import Timeline, history
+from tests.builders.history_sample import timeline
 from tests.builders.pictures import (
     LARGEST,
     SVG,
@@ -51,11 +52,10 @@ from tests.builders.pictures import (
     layers,
     notes,
     parsed,
-    timeline,
     words,
 )
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 NAN = float("nan")
 NOTHING: NDArray[np.float64] = np.array([])
 
@@ -231,7 +231,7 @@ def test_no_two_systems_differ_by_colour_alone() -> None:
 @pytest.mark.slow
 def test_equal_data_gives_equal_bytes_in_every_process() -> None:
     code = (
-        "from tests.kernel.reports.test_pictures import *\n"
+        "from tests.project.test_pictures import *\n"
         "print(*(svg(draw('x', WIDTH)) for draw in EACH.values()))"
     )
     first, second = (
