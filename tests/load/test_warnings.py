@@ -200,47 +200,45 @@ def _stand_in(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str,
         tracemalloc.stop()
 
 
-def _told(name: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Sequence[str]]:
-    """The warnings of each command."""
-    plan = Plan(rates=[60.0], seconds=1.5, warm_up_s=0.2, timeout_s=3.0)
-    duet = DuetProtocol(1.0, limits={"p50": 5.0}, most_s=12.0, timeout_s=3.0)
-    found: dict[str, Sequence[str]] = {}
+def _told(name: str, command: str, monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
+    """The warnings of a command."""
     monkeypatch.setattr(observers, "OBSERVERS", MEMORY)
+    plan = Plan(rates=[60.0], seconds=1.5, warm_up_s=0.2, timeout_s=3.0)
+    if command == "regress --load":
+        with _stand_in(name, monkeypatch) as (retriever, data, k):
+            kept = load(retriever, data, plan, k=k)
     with _stand_in(name, monkeypatch) as (retriever, data, k):
-        measured = Protocol(max_calls=3 * N, warm_up_s=0.0)
-        found["bench"] = bench(retriever, data, k=k, protocol=measured).run.summary.warnings
-    with _stand_in(name, monkeypatch) as (retriever, data, k):
-        kept = load(retriever, data, plan, k=k)
-        found["load"] = kept.warnings
-    with _stand_in(name, monkeypatch) as (retriever, data, k):
-        request = Request(retriever, dataset=str(data), k=k)
-        found["regress --load"] = regress_load(request, str(kept.folder)).warnings
-    with _stand_in(name, monkeypatch) as (retriever, data, k):
+        if command == "bench":
+            measured = Protocol(max_calls=3 * N, warm_up_s=0.0)
+            return bench(retriever, data, k=k, protocol=measured).run.summary.warnings
+        if command == "load":
+            return load(retriever, data, plan, k=k).warnings
+        if command == "regress --load":
+            request = Request(retriever, dataset=str(data), k=k)
+            return regress_load(request, str(kept.folder)).warnings
+        duet = DuetProtocol(1.0, limits={"p50": 5.0}, most_s=12.0, timeout_s=3.0)
         http = retriever.endswith(".yaml")
         sides = Duelling(retriever, None if http else f"{retriever}2", set_b=["timeout_s=9"][:http])
-        found["duet --rate"] = duet_under_load(sides, data, 60.0, k=k, protocol=duet).warnings
-    return found
+        return duet_under_load(sides, data, 60.0, k=k, protocol=duet).warnings
 
 
 @pytest.fixture(scope="module")
-def told(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Callable[[str], Mapping[str, Sequence[str]]]]:
-    """The warnings of a stand-in, whose commands are run once."""
-    known: dict[str, Mapping[str, Sequence[str]]] = {}
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str], Sequence[str]]]:
+    """The warnings of a stand-in and a command, which is run once."""
+    known: dict[tuple[str, str], Sequence[str]] = {}
     with pytest.MonkeyPatch.context() as monkeypatch:
         for name, value in LENIENT.items():
             monkeypatch.setattr(levels, name, value)
         monkeypatch.setattr(load_duet, "BLOCK_S", 1.0)
         monkeypatch.setattr(load_duet, "_WARM_UP_S", 0.1)
 
-        def of(name: str) -> Mapping[str, Sequence[str]]:
-            if name not in known:
+        def of(name: str, command: str) -> Sequence[str]:
+            if (name, command) not in known:
                 monkeypatch.chdir(tmp_path_factory.mktemp("stand-in"))
-                known[name] = {}  # it is run once, whatever comes of it
+                known[name, command] = ()  # it is run once, whatever comes of it
                 with pytest.MonkeyPatch.context() as own:
-                    known[name] = _told(name, own)
-            return known[name]
+                    known[name, command] = _told(name, command, own)
+            return known[name, command]
 
         yield of
 
@@ -256,10 +254,10 @@ def test_every_command_that_measures_calls_gives_the_warnings_of_calls(
     words: str,
     stand_in: str,
     command: str,
-    told: Callable[[str], Mapping[str, Sequence[str]]],
+    told: Callable[[str, str], Sequence[str]],
 ) -> None:
     """L4, L8, L9: a warning that only ``bench`` gave was missed where it counts."""
-    texts = told(stand_in)[command]
+    texts = told(stand_in, command)
     found = [text for text in texts if isinstance(text, Notice) and text.code is code]
     assert any(words in text for text in found), texts
 

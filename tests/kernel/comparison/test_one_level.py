@@ -87,7 +87,7 @@ def table(seed: int) -> list[Run]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [*range(5), *also(*range(5, 25))])
+@pytest.mark.parametrize("seed", [0, 4, *also(*range(1, 4), *range(5, 25))])
 def test_no_word_is_at_odds_with_its_interval_and_copies_have_equal_ones(seed: int) -> None:
     comparison = compare_runs(table(seed))
     for metric in comparison.metrics:
