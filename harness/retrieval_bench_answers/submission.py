@@ -26,7 +26,7 @@ from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics.abstention import Outcomes, figures, outcomes
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.runs.jsonl import write_lines
+from retrieval_bench_answers.jsonl import write_lines
 from retrieval_bench_answers.standalone import LAST, Rewriter, standalone_queries
 from retrieval_bench_score.scorecard import Truth, top_score
 from retrieval_bench_score.scoring import Answers, score

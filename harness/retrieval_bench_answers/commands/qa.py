@@ -58,7 +58,7 @@ def run_submit(options: argparse.Namespace) -> int:
     """Write a submission to the Korean competition."""
     from dataclasses import replace
 
-    from retrieval_bench.runs.jsonl import check_new_file
+    from retrieval_bench_answers.jsonl import check_new_file
     from retrieval_bench_answers.standalone import load_rule
     from retrieval_bench_answers.submission import read_threshold, submit
     from retrieval_bench_answers.tables.submission import submission_tables
@@ -91,8 +91,8 @@ def run_qa(options: argparse.Namespace) -> int:
 
     from retrieval_bench.core.config import inline_config
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.runs.jsonl import check_new_file
     from retrieval_bench_answers.contract import ReadingInterrupted, reader_from
+    from retrieval_bench_answers.jsonl import check_new_file
     from retrieval_bench_answers.question_answering import answer_questions
     from retrieval_bench_answers.tables.qa import qa_tables
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.experiment.fresh.call_warnings import Answers
+from retrieval_bench_load.call_warnings import Answers
 from retrieval_bench_load.engine.generator import Generator, Level, Made
 from retrieval_bench_load.engine.levels import LevelResult, State, judged
 from retrieval_bench_load.engine.stalls import LEAST_S, Stalls

@@ -12,10 +12,10 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.stats.percentiles import quantiles
-from retrieval_bench.stats.periods import period
 from retrieval_bench_load.engine.generator import Made
 from retrieval_bench_load.engine.stamps import ANSWERED, NEVER
 from retrieval_bench_load.engine.tails import Floats, Ints
+from retrieval_bench_load.periods import period
 
 _OUTAGE = 10
 """Calls behind each other without an answer are an outage; calls that wait, a standstill."""

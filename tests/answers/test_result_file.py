@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import RecordError
-from retrieval_bench.runs.jsonl import check_new_file, write_lines
+from retrieval_bench_answers.jsonl import check_new_file, write_lines
 
 
 def test_one_object_a_line_in_any_script(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench.stats.periods import period
+from retrieval_bench_load.periods import period
 
 
 @pytest.mark.parametrize("jitter", [0.0, 0.003, 0.02])
