@@ -17,13 +17,16 @@ CAPABILITY = Capability(
     options={"compare": f"{_PACKAGE}.commands.slices:SLICES"},
     documents={
         "diff": Document("explain", f"{_PACKAGE}.differences:Differences"),
-        "parts": Document("explain --by stage", "retrieval_bench.comparison.ledger:Ledger"),
+        "parts": Document("explain --by stage", f"{_PACKAGE}.parts:Ledger"),
         "losses": Document("explain --by loss", f"{_PACKAGE}.losses:Losses"),
     },
-    keys={"compared": f"{_PACKAGE}.slices:Slices"},
+    keys={
+        "finished": f"{_PACKAGE}.parts:PartsOfRun",
+        "compared": f"{_PACKAGE}.slices:SlicesOfCompared",
+    },
     names={"diff": f"{_PACKAGE}.api:diff"},
     services={
         "leave out parts": f"{_PACKAGE}.ablation:without_parts",
-        "explain a run": f"{_PACKAGE}.of_run:explained",
+        "explain a run": f"{_PACKAGE}.of_run:findings_on",
     },
 )

@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.ledger import Ledger, Row, Worth
 from retrieval_bench.comparison.pairs.brackets import Brackets
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, corrected
 from retrieval_bench.core.errors import ConfigError, counted
@@ -42,6 +41,7 @@ from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.randomization import ROUNDING, signs
 from retrieval_bench.stats.resampling import holm, mean_below_p
 from retrieval_bench_explain.part_costs import cost_of
+from retrieval_bench_explain.parts import Ledger, Row, Worth
 
 Positions = NDArray[np.int32]
 Rows = NDArray[np.int64]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from retrieval_bench.comparison.claims import left_open
-from retrieval_bench.comparison.ledger import Ledger
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.recommendation import maybe_chance
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.core.types import Dataset, Verdict
-from retrieval_bench.reports.finish import Finished
 from retrieval_bench.reports.render.cells import TIMES
 from retrieval_bench.reports.render.table import AnyNote, Findings, result, warning
 from retrieval_bench.reports.render.words import ends_text
@@ -17,29 +15,25 @@ from retrieval_bench.reports.tables.again import named_again
 from retrieval_bench.runs.run import Run
 from retrieval_bench_explain.ledger import ledger_of
 from retrieval_bench_explain.legs import best_leg
+from retrieval_bench_explain.parts import Parts
 from retrieval_bench_explain.tables.ledger import asking, ledger_table, loud
 
 
-def explained(run: Run, dataset: Dataset) -> Finished:
-    """The run with what its parts buy."""
-    leg, ledger = best_leg(run, dataset), ledger_of(run, dataset)
-    return Finished(run, leg, ledger, findings(run, leg, ledger))
+def findings_on(run: Run, dataset: Dataset) -> Findings:
+    """Find what the parts of a run buy."""
+    return told(run, Parts(best_leg(run, dataset), ledger_of(run, dataset)))
 
 
-def findings(run: Run, leg: Delta | None, ledger: Ledger | None = None) -> Findings:
-    """Say what the parts of a run buy.
-
-    Args:
-        leg: of a hybrid, its best leg beside it.
-        ledger: of a retriever that is made of parts, what they buy.
-    """
+def told(run: Run, parts: Parts) -> Findings:
+    """Put it into words and tables."""
+    leg, ledger = parts.leg, parts.ledger
     lead = [] if leg is None else [_beside_leg(run, leg)]
     next_ = "" if leg is None else f"retrieval-bench explain {named_again([run])}"
     if ledger is None:
-        return Findings(lead, next=next_)
+        return Findings(lead, next=next_, records=[parts])
     # Of a hybrid, the sentence on its best leg says some of it already.
     brief = loud(ledger, but=() if leg is None else ("leg", "fusion", "depth"))
-    return Findings(lead, brief, [ledger_table(ledger)], next_ or asking(run))
+    return Findings(lead, brief, [ledger_table(ledger)], next_ or asking(run), [parts])
 
 
 def _beside_leg(run: Run, leg: Delta) -> AnyNote:

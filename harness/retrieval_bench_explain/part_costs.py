@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.ledger import Cost
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import PartFacts
 from retrieval_bench.runs.usage_means import PER, means, total
 from retrieval_bench.stats.percentiles import needs, quantiles
+from retrieval_bench_explain.parts import Cost
 
 _NS_PER_MS = 1e6
 _WHOLE = ("leg:", "step:")

@@ -200,21 +200,33 @@ class Slicing(Documented):
 
 
 @dataclass(frozen=True, slots=True)
-class Slices(Documented):
+class Sliced(Documented):
+    """Systems on groups of queries.
+
+    Attributes:
+        slices: queries in groups, for each dataset and name that ``--slices`` gives.
+    """
+
+    slices: Sequence[Slicing] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SlicesOfCompared(Documented):
     """Keys beside those of what was compared.
 
     Attributes:
         compared: figures and answers.
     """
 
-    KEYS = "slices?"
+    KEYS = "slices?=sliced.slices"
 
     compared: Compared
 
     @property
-    def slices(self) -> Sequence[Slicing]:
-        """Queries in groups, for each dataset and name that ``--slices`` gives."""
-        return [slicing for slicing in self.compared.besides if isinstance(slicing, Slicing)]
+    def sliced(self) -> Sliced:
+        """Slices of the systems; none where nobody asked for them."""
+        own = (of for of in self.compared.records if isinstance(of, Sliced))
+        return next(own, Sliced())
 
 
 def slicings_of(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
-from retrieval_bench.comparison.ledger import Ledger
 from retrieval_bench.comparison.pairs.comparability import not_comparable
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
@@ -19,6 +18,7 @@ from retrieval_bench.reports.pictures.of_comparison import time_level
 from retrieval_bench.runs.run import Run
 from retrieval_bench_explain.diff import Explanation, explain
 from retrieval_bench_explain.ledger import ledger_of
+from retrieval_bench_explain.parts import Ledger
 from retrieval_bench_explain.slices import Slicing, all_slicings
 from retrieval_bench_explain.steps import Reached, reached
 from retrieval_bench_explain.winners import Partition

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.ledger import Ledger, Row, Worth
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset
@@ -21,6 +20,7 @@ from retrieval_bench.runs.summary import PartFacts
 from retrieval_bench_explain.diff import explain
 from retrieval_bench_explain.ledger import ledger, ledger_of
 from retrieval_bench_explain.part_costs import cost_of
+from retrieval_bench_explain.parts import Ledger, Row, Worth
 from retrieval_bench_explain.steps import reached
 from retrieval_bench_explain.tables.ledger import answer, ledger_table, loud
 from tests.builders import some

@@ -13,7 +13,8 @@ from retrieval_bench.reports.tables.brief import run_brief
 from retrieval_bench.reports.tables.measure.run import run_tables
 from retrieval_bench.runs.run import Run
 from retrieval_bench_explain.legs import best_leg
-from retrieval_bench_explain.of_run import findings
+from retrieval_bench_explain.of_run import told
+from retrieval_bench_explain.parts import Parts
 from tests.builders import some
 from tests.builders.hybrid_runs import make_dataset, make_run
 from tests.builders.page_sample import make_dataset as page_dataset
@@ -81,8 +82,8 @@ def measured() -> Run:
 def shown(run: Run, leg: Run, *, full: bool = False) -> str:
     """What is said of ``measured`` beside the best leg of another run."""
     beside = best_leg(leg, DATA)
-    told = findings(run, beside)
-    tables = run_tables(run, told) if full else [run_brief(run, told)]
+    findings = told(run, Parts(beside))
+    tables = run_tables(run, findings) if full else [run_brief(run, findings)]
     return folded(terminal.plain(tables))
 
 
@@ -94,8 +95,8 @@ def test_a_worse_hybrid_warns_right_below_the_answer_and_a_better_one_does_not(
     assert "! Use dense alone: " in text
     assert "+0.500 [+0.500, +0.500]" in text
     assert "Compared with it, fusion hurt 20 of 20 queries and helped 0." in text
-    told = findings(measured, best_leg(hybrid(SECOND, dense=FIRST), DATA))
-    first = terminal.plain([run_brief(measured, told)])
+    findings = told(measured, Parts(best_leg(hybrid(SECOND, dense=FIRST), DATA)))
+    first = terminal.plain([run_brief(measured, findings)])
     assert first.splitlines()[1].startswith("  !  Use dense alone: ")
     text = shown(measured, hybrid(FIRST, sparse=THIRD, dense=SECOND), full=full)
     assert "Its best leg alone, dense, is worse: " in text

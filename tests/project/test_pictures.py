@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.ledger import Cost, Row, Worth
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.reports.pictures.draw import svg
@@ -39,6 +38,7 @@ from retrieval_bench.reports.render.text import clean, fitted
 from retrieval_bench.runs.stages import StageReport
 from retrieval_bench.runs.timing_facts import LegsFacts, StageFacts, TimesFacts
 from retrieval_bench.stats.percentiles import Percentile
+from retrieval_bench_explain.parts import Cost, Row, Worth
 from retrieval_bench_explain.pictures.gains import gains
 from retrieval_bench_explain.pictures.ledger import parts
 from retrieval_bench_regress.pictures.history import Timeline, history

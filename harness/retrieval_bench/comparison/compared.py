@@ -40,13 +40,13 @@ class Compared(Documented):
 
     Attributes:
         comparison: of runs.
-        besides: what packages worked out of it.
+        records: what packages worked out of it.
     """
 
     KEYS = "*comparison recommendations=comparison.recommendations +"
 
     comparison: Comparison
-    besides: Sequence[Documented] = ()
+    records: Sequence[Documented] = ()
 
     @staticmethod
     def added() -> Sequence[Any]:

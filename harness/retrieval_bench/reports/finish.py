@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from retrieval_bench.capabilities import offered
-from retrieval_bench.comparison.ledger import Ledger
-from retrieval_bench.comparison.pairs.delta import Delta
+from retrieval_bench.capabilities import keys_added_to, offered
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.reports.pictures.draw import svgs
@@ -29,17 +28,18 @@ class Finished(Documented):
 
     Attributes:
         run: rankings, times and values as they were measured.
-        leg: of a hybrid, its best leg beside it; None for any other retriever.
-        ledger: of a retriever that is made of parts, what they buy.
-        findings: in words and tables.
+        findings: on its parts, by a package.
     """
 
-    KEYS = "*run.summary best_leg=leg ledger?"
+    KEYS = "*run.summary +"
 
     run: Run
-    leg: Delta | None = None
-    ledger: Ledger | None = None
     findings: Findings = NOTHING
+
+    @staticmethod
+    def added() -> Sequence[Any]:
+        """Records of packages, made of a run, whose keys stand in its document."""
+        return keys_added_to("finished")
 
     def brief(self) -> Table:
         """The answer, and what changes how it must be read."""
@@ -70,7 +70,7 @@ def finish(runs: Sequence[Run], data: Mapping[str, Dataset]) -> list[Finished]:
     return [
         Finished(run)
         if explain is None or run.asked is not None
-        else explain(run, data[run.summary.dataset.fingerprint])
+        else Finished(run, explain(run, data[run.summary.dataset.fingerprint]))
         for run in runs
     ]
 

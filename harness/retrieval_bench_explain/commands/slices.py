@@ -18,7 +18,7 @@ def run_slices(options: argparse.Namespace) -> int:
     from retrieval_bench.data.needs_judgements import require_judged, unjudged
     from retrieval_bench.runs.dataset import datasets_of
     from retrieval_bench_explain.groupings import check_names
-    from retrieval_bench_explain.slices import slicings_of
+    from retrieval_bench_explain.slices import Sliced, slicings_of
     from retrieval_bench_explain.tables.slice import slice_rows, slice_tables
 
     def check(experiment: Experiment) -> None:
@@ -32,7 +32,7 @@ def run_slices(options: argparse.Namespace) -> int:
         sources = datasets_of([group.runs for group in comparison.groups], moved(options))
         slicings = slicings_of(comparison, sources, options.slices)
         rows = [row for slicing in slicings for row in slice_rows(slicing)]
-        return Further(slicings, slice_tables(slicings), rows)
+        return Further([Sliced(slicings)], slice_tables(slicings), rows)
 
     return compared(options, check, sliced)
 

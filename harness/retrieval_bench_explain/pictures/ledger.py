@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retrieval_bench.comparison.ledger import Ledger, Row, Worth
 from retrieval_bench.core.figures import short_ms, signed
 from retrieval_bench.reports.pictures import vega
 from retrieval_bench.reports.pictures.draw import svg
@@ -14,6 +13,7 @@ from retrieval_bench.reports.pictures.vega import Spec, mark
 from retrieval_bench.reports.render.text import clean, fitted
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.runs.records import PICTURES, add_files
+from retrieval_bench_explain.parts import Ledger, Row, Worth
 from retrieval_bench_explain.tables.ledger import worth_label
 
 _NAMES, _WORTH = 130, 70

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.comparison.claims import left_open, unless_open
-from retrieval_bench.comparison.ledger import Ledger, Row, Worth
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import (
     LEAST_SHOWN_MS,
@@ -30,6 +29,7 @@ from retrieval_bench.reports.render.words import (
 from retrieval_bench.reports.tables.again import same_of
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import levels_text
+from retrieval_bench_explain.parts import Ledger, Row, Worth
 
 FILTERS = "filters"
 """The part that the filters of the queries are: what must not be seen is not for sale."""

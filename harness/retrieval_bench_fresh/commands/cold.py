@@ -43,9 +43,7 @@ def run_cold(options: argparse.Namespace) -> int:
                 accepted="a retriever that searches",
                 fix="measure the system that made the run, or leave --cold out",
             )
-        return lambda done: StartedCold(
-            done.run, done.leg, done.ledger, done.findings, cold=_cold(options, done.run)
-        )
+        return lambda done: StartedCold(done.run, done.findings, cold=_cold(options, done.run))
 
     return benched(options, further)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.notices import is_note
 from retrieval_bench.reports.render.cells import Content
 
@@ -133,12 +134,14 @@ class Findings(NamedTuple):
         brief: further ones, where there is no table of them.
         tables: behind those of the run.
         next: the command to go on with.
+        records: the same, of which documents are made.
     """
 
     lead: Sequence[AnyNote] = ()
     brief: Sequence[AnyNote] = ()
     tables: Sequence[Table] = ()
     next: str = ""
+    records: Sequence[Documented] = ()
 
 
 NOTHING = Findings()

@@ -1,7 +1,4 @@
-"""The ledger of a retriever, part by part, as the document of ``bench`` has it.
-
-The records alone: what a part buys is worked out beside the kernel.
-"""
+"""Records of a run's parts: the ledger of a retriever, and its best leg, as documents have them."""
 
 from __future__ import annotations
 
@@ -9,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.metrics import Metric
+from retrieval_bench.reports.finish import Finished
 from retrieval_bench.runs.run import Run
 
 
@@ -133,3 +132,35 @@ class Ledger(Documented):
     def known_mean(self) -> float | None:
         """The mean with all parts; None of no query."""
         return self.mean if self.n else None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts(Documented):
+    """What is found of the parts of a run.
+
+    Attributes:
+        leg: of a hybrid, its best leg beside it; None for any other retriever.
+        ledger: of a retriever that is made of parts, what they buy.
+    """
+
+    leg: Delta | None = None
+    ledger: Ledger | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartsOfRun(Documented):
+    """Keys beside those of a measured run.
+
+    Attributes:
+        finished: the run.
+    """
+
+    KEYS = "best_leg=parts.leg ledger?=parts.ledger"
+
+    finished: Finished
+
+    @property
+    def parts(self) -> Parts:
+        """Parts of the run; of one that is not told of any, none."""
+        own = (of for of in self.finished.findings.records if isinstance(of, Parts))
+        return next(own, Parts())
