@@ -9,9 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from retrieval_bench import compare
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.types import Dataset, Qrels, Query
-from retrieval_bench_explain.groupings import DIMENSIONS, Grouping, check_names, grouped
+from retrieval_bench.core.filters import parse_filter
+from retrieval_bench.core.types import Dataset, Document, Qrels, Query
+from retrieval_bench.data import build_dataset
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench_explain.groupings import DIMENSIONS, Grouping, check_names, dimensions, grouped
+from retrieval_bench_explain.slices import slicings
 
 
 def queries(*metadata: Any, key: str = "tags") -> list[Query]:
@@ -209,3 +214,34 @@ def test_a_name_that_is_no_key_is_refused_with_near_ones() -> None:
 def test_no_queries_give_no_groups() -> None:
     for by in DIMENSIONS:
         assert slices(by, []) == {}
+
+
+def shop(*filters: dict[str, Any] | None) -> Dataset:
+    """Four documents of two tenants; a query for each of ``filters``."""
+    texts = ("red apples", "green apples", "blue apples", "no fruit at all")
+    documents = [
+        Document(f"d{i}", text, metadata={"tenant": "ab"[i % 2], "year": 2020 + i})
+        for i, text in enumerate(texts)
+    ]
+    asked = [
+        Query(f"q{i}", "apples", filter=None if given is None else parse_filter(given))
+        for i, given in enumerate(filters, start=1)
+    ]
+    qrels = {"q1": {"d0": 1}, "q2": {"d1": 1}, "q3": {"d2": 1}}
+    return build_dataset("shop", documents, asked, qrels, language="en")
+
+
+def test_slices_by_filter_and_by_selectivity() -> None:
+    dataset = shop({"tenant": "a"}, {"tenant": "b", "year": {"gte": 2021}}, None)
+    assert dimensions(dataset)[-2:] == ("filter", "selectivity")
+    by_filter = grouped("filter", dataset.queries, dataset.qrels, most=9)
+    assert by_filter.groups == (("tenant", [0]), ("tenant + year", [1]), ("(none)", [2]))
+    by_share = grouped(
+        "selectivity", dataset.queries, dataset.qrels, most=9, filtering=dataset.filtering
+    )
+    assert by_share.groups == (("up to 50%", [0, 1]), ("(none)", [2]))
+    once = Protocol(rounds=1, warm_up_s=0.0)
+    comparison = compare(["bm25", "bm25"], dataset, k=3, protocol=once).comparison
+    found = slicings(comparison.groups[0], dataset, ["selectivity"])
+    assert [one.label for one in found[0].slices] == ["up to 50%", "(none)"]
+    assert dimensions(shop(None, None, None))[-1] == "relevant"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench import bench, compare
+from retrieval_bench import bench
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import parse_filter
@@ -18,8 +18,6 @@ from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset, dataset_fingerprint, load_dataset
 from retrieval_bench.experiment.filtered import cut_under_filters
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench_explain.groupings import dimensions, grouped
-from retrieval_bench_explain.slices import slicings
 from tests.builders import some
 from tests.builders.files import save_all
 from tests.builders.refusals import dataset_faults, faults_of
@@ -235,17 +233,3 @@ class TestRuns:
         ]
         comparison = compare_runs(runs)
         assert comparison.deltas[0].verdict.value == "not comparable"
-
-    def test_slices_by_filter_and_by_selectivity(self) -> None:
-        dataset = data(*FILTERED)
-        assert dimensions(dataset)[-2:] == ("filter", "selectivity")
-        by_filter = grouped("filter", dataset.queries, dataset.qrels, most=9)
-        assert by_filter.groups == (("tenant", [0]), ("tenant + year", [1]), ("(none)", [2]))
-        by_share = grouped(
-            "selectivity", dataset.queries, dataset.qrels, most=9, filtering=dataset.filtering
-        )
-        assert by_share.groups == (("up to 50%", [0, 1]), ("(none)", [2]))
-        comparison = compare(["bm25", "bm25"], dataset, k=3, protocol=QUICK).comparison
-        found = slicings(comparison.groups[0], dataset, ["selectivity"])
-        assert [one.label for one in found[0].slices] == ["up to 50%", "(none)"]
-        assert dimensions(data(None, None, None))[-1] == "relevant"

@@ -13,17 +13,15 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.reports.render import csv as as_csv
 from retrieval_bench.reports.render import html, latex, markdown, terminal
-from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content, cell_of
+from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import Table, next_step, warning
 from retrieval_bench.reports.tables.measure.run import run_tables
 from retrieval_bench.reports.tables.understand.comparison import comparison_tables
-from retrieval_bench_explain.slices import slicings
-from retrieval_bench_explain.tables.slice import slice_tables
 from tests.builders.runs import sample_run
 from tests.builders.sample_tables import SAMPLE
+from tests.builders.tables import LONG, check_width
 
 FORMATS = (terminal.plain, markdown.render, html.render, latex.render, as_csv.render)
 NASTY = r"""a_b%c&d#e$f{g}h~i^j\k<b>l|m`n"o'p--q*r한"""
@@ -228,45 +226,16 @@ def test_only_whole_numbers_lose_their_separators_in_csv(cell: str, number: str,
 
 # -- terminals -----------------------------------------------------------------------------------
 
-LONG = ["한국어검색기" * 10, "dense-" + "x" * 54, "데이터 검색 모델 " * 6, "a b " * 15, "ㅎ" * 60]
-
 
 def _every_table(n: int) -> list[Table]:
     runs = [sample_run(name, i % 4) for i, name in enumerate(LONG[:n])]
-    group = compare_runs(runs)
-    queries = tuple(
-        Query(
-            f"q{i}", "한국어 " * (i % 9 + 1), metadata={"tags": ["태그" * 25, "t"] if i % 3 else []}
-        )
-        for i in range(40)
-    )
-    qrels = {f"q{i}": {f"d{i}": 1} for i in range(40)}
-    data = Dataset("tiny", None, queries, qrels, "test", "ko", "f" * 32)
-    sliced = slicings(group.groups[0], data, ["tags", "source", "length", "relevant"])
-    return [*run_tables(runs[0]), *comparison_tables(group), *slice_tables(sliced)]
+    return [*run_tables(runs[0]), *comparison_tables(compare_runs(runs))]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_every_table_fits_eighty_columns_and_breaks_no_figure(n: int) -> None:
-    tables = _every_table(n)
-    console = Console(width=80, force_terminal=True, color_system=None, file=io.StringIO())
-    with console.capture() as capture:
-        terminal.to_console(tables, console)
-    shown = capture.get()
-    assert max(map(cell_len, shown.splitlines())) <= 80
-    assert "…" not in shown
-    figures = {
-        text
-        for table in tables
-        for row in table.rows
-        for at, content in enumerate(row)
-        if at not in table.words
-        for text in (cell_of(content).text, cell_of(content).more)
-        if text
-    }
-    assert len(figures) > 20
-    assert not [text for text in figures if text not in shown]
+    check_width(_every_table(n))
 
 
 def test_an_interval_stands_behind_its_figure_where_there_is_room() -> None:

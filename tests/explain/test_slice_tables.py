@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from rich.cells import cell_len
 
@@ -13,6 +15,7 @@ from retrieval_bench_explain.slices import Slicing, slicings
 from retrieval_bench_explain.tables.slice import slice_tables
 from tests.builders.golden import golden
 from tests.builders.runs import sample_run
+from tests.builders.tables import LONG, check_width
 
 TAGS: tuple[list[str], ...] = (["keyword"], ["keyword", "numeric"], [], ["긴 질문"])
 
@@ -30,8 +33,9 @@ def _slicings(systems: int, *names: str) -> list[Slicing]:
     return slicings(_group(systems), data, names)
 
 
-def _group(systems: int) -> DatasetComparison:
-    names = ["bm25", "dense", "hybrid-convex", "검색", "e"]
+def _group(
+    systems: int, names: Sequence[str] = ("bm25", "dense", "hybrid-convex", "검색", "e")
+) -> DatasetComparison:
     runs = [sample_run(name, i % 3) for i, name in enumerate(names[:systems])]
     (group,) = compare_runs(runs).groups
     return group
@@ -63,3 +67,18 @@ def test_the_name_of_a_slice_may_be_a_whole_answer() -> None:
 
 def test_nothing_asked_for_shows_nothing() -> None:
     assert slice_tables([]) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_slices_with_long_names_fit_eighty_columns(n: int) -> None:
+    queries = tuple(
+        Query(
+            f"q{i}", "한국어 " * (i % 9 + 1), metadata={"tags": ["태그" * 25, "t"] if i % 3 else []}
+        )
+        for i in range(40)
+    )
+    qrels = {f"q{i}": {f"d{i}": 1} for i in range(40)}
+    data = Dataset("tiny", None, queries, qrels, "test", "ko", "f" * 32)
+    names = ["tags", "source", "length", "relevant"]
+    check_width(slice_tables(slicings(_group(n, LONG), data, names)))
