@@ -14,7 +14,6 @@ from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.pairs.comparability import not_comparable
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
-from retrieval_bench.reports.pictures.of_comparison import time_level
 from retrieval_bench.runs.run import Run
 from retrieval_bench_explain.diff import Explanation, explain
 from retrieval_bench_explain.ledger import ledger_of
@@ -22,6 +21,7 @@ from retrieval_bench_explain.parts import Ledger
 from retrieval_bench_explain.slices import Slicing, all_slicings
 from retrieval_bench_explain.steps import Reached, reached
 from retrieval_bench_explain.winners import Partition
+from retrieval_bench_pages.pictures.of_comparison import time_level
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Pages adds ``report``, also from Python."""
+"""Pages adds ``report``, also from Python, and draws systems side by side."""
 
 from retrieval_bench.capabilities import Capability, Command, Document
 
@@ -25,5 +25,9 @@ CAPABILITY = Capability(
         "verify": Document("report --verify", f"{_PACKAGE}.verify:Verification"),
     },
     names={"report": f"{_PACKAGE}.api:report"},
-    services={"write a report": f"{_PACKAGE}.report:write_report"},
+    services={
+        "write a report": f"{_PACKAGE}.report:write_report",
+        "draw quality against time": f"{_PACKAGE}.pictures.of_comparison:front",
+        "draw quality metric by metric": f"{_PACKAGE}.pictures.of_comparison:metrics",
+    },
 )

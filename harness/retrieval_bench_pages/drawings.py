@@ -11,8 +11,6 @@ from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.reports.pictures import of_runs
 from retrieval_bench.reports.pictures.draw import svgs
-from retrieval_bench.reports.pictures.of_comparison import about_of, against, front, metrics
-from retrieval_bench.reports.pictures.pareto import Spot
 from retrieval_bench.reports.pictures.vega import NARROW, WIDTH, Spec
 from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.words import metric_label
@@ -20,6 +18,8 @@ from retrieval_bench.reports.tables.usage import money_of
 from retrieval_bench_explain.pictures.gains import gains
 from retrieval_bench_explain.pictures.ledger import part_bars
 from retrieval_bench_pages.analysis import GroupAnalysis, QueryValues
+from retrieval_bench_pages.pictures.of_comparison import about_of, against, front, metrics
+from retrieval_bench_pages.pictures.pareto import Spot
 
 FRONT = "Quality against time"
 

@@ -19,8 +19,6 @@ from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.reports.pictures.draw import svg
 from retrieval_bench.reports.pictures.latency import Calls, ecdf
-from retrieval_bench.reports.pictures.pareto import Spot, front, pareto
-from retrieval_bench.reports.pictures.quality import quality
 from retrieval_bench.reports.pictures.queries import per_query
 from retrieval_bench.reports.pictures.rounds import rounds
 from retrieval_bench.reports.pictures.stages import stages
@@ -41,6 +39,8 @@ from retrieval_bench.stats.percentiles import Percentile
 from retrieval_bench_explain.parts import Cost, Row, Worth
 from retrieval_bench_explain.pictures.gains import gains
 from retrieval_bench_explain.pictures.ledger import parts
+from retrieval_bench_pages.pictures.pareto import Spot, front, pareto
+from retrieval_bench_pages.pictures.quality import quality
 from retrieval_bench_regress.pictures.history import Timeline, history
 from tests.builders.history_sample import timeline
 from tests.builders.pictures import (

@@ -309,15 +309,14 @@ class ComparisonResult(AsTables):
             ConfigError: ``what`` is something else, or nothing can be drawn.
             MissingDependencyError: vl-convert-python is not installed.
         """
-        from retrieval_bench.reports.pictures.of_comparison import front, metrics
         from retrieval_bench.reports.pictures.of_runs import side_by_side
 
         group, answer = self.comparison.groups[0], self.recommendations[0]
         return _picture(
             what,
             {
-                "pareto": lambda: front(group, answer.leaders),
-                "quality": lambda: metrics(group),
+                "pareto": lambda: service("draw quality against time")(group, answer.leaders),
+                "quality": lambda: service("draw quality metric by metric")(group),
                 "latency": lambda: side_by_side(group.names, group.runs),
             },
         )

@@ -1,0 +1,1 @@
+"""Pictures of systems side by side: quality against time, and metric by metric."""
