@@ -21,7 +21,7 @@ CAPABILITY = Capability(
         "losses": Document("explain --by loss", f"{_PACKAGE}.losses:Losses"),
     },
     keys={
-        "finished": f"{_PACKAGE}.parts:PartsOfRun",
+        "run": f"{_PACKAGE}.parts:PartsOfRun",
         "compared": f"{_PACKAGE}.slices:SlicesOfCompared",
     },
     names={"diff": f"{_PACKAGE}.api:diff"},

@@ -39,7 +39,7 @@ class Finished(Documented):
     @staticmethod
     def added() -> Sequence[Any]:
         """Records of packages, made of a run, whose keys stand in its document."""
-        return keys_added_to("finished")
+        return keys_added_to("run")
 
     def brief(self) -> Table:
         """The answer, and what changes how it must be read."""

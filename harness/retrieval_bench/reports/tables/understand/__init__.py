@@ -1,1 +1,1 @@
-"""Tables of runs beside each other, and of why they differ."""
+"""Tables of runs beside each other."""
