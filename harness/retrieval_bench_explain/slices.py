@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, NotRequired, TypedDict
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,14 +41,16 @@ MOST_SLICES = 20
 """Of one dimension; the smallest beyond are one slice together."""
 
 
-class SliceMean(TypedDict):
+@dataclass(frozen=True, slots=True)
+class SliceMean:
     """A mean, null of no query, with its interval where there are enough queries."""
 
     mean: float | None
     ci95: tuple[float, float] | None
 
 
-class SliceDifference(TypedDict):
+@dataclass(frozen=True, slots=True)
+class SliceDifference:
     """A mean difference, null of no query, with its interval where there are enough queries, and
     the level of that: 95 %, of all queries that of their table."""
 
@@ -57,14 +59,16 @@ class SliceDifference(TypedDict):
     level: float | None
 
 
-class SystemMeans(TypedDict):
+@dataclass(frozen=True, slots=True)
+class SystemMeans:
     """The means of a system by metric."""
 
     name: str
     metrics: dict[str, SliceMean]
 
 
-class SystemDifferences(TypedDict):
+@dataclass(frozen=True, slots=True)
+class SystemDifferences:
     """The mean of ``b`` minus that of ``a``, the baseline, by metric."""
 
     a: str
@@ -72,7 +76,8 @@ class SystemDifferences(TypedDict):
     metrics: dict[str, SliceDifference]
 
 
-class ShownSlice(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ShownSlice(Documented):
     """A group of queries.
 
     Attributes:
@@ -83,9 +88,11 @@ class ShownSlice(TypedDict):
         differences: of the systems that can be compared with the baseline.
     """
 
+    KEYS = "label n clusters? systems differences"
+
     label: str
     n: int
-    clusters: NotRequired[int]
+    clusters: int | None
     systems: list[SystemMeans]
     differences: list[SystemDifferences]
 
@@ -101,7 +108,7 @@ class Gap(NamedTuple):
     def shown(self) -> SliceDifference:
         """The record as JSON has it."""
         mean = None if math.isnan(self.mean) else self.mean
-        return {"difference": mean, "ci": self.ci, "level": self.level}
+        return SliceDifference(mean, self.ci, self.level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,35 +136,23 @@ class Slice:
         """Number of queries."""
         return len(self.query_ids)
 
-    def as_dict(self, metrics: Sequence[Metric], baseline: str) -> ShownSlice:
-        """One entry of ``slices`` in the document of :meth:`Slicing.as_dict`."""
-        shown: ShownSlice = {
-            "label": self.label,
-            "n": self.n,
-            "systems": [
-                {
-                    "name": name,
-                    "metrics": {
-                        str(metric): {"mean": mean.known, "ci95": mean.ci95}
-                        for metric, mean in zip(metrics, means, strict=True)
-                    },
-                }
-                for name, means in self.means.items()
-            ],
-            "differences": [
-                {
-                    "a": baseline,
-                    "b": name,
-                    "metrics": {
-                        str(metric): gap.shown for metric, gap in zip(metrics, gaps, strict=True)
-                    },
-                }
-                for name, gaps in self.differences.items()
-            ],
+    def shown(self, metrics: Sequence[Metric], baseline: str) -> ShownSlice:
+        """One entry of ``slices`` in the document of a :class:`Slicing`."""
+        names = [*map(str, metrics)]
+        means = {
+            name: [SliceMean(one.known, one.ci95) for one in of] for name, of in self.means.items()
         }
-        if self.units < self.n:
-            shown["clusters"] = self.units
-        return shown
+        gaps = {name: [one.shown for one in of] for name, of in self.differences.items()}
+        return ShownSlice(
+            self.label,
+            self.n,
+            self.units if self.units < self.n else None,
+            [SystemMeans(name, dict(zip(names, of, strict=True))) for name, of in means.items()],
+            [
+                SystemDifferences(baseline, name, dict(zip(names, of, strict=True)))
+                for name, of in gaps.items()
+            ],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +186,12 @@ class Slicing(Documented):
     @property
     def shown_whole(self) -> ShownSlice:
         """:attr:`whole` as JSON has it."""
-        return self.whole.as_dict(self.metrics, self.baseline)
+        return self.whole.shown(self.metrics, self.baseline)
 
     @property
     def shown(self) -> list[ShownSlice]:
         """:attr:`slices` as JSON has them."""
-        return [one.as_dict(self.metrics, self.baseline) for one in self.slices]
+        return [one.shown(self.metrics, self.baseline) for one in self.slices]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from dataclasses import dataclass
+from typing import Any
 
 Values = Mapping[str, Any]
 """Of parameters, by their paths: whatever a config may hold."""
 
 
-class TunedDataset(TypedDict):
+@dataclass(frozen=True, slots=True)
+class TunedDataset:
     """A dataset, and the split on which settings are chosen: null with cross-validation."""
 
     name: str
@@ -18,7 +20,8 @@ class TunedDataset(TypedDict):
     dev_split: str | None
 
 
-class TunedFigures(TypedDict):
+@dataclass(frozen=True, slots=True)
+class TunedFigures:
     """Means on tuning and on held-out queries, the interval of the latter, and the gap between the
     two, in the mean and for each of the ``gaps`` of the repeats."""
 
@@ -29,7 +32,8 @@ class TunedFigures(TypedDict):
     gaps: list[float]
 
 
-class DefaultFigures(TypedDict):
+@dataclass(frozen=True, slots=True)
+class DefaultFigures:
     """The same of the default, with the values of its parameters."""
 
     values: Values
@@ -39,14 +43,16 @@ class DefaultFigures(TypedDict):
     gap: float | None
 
 
-class NaiveFigures(TypedDict):
+@dataclass(frozen=True, slots=True)
+class NaiveFigures:
     """The best values on all queries, and the mean on these same queries."""
 
     values: Values
     mean: float
 
 
-class RecommendedValues(TypedDict):
+@dataclass(frozen=True, slots=True)
+class RecommendedValues:
     """Values, whether they are those of the default, their mean on the tuning queries, and the
     config that has them."""
 
@@ -57,7 +63,8 @@ class RecommendedValues(TypedDict):
     params: Values
 
 
-class ChosenValues(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ChosenValues:
     """Choice of one fold; see :class:`.Choice`."""
 
     repeat: int
@@ -68,7 +75,8 @@ class ChosenValues(TypedDict):
     n_held_out: int
 
 
-class TriedSetting(TypedDict):
+@dataclass(frozen=True, slots=True)
+class TriedSetting:
     """A setting, its mean on the tuning queries, and how often it was chosen."""
 
     values: Values
@@ -77,14 +85,16 @@ class TriedSetting(TypedDict):
     chosen: int
 
 
-class ValueMean(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ValueMean:
     """A value of a parameter, and the mean with it."""
 
     value: Any
     tuning: float
 
 
-class QueryBeforeAndAfter(TypedDict):
+@dataclass(frozen=True, slots=True)
+class QueryBeforeAndAfter:
     """The value of a held-out query by the default, and by what was chosen without it."""
 
     id: str

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from retrieval_bench.core.as_json.document import document
 from retrieval_bench.core.config import RetrieverConfig, inline_config, load_retriever_config
 from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.progress import Reporter, Silent
@@ -385,10 +384,9 @@ def _found(
         tuning, held_out = np.split(values, [len(queries.tuning)], axis=1)
         selection = chosen_on_dev(tuning, held_out)
     winner, clusters = grid.settings[selection.winner], queries.clusters_of(queries.held_out)
-    described = document(data, "name fingerprint split") | document(plan, "dev_split")
     return Tuning(
         tunable.config,
-        cast("TunedDataset", described),
+        TunedDataset(data.name, data.fingerprint, data.split, plan.dev_split),
         k,
         metric,
         plan,

@@ -186,86 +186,65 @@ class Tuning(Documented):
     @property
     def default_figures(self) -> DefaultFigures:
         """The retriever as its config has it; its values are empty where they are not told."""
-        return {
-            "values": self.grid.settings[0].values,
-            "tuning": self.selection.default_tuning,
-            "held_out": self.default,
-            "ci95": self.default_ci95,
-            "gap": self.selection.default_gap,
-        }
+        chosen, values = self.selection, self.grid.settings[0].values
+        own = (chosen.default_tuning, self.default, self.default_ci95, chosen.default_gap)
+        return DefaultFigures(values, *own)
 
     @property
     def tuned_figures(self) -> TunedFigures:
         """The retriever with what was chosen without the queries that report."""
-        return {
-            "tuning": self.selection.tuning,
-            "held_out": self.held_out,
-            "ci95": self.held_out_ci95,
-            "gap": self.selection.gap,
-            "gaps": self.selection.gaps.tolist(),
-        }
+        chosen = self.selection
+        own = (chosen.tuning, self.held_out, self.held_out_ci95, chosen.gap)
+        return TunedFigures(*own, chosen.gaps.tolist())
 
     @property
     def naive(self) -> NaiveFigures:
         """The setting that would be chosen, and reported, on the same queries."""
-        values = self.grid.settings[self.selection.naive].values
-        return {"values": values, "mean": self.selection.naive_mean}
+        chosen = self.selection
+        return NaiveFigures(self.grid.settings[chosen.naive].values, chosen.naive_mean)
 
     @property
     def recommendation(self) -> RecommendedValues:
         """The setting to use."""
-        return {
-            "values": self.winner.values,
-            "is_default": self.winner.as_is,
-            "tuning": float(self.means[self.selection.winner]),
-            "target": self.recommended.target,
-            "params": self.recommended.params,
-        }
+        own, mean = self.recommended, float(self.means[self.selection.winner])
+        return RecommendedValues(
+            self.winner.values, self.winner.as_is, mean, own.target, own.params
+        )
 
     @property
     def choices(self) -> list[ChosenValues]:
         """The choice of each fold."""
         return [
-            {
-                "repeat": choice.repeat,
-                "fold": choice.fold,
-                "values": self.grid.settings[choice.setting].values,
-                "tuning": choice.tuning,
-                "held_out": choice.held_out,
-                "n_held_out": choice.n_held_out,
-            }
-            for choice in self.selection.choices
+            ChosenValues(
+                one.repeat,
+                one.fold,
+                self.grid.settings[one.setting].values,
+                one.tuning,
+                one.held_out,
+                one.n_held_out,
+            )
+            for one in self.selection.choices
         ]
 
     @property
     def settings(self) -> list[TriedSetting]:
         """All that were tried."""
         return [
-            {
-                "values": setting.values,
-                "is_default": setting.as_is,
-                "tuning": float(mean),
-                "chosen": self.selection.times_chosen(at),
-            }
-            for at, (setting, mean) in enumerate(zip(self.grid.settings, self.means, strict=True))
+            TriedSetting(one.values, one.as_is, float(mean), self.selection.times_chosen(at))
+            for at, (one, mean) in enumerate(zip(self.grid.settings, self.means, strict=True))
         ]
 
     @property
     def parameters(self) -> dict[str, list[ValueMean]]:
         """For each parameter its values, all others as in the best setting."""
-        return {
-            path: [{"value": value, "tuning": mean} for value, mean in rows]
-            for path, rows in self.views().items()
-        }
+        return {path: [ValueMean(*row) for row in rows] for path, rows in self.views().items()}
 
     @property
     def queries(self) -> list[QueryBeforeAndAfter]:
         """The held-out ones."""
         default, held_out = self.selection.default.tolist(), self.selection.held_out.tolist()
-        return [
-            {"id": query_id, "default": before, "held_out": after}
-            for query_id, before, after in zip(self.query_ids, default, held_out, strict=True)
-        ]
+        rows = zip(self.query_ids, default, held_out, strict=True)
+        return [QueryBeforeAndAfter(*row) for row in rows]
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``tune --format json``."""
@@ -343,7 +322,7 @@ def config_text(tuning: Tuning) -> str:
     )
     choice = (
         f"{tuning.winner} - best of {len(tuning.grid.settings)} settings of {own.name} on "
-        f"{tuning.dataset['name']}, {how}"
+        f"{tuning.dataset.name}, {how}"
     )
     worth = (
         f"{tuning.metric}: {tuning.held_out:.4f} held out ({tuning.default:.4f} by the default: "

@@ -15,6 +15,7 @@ from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench_tune.doubts import doubts
 from retrieval_bench_tune.grid import make_grid
 from retrieval_bench_tune.selection import chosen_on_dev, cross_validated
+from retrieval_bench_tune.shown import TunedDataset
 from retrieval_bench_tune.tables.tuning import sentence, tuning_tables
 from retrieval_bench_tune.tuned import Plan, Tuning, judged
 from tests.builders.golden import golden
@@ -43,7 +44,7 @@ def made(dev_split: str | None, *, lead: float = 0.0, on_grid: bool = True) -> T
     winner = grid.settings[selection.winner]
     return Tuning(
         config,
-        {"name": "tiny", "fingerprint": "f" * 32, "split": "test", "dev_split": dev_split},
+        TunedDataset("tiny", "f" * 32, "test", dev_split),
         10,
         parse_metric("nDCG@10"),
         Plan("test", dev_split, 5, 3, 1),

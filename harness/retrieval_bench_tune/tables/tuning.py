@@ -55,7 +55,7 @@ def answer_table(tuning: Tuning) -> Table:
 
 def sentence(tuning: Tuning) -> str:
     """The answer in one sentence."""
-    name, data = tuning.retriever.name, tuning.dataset["name"]
+    name, data = tuning.retriever.name, tuning.dataset.name
     answer = {
         Verdict.BETTER: "tuning helps",
         Verdict.WORSE: f"tuning does harm, keep {name} as it is",
