@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypedDict, cast, get_args
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 
@@ -189,7 +189,8 @@ class Rate(Documented):
         return clopper_pearson(self.count, self.n) if self.n else None
 
 
-class Rates(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Rates:
     """Shares of the answers of a system.
 
     Attributes:

@@ -129,15 +129,15 @@ def about(side: Side, facts: Mapping[str, Any], of_a: Mapping[str, Any]) -> Side
             only where they differ.
     """
     a, own = surroundings(of_a), surroundings(facts)
-    return {
-        "name": side.name,
-        "retriever": facts.get("name"),
-        "place": side.place.label,
-        "commit": side.place.commit,
-        "overrides": list(side.overrides),
-        "config": facts.get("config"),
-        "environment": {name: own[name] for name in own if a and own[name] != a.get(name)},
-    }
+    return SideFacts(
+        side.name,
+        facts.get("name"),
+        side.place.label,
+        side.place.commit,
+        list(side.overrides),
+        facts.get("config"),
+        {name: own[name] for name in own if a and own[name] != a.get(name)},
+    )
 
 
 def share_of_the_cores(noise: Sequence[Mapping[str, Any]], whose: str) -> float | None:

@@ -42,7 +42,7 @@ from retrieval_bench_duet.launch import (
     leads,
     measure,
 )
-from retrieval_bench_duet.result import DuetResult, GateResult
+from retrieval_bench_duet.result import DuetDataset, DuetResult, GateResult
 from retrieval_bench_duet.revisions import revisions
 from retrieval_bench_duet.sides import Side
 
@@ -363,12 +363,12 @@ class _Stage:
         return DuetResult(
             a=about(self.sides[0], self.facts[0], self.facts[0]),
             b=about(self.sides[1], self.facts[1], self.facts[0]),
-            dataset={
-                "name": self.facts[0].get("dataset"),
-                "fingerprint": self.facts[0].get("fingerprint"),
-                "split": self.spec["split"],
-                "k": self.spec["k"],
-            },
+            dataset=DuetDataset(
+                self.facts[0].get("dataset"),
+                self.facts[0].get("fingerprint"),
+                self.spec["split"],
+                self.spec["k"],
+            ),
             verdict=verdict,
             gates=gates,
             launches=len(self.measured),

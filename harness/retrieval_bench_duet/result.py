@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -44,7 +44,8 @@ WORDS: Mapping[Verdict, Word] = {
 """What gates say on screen."""
 
 
-class SideFacts(TypedDict):
+@dataclass(frozen=True, slots=True)
+class SideFacts:
     """A side of a duet.
 
     Attributes:
@@ -67,7 +68,8 @@ class SideFacts(TypedDict):
     environment: dict[str, Any]
 
 
-class DuetDataset(TypedDict):
+@dataclass(frozen=True, slots=True)
+class DuetDataset:
     """Dataset that both sides were asked.
 
     Attributes:
@@ -252,7 +254,7 @@ def write_duet(result: DuetResult, out: Path | None = None) -> Path:
     created = datetime.now(UTC)
     arrays = _arrays(result)
     digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays.values())).hexdigest()[:8]
-    duet_id = record_id(created, str(result.b.get("retriever")), digest=digest)
+    duet_id = record_id(created, str(result.b.retriever), digest=digest)
     check_place(out)
     folder = (out if out is not None else ROOT / duet_id).absolute()
     document = {"duet_id": duet_id, "created": created.isoformat(timespec="seconds")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
@@ -27,8 +26,13 @@ QUERIES = 5
 """So many are looked at."""
 
 
-class DiffDataset(TypedDict):
-    """A dataset."""
+@dataclass(frozen=True, slots=True)
+class DiffDataset:
+    """A dataset.
+
+    Attributes:
+        name, split, fingerprint: of it.
+    """
 
     name: str
     split: str
@@ -105,7 +109,7 @@ class Differences(Documented):
     def dataset(self) -> DiffDataset:
         """The dataset of the runs."""
         data = self.explanation.runs[0].summary.dataset
-        return {"name": data.name, "split": data.split, "fingerprint": data.fingerprint}
+        return DiffDataset(data.name, data.split, data.fingerprint)
 
     @property
     def difference(self) -> str:

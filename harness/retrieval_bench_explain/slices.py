@@ -140,9 +140,10 @@ class Slice:
         """One entry of ``slices`` in the document of a :class:`Slicing`."""
         names = [*map(str, metrics)]
         means = {
-            name: [SliceMean(one.known, one.ci95) for one in of] for name, of in self.means.items()
+            name: [SliceMean(mean.known, mean.ci95) for mean in of]
+            for name, of in self.means.items()
         }
-        gaps = {name: [one.shown for one in of] for name, of in self.differences.items()}
+        gaps = {name: [gap.shown for gap in of] for name, of in self.differences.items()}
         return ShownSlice(
             self.label,
             self.n,

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any, Literal, Self, TypedDict
+from typing import Any, Literal, Self
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.calls.foreign import how_ended
@@ -89,7 +89,8 @@ class StepSpread(Spread):
     reason: str | None = None
 
 
-class ColdDataset(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ColdDataset:
     """A dataset with its queries."""
 
     name: str
@@ -267,7 +268,7 @@ class ColdStart(Documented):
         ]
         if not seconds or not median(seconds):
             return None
-        return self.dataset["n_documents"] / median(seconds)
+        return self.dataset.n_documents / median(seconds)
 
     @property
     def peak_rss_bytes(self) -> dict[str, Spread]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypedDict
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench_labels.label import Kind, Label, Pair
@@ -63,7 +62,8 @@ def _settled(said: list[Label]) -> Settled:
     return Settled(grade, kind, tuple(label.who for label in own), given)
 
 
-class JudgedBy(TypedDict):
+@dataclass(frozen=True, slots=True)
+class JudgedBy:
     """One judge.
 
     Attributes:
@@ -111,6 +111,4 @@ class Whose:
 
     def as_dict(self) -> dict[str, JudgedBy]:
         """Name -> kind and number of judgements."""
-        return {
-            who: {"kind": kind.value, "judgements": n} for who, (kind, n) in self.judges.items()
-        }
+        return {who: JudgedBy(kind.value, n) for who, (kind, n) in self.judges.items()}

@@ -32,6 +32,7 @@ from retrieval_bench_duet.decision import ALPHA, GATES, Judged, Trial, visible
 from retrieval_bench_duet.duet import Request
 from retrieval_bench_duet.result import (
     BlockFacts,
+    DuetDataset,
     DuetResult,
     GateResult,
     SideFacts,
@@ -232,7 +233,7 @@ def duet_under_load(
     data = subjects[0].experiment.dataset
     result = replace(
         _result(blocks, trial, facts, blocks.facts(rate, protocol.seconds)),
-        dataset={"name": data.name, "fingerprint": data.fingerprint, "split": split, "k": k},
+        dataset=DuetDataset(data.name, data.fingerprint, split, k),
         total_s=time.monotonic() - begin,
         queries=len(subjects[0].experiment.queries),
         environment=environment(protocol.threads),
@@ -267,15 +268,16 @@ def _spec(side: Side, dataset: str | Path, split: str, k: int, threads: int) -> 
 
 def _facts(side: Side, subject: Subject) -> SideFacts:
     (candidate,) = subject.experiment.candidates
-    return {
-        "name": side.name,
-        "retriever": candidate.name,
-        "place": side.place.label,
-        "commit": side.place.commit,
-        "overrides": list(side.overrides),
-        "config": candidate.config,
-        "environment": {},
-    }
+    place = side.place
+    return SideFacts(
+        side.name,
+        candidate.name,
+        place.label,
+        place.commit,
+        list(side.overrides),
+        candidate.config,
+        {},
+    )
 
 
 def _result(
@@ -294,7 +296,7 @@ def _result(
     return DuetResult(
         a=facts[0],
         b=facts[1],
-        dataset={"name": None, "fingerprint": None, "split": "", "k": 0},
+        dataset=DuetDataset(None, None, "", 0),
         verdict=verdict,
         gates=tuple(gates) if blocks.medians else (gate,),
         launches=len(blocks.medians),

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypedDict
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,14 +126,21 @@ class PairLikeness(Documented):
     same: int
 
 
-class TitledDocument(TypedDict):
-    """A document, with None where its title is not known."""
+@dataclass(frozen=True, slots=True)
+class TitledDocument:
+    """A document.
+
+    Attributes:
+        id: of it.
+        title: None where it is not known.
+    """
 
     id: str
     title: str | None
 
 
-class FirstDocuments(TypedDict):
+@dataclass(frozen=True, slots=True)
+class FirstDocuments:
     """First documents of a system.
 
     Attributes:
@@ -176,12 +183,7 @@ class Differing(Documented):
     def systems(self) -> list[FirstDocuments]:
         """The first documents of each system, with their titles."""
         return [
-            {
-                "name": name,
-                "documents": [
-                    {"id": doc_id, "title": self.titles.get(doc_id)} for doc_id in doc_ids
-                ],
-            }
+            FirstDocuments(name, [TitledDocument(doc, self.titles.get(doc)) for doc in doc_ids])
             for name, doc_ids in self.first.items()
         ]
 

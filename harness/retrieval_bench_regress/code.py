@@ -65,7 +65,7 @@ def with_its_config(duet: Duet, code: Code, make: str) -> Duet:
 
     def checked() -> DuetResult:
         outcome = duet()
-        told = outcome.a.get("config")
+        told = outcome.a.config
         if code.config is None or not told or _hash(told) == code.config:
             return outcome
         raise ConfigError(

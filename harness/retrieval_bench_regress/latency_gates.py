@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypedDict
 
 import numpy as np
 
@@ -88,8 +87,14 @@ class LatencyGate(Documented):
         return WORDS[self.verdict]
 
 
-class StoredMean(TypedDict):
-    """Time now over stored time, and the slow-down that starts a duet."""
+@dataclass(frozen=True, slots=True)
+class StoredMean:
+    """The mean of all calls beside that of the baseline.
+
+    Attributes:
+        stored: time now over stored time.
+        starts_at: the slow-down that starts a duet.
+    """
 
     stored: float | None
     starts_at: float
@@ -142,7 +147,7 @@ class LatencyResult(Documented):
     def shown_mean(self) -> StoredMean | None:
         """The stored mean of all calls beside that of now; None where it is not known."""
         mean = self.mean
-        return None if mean is None else {"stored": mean.stored, "starts_at": mean.starts_at}
+        return None if mean is None else StoredMean(mean.stored, mean.starts_at)
 
 
 def not_measured(

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
-from typing import ClassVar, TypeAlias, TypedDict
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,9 +116,15 @@ class Cause:
     queries: tuple[Weight, ...]
 
 
-class ShownCause(TypedDict):
-    """A cause: the ``name`` of each of its rules with what it says under either convention, the
-    number of queries on which it changes something, and the change on those it changes most."""
+@dataclass(frozen=True, slots=True)
+class ShownCause:
+    """A cause.
+
+    Attributes:
+        rules: the ``name`` of each with what it says under either convention.
+        n_queries: on which it changes something.
+        queries: the change on those it changes most.
+    """
 
     rules: list[dict[str, str]]
     n_queries: int
@@ -160,7 +166,7 @@ class Turn(Documented):
                 {"name": r.name, self.base: r.base, self.convention: r.other} for r in cause.rules
             ]
             queries = {weight.query_id: weight.change for weight in cause.queries}
-            shown.append({"rules": of, "n_queries": cause.n_queries, "queries": queries})
+            shown.append(ShownCause(of, cause.n_queries, queries))
         return shown
 
 

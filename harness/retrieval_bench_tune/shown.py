@@ -12,7 +12,12 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TunedDataset:
-    """A dataset, and the split on which settings are chosen: null with cross-validation."""
+    """A dataset.
+
+    Attributes:
+        name, fingerprint, split: of it.
+        dev_split: on which settings are chosen: null with cross-validation.
+    """
 
     name: str
     fingerprint: str
@@ -22,8 +27,14 @@ class TunedDataset:
 
 @dataclass(frozen=True, slots=True)
 class TunedFigures:
-    """Means on tuning and on held-out queries, the interval of the latter, and the gap between the
-    two, in the mean and for each of the ``gaps`` of the repeats."""
+    """The retriever with what was chosen.
+
+    Attributes:
+        tuning, held_out: means on tuning and on held-out queries.
+        ci95: interval of the latter.
+        gap: between the two.
+        gaps: likewise of each repeat.
+    """
 
     tuning: float
     held_out: float
@@ -34,7 +45,12 @@ class TunedFigures:
 
 @dataclass(frozen=True, slots=True)
 class DefaultFigures:
-    """The same of the default, with the values of its parameters."""
+    """The same of the default.
+
+    Attributes:
+        values: of its parameters.
+        tuning, held_out, ci95, gap: as of :class:`TunedFigures`.
+    """
 
     values: Values
     tuning: float
@@ -45,7 +61,12 @@ class DefaultFigures:
 
 @dataclass(frozen=True, slots=True)
 class NaiveFigures:
-    """The best values on all queries, and the mean on these same queries."""
+    """The setting that would be chosen, and reported, on the same queries.
+
+    Attributes:
+        values: the best on all queries.
+        mean: on these same queries.
+    """
 
     values: Values
     mean: float
@@ -53,8 +74,14 @@ class NaiveFigures:
 
 @dataclass(frozen=True, slots=True)
 class RecommendedValues:
-    """Values, whether they are those of the default, their mean on the tuning queries, and the
-    config that has them."""
+    """The setting to use.
+
+    Attributes:
+        values: of the parameters.
+        is_default: whether they are those of the default.
+        tuning: their mean on the tuning queries.
+        target, params: of the config that has them.
+    """
 
     values: Values
     is_default: bool
@@ -65,7 +92,13 @@ class RecommendedValues:
 
 @dataclass(frozen=True, slots=True)
 class ChosenValues:
-    """Choice of one fold; see :class:`.Choice`."""
+    """Choice of one fold.
+
+    Attributes:
+        repeat, fold: which.
+        values: that were chosen.
+        tuning, held_out, n_held_out: as of :class:`.Choice`.
+    """
 
     repeat: int
     fold: int
@@ -77,7 +110,13 @@ class ChosenValues:
 
 @dataclass(frozen=True, slots=True)
 class TriedSetting:
-    """A setting, its mean on the tuning queries, and how often it was chosen."""
+    """A setting that was tried.
+
+    Attributes:
+        values, is_default: as of :class:`RecommendedValues`.
+        tuning: mean on the tuning queries.
+        chosen: how often it was.
+    """
 
     values: Values
     is_default: bool
@@ -87,7 +126,12 @@ class TriedSetting:
 
 @dataclass(frozen=True, slots=True)
 class ValueMean:
-    """A value of a parameter, and the mean with it."""
+    """A value of a parameter.
+
+    Attributes:
+        value: of it.
+        tuning: the mean with it.
+    """
 
     value: Any
     tuning: float
@@ -95,7 +139,13 @@ class ValueMean:
 
 @dataclass(frozen=True, slots=True)
 class QueryBeforeAndAfter:
-    """The value of a held-out query by the default, and by what was chosen without it."""
+    """A held-out query.
+
+    Attributes:
+        id: of it.
+        default: value by the default.
+        held_out: by what was chosen without it.
+    """
 
     id: str
     default: float

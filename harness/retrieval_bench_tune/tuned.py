@@ -216,22 +216,22 @@ class Tuning(Documented):
         """The choice of each fold."""
         return [
             ChosenValues(
-                one.repeat,
-                one.fold,
-                self.grid.settings[one.setting].values,
-                one.tuning,
-                one.held_out,
-                one.n_held_out,
+                choice.repeat,
+                choice.fold,
+                self.grid.settings[choice.setting].values,
+                choice.tuning,
+                choice.held_out,
+                choice.n_held_out,
             )
-            for one in self.selection.choices
+            for choice in self.selection.choices
         ]
 
     @property
     def settings(self) -> list[TriedSetting]:
         """All that were tried."""
         return [
-            TriedSetting(one.values, one.as_is, float(mean), self.selection.times_chosen(at))
-            for at, (one, mean) in enumerate(zip(self.grid.settings, self.means, strict=True))
+            TriedSetting(tried.values, tried.as_is, float(mean), self.selection.times_chosen(at))
+            for at, (tried, mean) in enumerate(zip(self.grid.settings, self.means, strict=True))
         ]
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import default_metrics, parse_metric
 from retrieval_bench_duet.decision import GATES
-from retrieval_bench_duet.result import DuetResult, GateResult
+from retrieval_bench_duet.result import DuetDataset, DuetResult, GateResult, SideFacts
 from retrieval_bench_regress.baseline import Given, LatencyBaseline, QualityBaseline
 from retrieval_bench_regress.files import Places
 from retrieval_bench_regress.policy import Policy
@@ -35,14 +36,7 @@ DATASET = {
 }
 MACHINE = "abcdef012345"
 COMMIT = "3f2a1c9" + "0" * 33
-SIDE: dict[str, Any] = {
-    "retriever": "mine",
-    "place": "here",
-    "commit": None,
-    "overrides": [],
-    "config": None,
-    "environment": {},
-}
+SIDE = SideFacts("mine", "mine", "here", None, [], None, {})
 NDCG = parse_metric("nDCG@10")
 POLICY = Policy({NDCG: 0.01}, {"p50": 0.05})
 
@@ -114,9 +108,9 @@ def duet_result(verdict: Verdict, ratio: float = 1.0, **changed: Any) -> DuetRes
         for name in ("p50", "slowest-fifth")
     )
     facts: dict[str, Any] = {
-        "a": {**SIDE, "name": "mine at 3f2a1c9", "commit": COMMIT},
-        "b": {**SIDE, "name": "mine at WORKTREE"},
-        "dataset": {"name": "tiny", "fingerprint": "f" * 32, "split": "test", "k": 10},
+        "a": replace(SIDE, name="mine at 3f2a1c9", commit=COMMIT),
+        "b": replace(SIDE, name="mine at WORKTREE"),
+        "dataset": DuetDataset("tiny", "f" * 32, "test", 10),
         "verdict": verdict,
         "gates": gates,
         "launches": 5,

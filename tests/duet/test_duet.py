@@ -487,8 +487,8 @@ def test_what_the_processes_say_of_themselves_is_in_the_record(sides: FakeSides)
     result = play()
     assert result.environment["packages"] == {"numpy": "1.0"}
     assert result.environment["machine"]["cores"]
-    assert result.a["environment"] == {}
-    assert result.b["environment"] == {"packages": {"numpy": "2.0"}}
+    assert result.a.environment == {}
+    assert result.b.environment == {"packages": {"numpy": "2.0"}}
     assert [text for text in result.warnings if "torch" in text or "said" in text] == [
         "torch uses 8 threads instead of 1", "said by a", "said by b",
     ]  # fmt: skip

@@ -45,6 +45,7 @@ from tests.builders.baselines import (
     DATASET,
     MACHINE,
     NDCG,
+    SIDE,
     duet_result,
     latency,
     quality,
@@ -357,7 +358,7 @@ class TestWhoseRevisionTheDuetMeasures:
         """Of a file outside of the repository both sides have that of today."""
         run = measured()
         for told, config in (("c0ffee", verdict), ("facade", Verdict.MISSING)):
-            played = duet_result(verdict, a={"name": "mine", "config": {"hash": told}})
+            played = duet_result(verdict, a=replace(SIDE, config={"hash": told}))
             _, found = self.asked(tmp_path, When.SUSPICION, self.times(run), run, played)
             assert some(found.latency).verdict is config
         assert "side a was built from another config" in some(found.latency).reason
@@ -375,7 +376,7 @@ class TestWhoseRevisionTheDuetMeasures:
             times = self.times(run)
             facts = times.retriever.model_copy(update={"hash": hash_})
             times = times.model_copy(update={"retriever": facts})
-            played = duet_result(Verdict.EQUIVALENT, a={"name": "mine", "config": legs})
+            played = duet_result(Verdict.EQUIVALENT, a=replace(SIDE, config=legs))
             _, found = self.asked(tmp_path, When.SUSPICION, times, run, played)
             assert some(found.latency).verdict is verdict
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
 
 from retrieval_bench.core.as_json.document import Documented
 
 
-class Fault(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Fault:
     """Fault of the input.
 
     Attributes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,7 +175,8 @@ class Comparison(Documented):
         return [self.board(metric) for metric in self.metrics] if len(self.judged) > 1 else []
 
 
-class BoardRow(TypedDict):
+@dataclass(frozen=True, slots=True)
+class BoardRow:
     """A system on several datasets.
 
     Attributes:
@@ -215,7 +216,7 @@ class Board(Documented):
     def rows(self) -> list[BoardRow]:
         """Mean by system and dataset, and the average."""
         return [
-            {"name": name, "means": row.tolist(), "average": float(average)}
+            BoardRow(name, row.tolist(), float(average))
             for name, row, average in zip(self.systems, self.means, self.averages, strict=True)
         ]
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TypedDict
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import HarnessError
@@ -71,7 +70,8 @@ class Checked(Documented):
     reason: str = ""
 
 
-class Tolerance(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Tolerance:
     """Distance that a measured value may lie from the published one to be so called."""
 
     ok: float
@@ -100,7 +100,7 @@ class Reproduction(Documented):
     @property
     def tolerance(self) -> Tolerance:
         """The tolerances within which values agree."""
-        return {"ok": OK_WITHIN, "close": CLOSE_WITHIN}
+        return Tolerance(OK_WITHIN, CLOSE_WITHIN)
 
 
 @dataclass(frozen=True, slots=True)

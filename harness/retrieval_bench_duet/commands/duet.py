@@ -74,7 +74,7 @@ def played(
 
     def print_result(result: DuetResult) -> None:
         show(options, PrintedDuet(result), lambda: duet_tables(result))
-        suite = f"duet {result.b.get('name')} beside {result.a.get('name')}"
+        suite = f"duet {result.b.name} beside {result.a.name}"
         write_junit(options, suite, [(gate.gate, gate) for gate in result.gates])
 
     name_sides(options)

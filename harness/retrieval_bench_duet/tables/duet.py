@@ -37,7 +37,7 @@ def duet_tables(result: DuetResult) -> list[Table]:
 
 def _side(result: DuetResult, which: str) -> str:
     about = result.a if which == "a" else result.b
-    return f"{which} = {about.get('name')}"
+    return f"{which} = {about.name}"
 
 
 def _row(gate: GateResult) -> list[Content]:
@@ -53,7 +53,7 @@ def _row(gate: GateResult) -> list[Content]:
 def _calls(result: DuetResult) -> str:
     data = result.dataset
     return (
-        f"{counted(result.queries, 'query')} of {data.get('name')}, k = {data.get('k')}; "
+        f"{counted(result.queries, 'query')} of {data.name}, k = {data.k}; "
         f"{counted(result.calls, 'pair')} of calls in {counted(result.launches, 'launch')}, "
         f"{result.measured_s:.1f} s of measuring in {result.total_s:.0f} s."
     )
@@ -61,8 +61,8 @@ def _calls(result: DuetResult) -> str:
 
 def _blocks(result: DuetResult, of: BlockFacts) -> list[str]:
     data, pairs = result.dataset, counted(result.launches, "pair")
-    how = f"{pairs} of blocks of {of.seconds:g} s at {of.rate:g} calls a second, on {data['name']},"
-    notes = [f"{how} k = {data['k']}; {result.total_s:.0f} s in all."]
+    how = f"{pairs} of blocks of {of.seconds:g} s at {of.rate:g} calls a second, on {data.name},"
+    notes = [f"{how} k = {data.k}; {result.total_s:.0f} s in all."]
     if of.p99_ms is not None:
         a, b = map(short_ms, of.p99_ms)
         notes.append(f"p99 over all blocks, not judged: {a} ms on side a and {b} ms on side b.")

@@ -128,7 +128,7 @@ def _processes(start: ColdStart) -> str:
 def _steady(start: ColdStart) -> list[AnyNote]:
     note = (
         "Steady: the times of three successive windows of 50 repeated queries agree within 2 %, "
-        f"which takes at least {start.dataset['n_queries'] + WINDOW * WINDOWS:,} calls."
+        f"which takes at least {start.dataset.n_queries + WINDOW * WINDOWS:,} calls."
     )
     never = [process.calls for process in start.processes if not process.steady]
     if not never:
@@ -152,7 +152,7 @@ def _index(start: ColdStart, index: Mapping[str, Any]) -> list[str]:
             "The index was built in every process, for this retriever cannot save and load one."
         )
     if index["documents_per_second"] is not None:
-        n, rate = start.dataset["n_documents"], COUNT(index["documents_per_second"]).text
+        n, rate = start.dataset.n_documents, COUNT(index["documents_per_second"]).text
         indexed = f"{counted(n, 'document')} were indexed, {rate} a second"
         sentences.append(f"{indexed} (without importing).")
     if index["disk_bytes"] is not None:

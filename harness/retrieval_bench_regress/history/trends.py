@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any, TypedDict
+from typing import Any
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench_duet.decision import GATES
@@ -55,8 +55,14 @@ class Line(Documented):
         return _digest(self.same)
 
 
-class RunOfStep(TypedDict):
-    """A run beside a step, and the revision of its code."""
+@dataclass(frozen=True, slots=True)
+class RunOfStep:
+    """A run beside a step.
+
+    Attributes:
+        run_id: of the run.
+        revision: of its code.
+    """
 
     run_id: str
     revision: str
@@ -91,12 +97,12 @@ class Step(Documented):
     @property
     def run_before(self) -> RunOfStep:
         """The run before it."""
-        return {"run_id": self.before.id, "revision": self.before.revision}
+        return RunOfStep(self.before.id, self.before.revision)
 
     @property
     def run_after(self) -> RunOfStep:
         """The run after it."""
-        return {"run_id": self.after.id, "revision": self.after.revision}
+        return RunOfStep(self.after.id, self.after.revision)
 
 
 @dataclass(frozen=True)

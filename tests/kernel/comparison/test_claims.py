@@ -62,9 +62,9 @@ def test_a_title_goes_on_in_small_letters_and_a_question_ends_as_one() -> None:
 def test_a_gate_says_that_a_warning_makes_its_verdict_doubtful() -> None:
     from retrieval_bench_duet.tables.duet import duet_tables
 
-    about = {"name": "x"}
+    about, data = Namespace(name="x"), Namespace(name="d", k=10)
     duet = cast("Any", Namespace)(
-        blocks=None, word="PASS", a=about, b=about, gates=(), dataset={}, queries=1, calls=1,
+        blocks=None, word="PASS", a=about, b=about, gates=(), dataset=data, queries=1, calls=1,
         launches=1, measured_s=1.0, total_s=1.0, one_core=0, median_ns=None, other_rankings=0,
         reason="", interrupted=False, warnings=_said(Code.REMEMBERED),
     )  # fmt: skip

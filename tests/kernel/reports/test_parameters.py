@@ -21,10 +21,10 @@ def test_every_parameter_has_a_type_and_a_meaning_and_the_example_names_known_on
     found = details(target)
     assert found.description
     for entry in found.parameters:
-        assert entry["meaning"], f"{target} does not say what {entry['name']} means"
-        assert entry["type"]
-        assert entry["required"] == (entry["default"] == "")
-        assert ":class:" not in entry["meaning"]
+        assert entry.meaning, f"{target} does not say what {entry.name} means"
+        assert entry.type
+        assert entry.required == (entry.default == "")
+        assert ":class:" not in entry.meaning
     example = yaml.safe_load(found.yaml)
     assert example["target"] == target
     taken = inspect.signature(plugins.resolve("retriever", target)).parameters
@@ -40,7 +40,7 @@ def test_a_pipeline_says_its_grammar_and_the_rerankers() -> None:
 
 def test_a_reference_is_followed_and_a_config_stands_for_its_target() -> None:
     model = details("dense-light").parameters[0]
-    assert "a name that sentence-transformers knows" in model["meaning"]
+    assert "a name that sentence-transformers knows" in model.meaning
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from retrieval_bench.reports.render.cells import Cell
 from retrieval_bench.reports.render.table import Table
 
 
-class RetrieverEntry(TypedDict):
+@dataclass(frozen=True, slots=True)
+class RetrieverEntry:
     """A config of a retriever: its name, its class and what it is."""
 
     name: str
@@ -26,7 +27,8 @@ class RetrieverEntry(TypedDict):
     description: str
 
 
-class DatasetEntry(TypedDict):
+@dataclass(frozen=True, slots=True)
+class DatasetEntry:
     """A dataset, by its name."""
 
     name: str
@@ -49,7 +51,8 @@ class MetricEntry(TypedDict):
     what: str
 
 
-class ConventionEntry(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ConventionEntry:
     """A convention, where it comes from, and the cut-off that it prescribes."""
 
     name: str
@@ -85,11 +88,11 @@ def entries() -> Catalog:
     return Catalog(
         retrievers=[_retriever(name, broken) for name in retriever_names()],
         targets=targets,
-        datasets=[{"name": name} for name in dataset_names()],
+        datasets=[*map(DatasetEntry, dataset_names())],
         readers=plugins.listing("reader"),
         metrics=_metrics(),
         conventions=[
-            {"name": c.name, "source": c.source, "cut": c.cut} for c in CONVENTIONS.values()
+            ConventionEntry(rules.name, rules.source, rules.cut) for rules in CONVENTIONS.values()
         ],
     )
 
@@ -115,12 +118,12 @@ def catalog_tables(listing: Catalog) -> list[Table]:
         Table(
             "Retrievers (--retriever)",
             ("name", "target", "description"),
-            [(e["name"], e["target"], e["description"]) for e in listing.retrievers],
+            [(e.name, e.target, e.description) for e in listing.retrievers],
             words=(0, 1, 2),
         ),
         _targets("Targets (`target:` in a YAML file)", listing.targets),
         _targets(f"Readers ({readers})", listing.readers),
-        Table("Datasets (--dataset)", ("name",), [(e["name"],) for e in listing.datasets]),
+        Table("Datasets (--dataset)", ("name",), [(e.name,) for e in listing.datasets]),
         Table(
             "Metrics (--metrics)",
             ("name", "what"),
@@ -130,7 +133,7 @@ def catalog_tables(listing: Catalog) -> list[Table]:
         Table(
             "Conventions (--convention)",
             ("name", "cut", "where it comes from"),
-            [(e["name"], Cell(e["cut"] or "any"), e["source"]) for e in listing.conventions],
+            [(e.name, Cell(e.cut or "any"), e.source) for e in listing.conventions],
             words=(0, 1, 2),
         ),
     ]
@@ -152,9 +155,9 @@ def _retriever(name: str, broken: set[str]) -> RetrieverEntry:
     try:
         config = load_retriever_config(name)
     except HarnessError as problem:
-        return {"name": name, "target": "", "description": f"unusable: {problem.given}"}
+        return RetrieverEntry(name, "", f"unusable: {problem.given}")
     trouble = " (does not load, see Targets)" if config.target in broken else ""
-    return {"name": name, "target": config.target, "description": config.description + trouble}
+    return RetrieverEntry(name, config.target, config.description + trouble)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import yaml
 
@@ -25,7 +25,8 @@ _REFERENCE = re.compile(r"(?:see|as of) :class:`[.~]?([\w.]+)`\.?$")
 _ROLE = re.compile(r":\w+:`[.~]?([^`]*)`|``([^`]*)``")
 
 
-class Parameter(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Parameter:
     """A parameter.
 
     Attributes:
@@ -71,13 +72,13 @@ def details(named: str) -> TargetDetails:
     meanings = _meanings(factory)
     grammar = getattr(factory, "accepts", {})
     parameters: list[Parameter] = [
-        {
-            "name": name,
-            "type": str(parameter.annotation),
-            "required": (required := parameter.default is inspect.Parameter.empty),
-            "default": "" if required else repr(parameter.default),
-            "meaning": " ".join(filter(None, [meanings.get(name, ""), grammar.get(name, "")])),
-        }
+        Parameter(
+            name,
+            str(parameter.annotation),
+            (required := parameter.default is inspect.Parameter.empty),
+            "" if required else repr(parameter.default),
+            " ".join(filter(None, [meanings.get(name, ""), grammar.get(name, "")])),
+        )
         for name, parameter in inspect.signature(factory).parameters.items()
         if parameter.kind not in _VARIABLE
     ]
@@ -125,7 +126,7 @@ def _example(target: str, parameters: list[Parameter]) -> str:
             content = yaml.safe_load(Path(file).read_bytes())
             shown = {key: content[key] for key in ("target", "params")}
             texts.append(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True).strip())
-    needed = {entry["name"]: entry["name"].upper() for entry in parameters if entry["required"]}
+    needed = {entry.name: entry.name.upper() for entry in parameters if entry.required}
     bare = {"target": target, **({"params": needed} if needed else {})}
     texts = texts or [yaml.safe_dump(bare, sort_keys=False).strip()]
     return min(texts, key=len)
@@ -134,7 +135,7 @@ def _example(target: str, parameters: list[Parameter]) -> str:
 def details_tables(target: TargetDetails) -> list[Table]:
     """The same as a table."""
     rows = [
-        (entry["name"], entry["type"], entry["default"] or "required", entry["meaning"])
+        (entry.name, entry.type, entry.default or "required", entry.meaning)
         for entry in target.parameters
     ]
     columns = ("name", "type", "default", "meaning")
