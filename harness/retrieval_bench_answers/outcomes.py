@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -228,7 +228,7 @@ class SystemOutcomes(Documented):
     @property
     def shown_rates(self) -> Rates:
         """:attr:`rates` as JSON has them."""
-        return cast("Rates", self.rates)
+        return Rates(**self.rates)
 
 
 @dataclass(frozen=True, slots=True)

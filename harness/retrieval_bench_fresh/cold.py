@@ -344,7 +344,7 @@ def cold_start(
             interrupted = isinstance(failure, KeyboardInterrupt)
             problem = failure.render() if isinstance(failure, HarnessError) else "interrupted"
     return ColdStart(
-        **about,
+        **about | {"dataset": ColdDataset(**about["dataset"])},
         k=told.k,
         threads=threads,
         planned=processes,

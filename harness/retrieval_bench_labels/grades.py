@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from retrieval_bench.core.as_json.document import plain
 from retrieval_bench.core.errors import counted
 from retrieval_bench_labels.label import Kind, Label, Pair
 
@@ -111,4 +112,5 @@ class Whose:
 
     def as_dict(self) -> dict[str, JudgedBy]:
         """Name -> kind and number of judgements."""
-        return {who: JudgedBy(kind.value, n) for who, (kind, n) in self.judges.items()}
+        judges = {who: JudgedBy(kind.value, n) for who, (kind, n) in self.judges.items()}
+        return dict(plain(judges))

@@ -131,8 +131,8 @@ class TitledDocument:
     """A document.
 
     Attributes:
-        id: of it.
-        title: None where it is not known.
+        id: of the document.
+        title: of the document; None where it is not known.
     """
 
     id: str

@@ -13,7 +13,7 @@ from retrieval_bench.comparison.pairs.verdicts import Rules
 from retrieval_bench.comparison.phrases import faster_text, named
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.reports.frames import MEANS
+from retrieval_bench.reports.frames import mean_row
 from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.stats.intervals import SHARE, methods
 from retrieval_bench_modes.likeness import (
@@ -70,12 +70,12 @@ class Unjudged(DatasetComparison):
         }
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Two for each pair, of the columns :data:`.MEANS`: overlap and RBO."""
+        """Two for each pair, of the columns of means: overlap and RBO."""
         for pair in self.likeness.pairs:
             for name, mean in ((f"overlap@{self.likeness.k}", pair.overlap), ("RBO", pair.rbo)):
-                value, (low, high) = mean.mean if pair.n else None, mean.ci95 or (None, None)
-                row = (self.dataset, pair.b, name, value, low, high, pair.n)
-                yield dict(zip(MEANS, row, strict=True)) | {"against": pair.a}
+                value = mean.mean if pair.n else None
+                row = mean_row((self.dataset, pair.b, name), value, mean.ci95, pair.n)
+                yield row | {"against": pair.a}
 
     def with_texts(self, source: Dataset | str) -> Self:
         """Return a copy with the texts of the queries that differ most, and the titles of what the

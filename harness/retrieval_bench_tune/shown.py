@@ -30,10 +30,11 @@ class TunedFigures:
     """The retriever with what was chosen.
 
     Attributes:
-        tuning, held_out: means on tuning and on held-out queries.
-        ci95: interval of the latter.
-        gap: between the two.
-        gaps: likewise of each repeat.
+        tuning: mean on the queries that chose the values.
+        held_out: mean on queries that chose nothing.
+        ci95: 95 % interval of ``held_out``.
+        gap: ``tuning`` minus ``held_out``.
+        gaps: the gap of each repeat.
     """
 
     tuning: float
@@ -45,11 +46,14 @@ class TunedFigures:
 
 @dataclass(frozen=True, slots=True)
 class DefaultFigures:
-    """The same of the default.
+    """The default.
 
     Attributes:
         values: of its parameters.
-        tuning, held_out, ci95, gap: as of :class:`TunedFigures`.
+        tuning: mean on the queries that chose the values.
+        held_out: mean on queries that chose nothing.
+        ci95: 95 % interval of ``held_out``.
+        gap: ``tuning`` minus ``held_out``.
     """
 
     values: Values
@@ -64,7 +68,7 @@ class NaiveFigures:
     """The setting that would be chosen, and reported, on the same queries.
 
     Attributes:
-        values: the best on all queries.
+        values: of the parameters, those with the highest mean on all queries.
         mean: on these same queries.
     """
 
@@ -79,7 +83,7 @@ class RecommendedValues:
     Attributes:
         values: of the parameters.
         is_default: whether they are those of the default.
-        tuning: their mean on the tuning queries.
+        tuning: mean on the queries that chose the values.
         target, params: of the config that has them.
     """
 
@@ -95,9 +99,11 @@ class ChosenValues:
     """Choice of one fold.
 
     Attributes:
-        repeat, fold: which.
-        values: that were chosen.
-        tuning, held_out, n_held_out: as of :class:`.Choice`.
+        repeat, fold: of the cross-validation, from 0.
+        values: of the parameters that were chosen.
+        tuning: mean on the queries that chose the values.
+        held_out: mean on queries that chose nothing.
+        n_held_out: number of these.
     """
 
     repeat: int
@@ -113,9 +119,10 @@ class TriedSetting:
     """A setting that was tried.
 
     Attributes:
-        values, is_default: as of :class:`RecommendedValues`.
-        tuning: mean on the tuning queries.
-        chosen: how often it was.
+        values: of the parameters.
+        is_default: whether they are those of the default.
+        tuning: mean on the queries that chose the values.
+        chosen: number of folds that chose it.
     """
 
     values: Values
@@ -129,8 +136,8 @@ class ValueMean:
     """A value of a parameter.
 
     Attributes:
-        value: of it.
-        tuning: the mean with it.
+        value: of the parameter.
+        tuning: mean on the queries that chose the values.
     """
 
     value: Any
@@ -142,9 +149,9 @@ class QueryBeforeAndAfter:
     """A held-out query.
 
     Attributes:
-        id: of it.
-        default: value by the default.
-        held_out: by what was chosen without it.
+        id: of the query.
+        default: its value by the default.
+        held_out: its value by what was chosen without it.
     """
 
     id: str

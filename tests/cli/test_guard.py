@@ -385,7 +385,7 @@ def test_too_little_address_space_is_told_before_libraries_hang(kilobytes: int) 
         ["bash", "-c", line], capture_output=True, text=True, check=False, timeout=NOT_SO_LONG
     )
     assert done.returncode == 2
-    assert f"a limit leaves this process {kilobytes * 1.024e-3:.0f} MB" in done.stderr
+    assert f"a limit leaves this process {kilobytes * 1_024 // 1_000_000} MB" in done.stderr
 
 
 def test_where_no_process_can_be_started_nothing_was_measured(

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
+import pytest
+
+from retrieval_bench.experiment.fresh.launches import LaunchSpec
+from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.reports.render import terminal
+from retrieval_bench_fresh import cold
 from retrieval_bench_fresh.cold import ColdDataset, ColdProcess, ColdStart
 from retrieval_bench_fresh.tables.cold import cold_tables
 from tests.builders.golden import golden
@@ -56,6 +63,17 @@ def saved_index(index: str) -> ColdProcess:
         calls=20,
         failed=3,
     )
+
+
+def test_what_a_worker_says_of_itself_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message is JSON: its dataset stayed a mapping, and the end of ``bench --cold`` a bug."""
+    about = {"retriever": "dense", "dataset": asdict(DATASET)}
+    monkeypatch.setattr(cold, "_started", lambda *_: (about, dense(1)))
+    told = LaunchSpec(["dense"], "science-mini", k=10, protocol=Protocol(threads=1))
+    start = cold.cold_start(told, 2)
+    assert start.dataset == DATASET
+    assert start.as_dict()["index"]["documents_per_second"] == pytest.approx(20_000)
+    assert cold_tables(start)
 
 
 def test_a_cold_start_says_what_each_step_is() -> None:

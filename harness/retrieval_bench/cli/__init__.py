@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from errno import EACCES, EDQUOT, ELOOP, ENAMETOOLONG, ENOSPC, EPERM, EROFS
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.commands import parsed
 from retrieval_bench.cli.commands import parser as parser
@@ -125,7 +125,7 @@ def _check_memory() -> None:
     allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
     if allowed != resource.RLIM_INFINITY and allowed < _LEAST_MEMORY_MB * 1_000_000:
         raise ConfigError(
-            f"a limit leaves this process {allowed / 1e6:,.0f} MB of address space",
+            f"a limit leaves this process {allowed // 1_000_000:,} MB of address space",
             where="ulimit -v",
             accepted=f"{_LEAST_MEMORY_MB} MB and more, for Python and its numeric libraries",
             fix="raise it: ulimit -v unlimited",
@@ -189,8 +189,8 @@ def _put_error(problem: HarnessError, code: int) -> None:
 
     parts = {"what": "given", "where": "where", "accepted": "accepted", "do": "fix"}
     told = {name: secrets.redact(getattr(problem, part)) for name, part in parts.items()}
-    told["faults"] = [secrets.redact(fault) for fault in getattr(problem, "faults", ())]
-    put_document(Error(cast("Fault", told), code))
+    faults = [secrets.redact(fault) for fault in getattr(problem, "faults", ())]
+    put_document(Error(Fault(**told, faults=faults), code))
 
 
 def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:

@@ -20,7 +20,7 @@ import threading
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
@@ -405,6 +405,8 @@ def _plain(value: Any) -> Any:
 
 
 def _as_text(value: Any) -> str:
+    if is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} is a record: what JSON has of it is as_dict()")
     return _encodable(str(value))
 
 

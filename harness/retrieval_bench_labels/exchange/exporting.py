@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.as_json.document import Documented, plain
+from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench_exchange.export import Exported, export_dataset
@@ -88,7 +88,7 @@ def export_labels(
     for pair, judgement in kept.items():
         qrels.setdefault(pair.query_id, {})[pair.doc_id] = judgement.grade
     whose, drawn_from = Whose.of(kept.values()), _drawn_from(pool, finished)
-    described: dict[str, Any] = {"judges": plain(whose.as_dict())}
+    described: dict[str, Any] = {"judges": whose.as_dict()}
     if drawn_from is not None:
         described["drawn_from"] = drawn_from
     made = export_dataset(

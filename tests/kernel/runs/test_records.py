@@ -20,7 +20,7 @@ from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs import records
 from retrieval_bench.runs.arrays import RANKINGS
 from retrieval_bench.runs.checksums import SUMS
-from retrieval_bench.runs.evaluation import evaluate
+from retrieval_bench.runs.evaluation import Mean, evaluate
 from retrieval_bench.runs.records import SCHEMA_VERSION, read_run, to_json, write_run
 from retrieval_bench.runs.run import Run, pack_rankings
 from retrieval_bench.runs.summary import Summary
@@ -430,6 +430,11 @@ class TestOddTexts:
                 read_run(folder)
         finally:
             csv.field_size_limit(limit)
+
+
+def test_a_record_that_nobody_made_a_document_of_is_no_text() -> None:
+    with pytest.raises(TypeError, match="Mean is a record"):
+        to_json({"mean": Mean(0.5, None, 3)})
 
 
 def test_json_holds_nothing_that_a_strict_reader_refuses_whatever_texts_hold() -> None:

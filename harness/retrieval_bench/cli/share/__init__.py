@@ -1,1 +1,1 @@
-"""Commands on what is given away or taken in: ``report``, ``data``."""
+"""Commands on what can be named: ``data list``, ``data schema``."""

@@ -1,1 +1,1 @@
-"""Tables of what can be named, fetched, exported and loaded."""
+"""Tables of what can be named."""
