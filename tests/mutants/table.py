@@ -257,7 +257,7 @@ MUTANTS = (
         "retrieval_bench_labels/tables/labelling.py",
         "completeness.share_found < 0.9",
         "completeness.share_found >= 0.9",
-        *("kernel/reports", "cli/test_labelling.py"),
+        *("labels", "cli/test_labelling.py"),
     ),
     # Retrieving.
     _of_retrievers(
