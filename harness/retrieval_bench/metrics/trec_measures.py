@@ -1,4 +1,4 @@
-"""What trec_eval computes beside the metrics that everybody uses; notation as in :mod:`.ranking`.
+"""What trec_eval computes beside the metrics that everybody uses; notation as in :mod:`.measures`.
 
 The source of each is the measure of trec_eval that its docstring names, as in versions 9.0.8 and 10
 where it does not say which. A document that stands in a ranking twice counts at its first rank.

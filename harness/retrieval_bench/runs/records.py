@@ -378,14 +378,12 @@ def _read_per_query(
 
 def _status_texts(status: Sequence[str]) -> tuple[str, ...]:
     """``status`` as it is written: no secret, one line, not too long."""
-    return tuple(
-        state if state in (OK, NOT_RUN) else _cut(visible(redacted))
+    texts = [
+        state if state in (OK, NOT_RUN) else visible(redacted)
         for state, redacted in zip(status, secrets.redact(status), strict=True)
-    )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_STATUS else text[: _LONGEST_STATUS - 3] + "..."
+    ]
+    most = _LONGEST_STATUS
+    return tuple(text if len(text) <= most else f"{text[: most - 3]}..." for text in texts)
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -401,12 +399,12 @@ def _plain(value: Any) -> Any:
         return {_encodable(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} is a record: what JSON has of it is as_dict()")
     return value
 
 
 def _as_text(value: Any) -> str:
-    if is_dataclass(value):
-        raise TypeError(f"{type(value).__name__} is a record: what JSON has of it is as_dict()")
     return _encodable(str(value))
 
 
