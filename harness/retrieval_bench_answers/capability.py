@@ -5,6 +5,7 @@ from retrieval_bench.capabilities import Capability, Command, Document
 _PACKAGE = "retrieval_bench_answers"
 
 CAPABILITY = Capability(
+    rank=130,
     stands_on=("retrieval_bench_exchange", "retrieval_bench_score"),
     commands={
         "score reader": Command(

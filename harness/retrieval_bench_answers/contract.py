@@ -200,6 +200,7 @@ def _made(target: str, params: Mapping[str, Any]) -> Reader:
         raise ConfigError(
             f"the reader {target} has no parameter {', '.join(map(repr, unknown))}",
             where="--reader-set",
+            kind="unknown-name",
             accepted=near_names(unknown[0], {parameter.name for parameter in takes}),
         )
 

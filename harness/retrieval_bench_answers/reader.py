@@ -124,7 +124,11 @@ class ReaderResult(Documented):
         """
         metric = self.metrics.get(reader_spans.ALIASES.get(name, name))
         if metric is None:
-            raise ConfigError(f"reader metric {name!r}", accepted=near_names(name, self.metrics))
+            raise ConfigError(
+                f"reader metric {name!r}",
+                kind="unknown-name",
+                accepted=near_names(name, self.metrics),
+            )
         return metric
 
     @property

@@ -59,6 +59,7 @@ def load_rule(rule: str) -> str | Rewriter:
         raise ConfigError(
             f"messages {rule!r}",
             where="--messages",
+            kind="unknown-name",
             accepted=f"{near_names(rule, (LAST, JOINED))}, or module:function",
             fix="correct the word",
         )

@@ -43,11 +43,13 @@ class Subject:
             ``make`` is not overridden, and needed for the check of unknown parameters.
         params: parameters for ``target``.
         xfails: name of a check -> why this retriever cannot keep that promise.
+        patience_s: seconds that a write may take to show.
     """
 
     target: ClassVar[str | None] = None
     params: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     xfails: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    patience_s: ClassVar[float] = 10.0
 
     _instances: ClassVar[dict[str, Retriever]] = {}
     _answers: ClassVar[dict[tuple[str, int], RankingLike]] = {}

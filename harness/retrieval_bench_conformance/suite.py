@@ -18,6 +18,7 @@ from retrieval_bench_conformance.checks_results import (
     RepeatChecks,
     ResultChecks,
 )
+from retrieval_bench_conformance.checks_writes import WriteChecks
 
 
 class RetrieverConformance(
@@ -28,6 +29,7 @@ class RetrieverConformance(
     OddQueryChecks,
     CorpusChecks,
     LifeChecks,
+    WriteChecks,
 ):
     """Every promise of :class:`.Retriever` as a test; subclass it with a name that
     starts with ``Test``, and pytest runs one check per promise::
@@ -50,6 +52,8 @@ class RetrieverConformance(
       One index still gives one answer: the same call twice, a batch and a loaded index stay strict.
     * ``has_scores`` False: scores are not looked at, lists are compared as they are.
     * ``filters`` True: each query is asked again with each of ``filters``.
+    * ``writes`` True, and not ``external``: documents are added, replaced and deleted; each write
+      may take ``patience_s`` to show. What is external is never written to.
     * ``score_tolerance``: how far apart, relative to the largest score of both rankings, scores
       may be that should be equal, and documents that may trade places.
 

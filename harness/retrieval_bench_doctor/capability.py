@@ -5,6 +5,7 @@ from retrieval_bench.capabilities import Capability, Command, Document
 _PACKAGE = "retrieval_bench_doctor"
 
 CAPABILITY = Capability(
+    rank=70,
     commands={
         "doctor": Command(
             f"{_PACKAGE}.commands.doctor:run_doctor",

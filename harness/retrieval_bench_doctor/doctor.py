@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.capabilities import offered, service
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.installed.installation import typed
 from retrieval_bench.core.notices import Code, coded, is_note
 from retrieval_bench.core.progress import Reporter
-from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.core.types import Dataset, Query, Ranking, kind_of_truth
 from retrieval_bench.data.build import UNJUDGED
 from retrieval_bench.data.texts.languages import languages_told
 from retrieval_bench.experiment.candidate import Candidate, Searched
@@ -70,7 +71,7 @@ class Check(Documented):
     """One thing that was looked at.
 
     Attributes:
-        subject: "data", "judgements", "retriever" or "machine".
+        subject: "data", "judgements" (or "rules"), "retriever" or "machine".
         facts: what it is, in sentences.
         warnings: what would make figures less than they seem, with what to do.
         figures: what the sentences on judgements rest on; None for the other checks.
@@ -146,13 +147,19 @@ def doctor(
         reporter, first=len(asked), enough=_late() if ask is None else None
     )
     seconds = time.perf_counter() - start
-    judgements = _judgements(experiment, asked, answers, reporter)
     about_queries = (*queries_in_corpus(data), *one_question(data))
-    warnings = (*judgements.warnings, *about_queries, *nothing_relevant(data))
+    if kind := kind_of_truth(data.qrels):
+        facts, warnings = service(f"look at {kind}")(data, k)
+        truth = Check(kind, facts, (*warnings, *about_queries))
+    else:
+        judgements = _judgements(experiment, asked, answers, reporter)
+        warnings = (*judgements.warnings, *about_queries, *nothing_relevant(data))
+        truth = Check("judgements", judgements.facts, warnings, judgements)
+    understood = offered("say what was understood")
     return Diagnosis(
         (
-            _data(data),
-            Check("judgements", judgements.facts, warnings, judgements),
+            _data(data, () if understood is None else understood(experiment.source)),
+            truth,
             _retriever(answers, seconds, {*data.warnings, *drawn(data)}),
             _machine(),
         ),
@@ -296,12 +303,13 @@ def _other(
     return answers.name, _lists(queries, answers)
 
 
-def _data(data: Dataset) -> Check:
+def _data(data: Dataset, understood: Sequence[str]) -> Check:
     n, unanswerable = len(data.evaluated), len(data.unanswerable)
     queries = f"{counted(n, 'evaluated query')}, {counted(unanswerable, 'unanswerable query')}"
     if not data.judged:
         queries = counted(len(data.queries), "query")
-    facts = (f"{data.name} ({data.split}): {counted(data.n_documents, 'document')}, {queries}.",)
+    summed = f"{data.name} ({data.split}): {counted(data.n_documents, 'document')}, {queries}."
+    facts = (summed, *understood)
     few = [
         f"With {counted(n, 'query')} only large differences can be shown: judge more if you can."
     ]

@@ -3,8 +3,10 @@
 from retrieval_bench.capabilities import Capability, Command, Document
 
 _PACKAGE = "retrieval_bench_duet"
+_CLAIMS = "retrieval_bench.comparison.claims"
 
 CAPABILITY = Capability(
+    rank=90,
     commands={
         "duet": Command(
             f"{_PACKAGE}.commands.duet:run_duet",
@@ -19,6 +21,7 @@ CAPABILITY = Capability(
         ),
     },
     options={"doctor": f"{_PACKAGE}.commands.selftest:SELFTEST"},
+    claims={"duet": f"{_CLAIMS}:SPEED"},
     documents={
         "selftest": Document("doctor --selftest", f"{_PACKAGE}.selftest:SelfTest"),
         "duet": Document(

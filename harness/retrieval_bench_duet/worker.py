@@ -82,7 +82,8 @@ def _answer(side: _Side, stream: BinaryIO, answers: BinaryIO) -> None:
         gc.disable()
         environment = side.environment() if side.answer(stream, answers) == LAST else None
     if environment is not None:  # by now it is known whether a library came late, and resisted
-        last = {"files": _files(), "environment": environment, "complaints": complaints}
+        files = [*_files(), *side.programs()]
+        last = {"files": files, "environment": environment, "complaints": complaints}
         _say(answers, last)
 
 
@@ -153,9 +154,15 @@ class _Side:
             "queries": [query.id for query in self.queries],
             "dataset": data.name,
             "fingerprint": data.fingerprint,
-            "files": _files(),
+            "files": [*_files(), *self.programs()],
             "config": json.loads(json.dumps(self.candidate.config, default=str)),
         }
+
+    def programs(self) -> list[str]:
+        """Files of programs that the retriever asks: code of this side, though nothing loads it."""
+        with suppress(Exception):
+            return list(self.retriever.describe().get("program_files", ()))
+        return []
 
     def threads(self) -> Any:
         """The limit on the threads of numerical libraries, as a context."""

@@ -6,6 +6,7 @@ _PACKAGE = "retrieval_bench_exchange"
 _SETTINGS = "index=articles 'fields=[body]'"
 
 CAPABILITY = Capability(
+    rank=150,
     commands={
         "data fetch": Command(
             f"{_PACKAGE}.commands.fetch:run_fetch",
@@ -19,11 +20,11 @@ CAPABILITY = Capability(
         ),
         "data export": Command(
             f"{_PACKAGE}.commands.export:run_export",
-            "write a dataset in the format of another tool",
+            "write a dataset for another tool, or send a run to one",
             (
                 "my/folder --to quepid --out for-quepid",
-                "science-mini --to trec --out for-trec",
                 f"my/folder --to rank_eval --out for-elasticsearch --set {_SETTINGS}",
+                "@last --to mlflow --into sqlite:///mlflow.db",
             ),
             after="fetch",
         ),
@@ -41,11 +42,16 @@ CAPABILITY = Capability(
     documents={
         "fetch": Document("data fetch", f"{_PACKAGE}.formats.irds:Fetched"),
         "export": Document(
-            "data export", f"{_PACKAGE}.export:Exported {_PACKAGE}.export:ExportedRun"
+            "data export",
+            f"{_PACKAGE}.export:Exported {_PACKAGE}.export:ExportedRun "
+            f"{_PACKAGE}.trackers.sent:SentRun",
         ),
         "loaded": Document("data load", f"{_PACKAGE}.stores:LoadedDataset"),
     },
-    names={"export_dataset": f"{_PACKAGE}.export:export_dataset"},
+    names={
+        "export_dataset": f"{_PACKAGE}.export:export_dataset",
+        "export_run": f"{_PACKAGE}.trackers.sent:export_run",
+    },
     services={
         "read contexts": f"{_PACKAGE}.contexts:contexts_of",
         "fetch a well-known dataset": f"{_PACKAGE}.formats.irds:fetch_command",

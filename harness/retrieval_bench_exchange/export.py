@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.config import for_editors
 from retrieval_bench.core.errors import ConfigError, check_known, near_names
 from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import KEEP, Dataset
@@ -25,12 +26,14 @@ from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.formats import formats
 from retrieval_bench.data.settings import CONFIG_NAME
 from retrieval_bench.data.source import DataFormat, Outgoing
+from retrieval_bench_exchange.kernel_formats import WRITERS
 
 
 @cache
 def targets() -> Mapping[str, DataFormat]:
     """Formats that can be written, by name."""
-    return {name: format_ for name, format_ in formats().items() if format_.write is not None}
+    ways = {name: WRITERS.get(name, format_.write) for name, format_ in formats().items()}
+    return {name: replace(formats()[name], write=way) for name, way in ways.items() if way}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ def export_dataset(
         raise ConfigError(
             f"format {to!r}{reason}",
             where="--to",
+            kind="unknown-name",
             accepted=near_names(to, targets()),
             fix="choose one that can be written",
         )
@@ -171,7 +175,7 @@ def _save(target: Path, made: Outgoing, description: Mapping[str, Any]) -> None:
             with path.open("w", encoding="utf-8", newline="\n") as file:
                 file.writelines(f"{line}\n" for line in lines)
         described = yaml.safe_dump(dict(description), allow_unicode=True, sort_keys=False)
-        (beside / CONFIG_NAME).write_text(described, encoding="utf-8")
+        (beside / CONFIG_NAME).write_text(f"{for_editors('dataset')}{described}", encoding="utf-8")
         beside.replace(target)
     except OSError as problem:
         raise _cannot_write(target, problem) from None

@@ -70,6 +70,7 @@ def load_documents(
         # Not repeated: what is no address may be a password.
         raise ConfigError(
             f"--into: no store has addresses that begin with {scheme + '://' if colon else 'this'}",
+            kind="unknown-name",
             accepted=near_names(f"{scheme}://", known),
             fix="write for example --into postgresql://USER@HOST/DATABASE",
         )

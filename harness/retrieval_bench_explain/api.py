@@ -20,7 +20,7 @@ def diff(
     dataset: str | Path | Dataset | None = None,
     *,
     metric: str | None = None,
-    queries: int | None = 5,
+    queries: int | None = 10,
     query_ids: Sequence[str] = (),
     group: str | None = None,
     order: Order = "largest",

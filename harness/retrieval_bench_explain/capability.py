@@ -4,8 +4,11 @@ its parts buy."""
 from retrieval_bench.capabilities import Capability, Command, Document
 
 _PACKAGE = "retrieval_bench_explain"
+_CLAIMS = "retrieval_bench.comparison.claims"
 
 CAPABILITY = Capability(
+    rank=10,
+    stands_on=("retrieval_bench_pictures",),
     commands={
         "explain": Command(
             f"{_PACKAGE}.commands.explain:run_explain",
@@ -15,6 +18,11 @@ CAPABILITY = Capability(
         )
     },
     options={"compare": f"{_PACKAGE}.commands.slices:SLICES"},
+    claims={
+        "explain": f"{_CLAIMS}:BY_ITSELF",
+        "explain --by stage": f"{_CLAIMS}:BY_ITSELF",
+        "explain --by loss": f"{_CLAIMS}:BY_ITSELF",
+    },
     documents={
         "diff": Document("explain", f"{_PACKAGE}.differences:Differences"),
         "parts": Document("explain --by stage", f"{_PACKAGE}.parts:Ledger"),

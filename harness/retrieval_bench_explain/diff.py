@@ -15,11 +15,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.pairs.comparability import common_metrics, not_comparable
 from retrieval_bench.comparison.pairs.judged_gap import judged_gap
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted, distinct_names
-from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.core.types import Dataset, Query, by_rule, kind_of_truth
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE
@@ -50,10 +51,10 @@ from retrieval_bench_explain.winners import (
 
 @dataclass(frozen=True, slots=True)
 class Placed(Documented):
-    """A document of a query.
+    """A document of a query; where truth is by rule, also a slot.
 
     Attributes:
-        doc_id: of it.
+        doc_id: of it, or the name of the slot.
         title: or the beginning of its text; None where there is none, or texts were left out.
         grade: None where it is not judged.
         ranks: by system; None where it is not in the list. Of a leg also behind k.
@@ -101,7 +102,7 @@ class QueryDetail(ExplainedQuery):
             run, then of the first, then of the legs; those that nothing returned come last.
     """
 
-    KEYS = "id=query.id text? tags=query.tags values difference groups status documents"
+    KEYS = "id=query.id text? tags=query.tags values difference groups status documents?"
 
     query: Query
     text: str | None
@@ -244,6 +245,8 @@ class Explanation:
         """The oracle ceiling of each run whose legs are known; where none is, that of the two runs
         as if they were legs, under the name "both". By all metrics that the runs have in common.
         """
+        if by_rule(self.dataset.qrels):
+            return {}  # a hit may fill several slots: no order of hits is the best for all
         if metrics is None:
             known = [m for m in common_metrics(self.runs) if m != self.metric]
             metrics = (self.metric, *known)
@@ -314,21 +317,28 @@ class Explanation:
 
     def _detail(self, at: int) -> QueryDetail:
         query_id = self.query_ids[at]
-        grades = self.dataset.qrels.get(query_id, {})
+        rules = by_rule(self.dataset.qrels)
+        grades = rules[query_id].slots if rules else self.dataset.qrels.get(query_id, {})
         rows = [[self.doc_ids[i] for i in rows[at].tolist() if i != NONE] for rows in self.lists]
         ranks = [{doc_id: rank for rank, doc_id in enumerate(row, start=1)} for row in rows]
         shown = dict.fromkeys(doc_id for row in rows for doc_id in row[: self.k])
+        truths = _truths(self.dataset, self.runs, self.systems) if rules else []
+        for of, row, truth in zip(ranks, rows, truths, strict=False):
+            filled = list(truth.rules[query_id].filled(row))
+            of |= {slot: rank for rank, slot in reversed(filled)}  # the first rank of each
+            shown |= dict.fromkeys(slot for _, slot in filled)
         shown |= dict.fromkeys(doc_id for doc_id, grade in grades.items() if grade >= 1)
         documents = []
         names = self._names
         for doc_id in shown:
             placed = dict(zip(names, (of.get(doc_id) for of in ranks), strict=True))
-            one = Placed(doc_id, None, grades.get(doc_id), placed)
-            documents.append(replace(one, fates=self._fates(placed)) if one.relevant else one)
+            entry = Placed(doc_id, None, grades.get(doc_id), placed)
+            fates = self._fates(placed) if entry.relevant else {}
+            documents.append(replace(entry, fates=fates))
         n_runs = len(self.runs)
         first_looked_at = [*names[:n_runs][::-1], *names[n_runs:]]
         documents.sort(
-            key=lambda one: (*(one.ranks[name] or np.inf for name in first_looked_at), one.doc_id)
+            key=lambda hit: (*(hit.ranks[name] or np.inf for name in first_looked_at), hit.doc_id)
         )
         known, query = self.explained(at), self._query_of[query_id]
         by_run = zip(names, self._status_of, strict=False)
@@ -395,8 +405,9 @@ def explain(runs: Sequence[Run], dataset: Dataset, metric: Metric | None = None)
             lists.append(aligned(run, known_rows, query_ids, code_of))
     systems = _told_apart(systems, len(runs))
     doc_ids, judgements = tuple(code_of), Judgements(dataset.qrels)
-    judged = [judge(rows[:, :k], doc_ids, query_ids, judgements) for rows in lists]
-    values = np.column_stack([metric.compute(one) for one in judged])
+    truths = zip(lists, _truths(dataset, runs, systems), strict=True)
+    judged = [judge(rows[:, :k], doc_ids, query_ids, truth) for rows, truth in truths]
+    values = np.column_stack([metric.compute(of) for of in judged])
     nothing = np.full((len(query_ids), 1), NONE, dtype=np.int32)
     floor = metric.compute(judge(nothing, (), query_ids, judgements))
     partitions = _partitions(systems, len(runs), values, floor, [made_by(run) for run in runs])
@@ -405,19 +416,17 @@ def explain(runs: Sequence[Run], dataset: Dataset, metric: Metric | None = None)
     else:
         legs = [at for at, system in enumerate(systems) if system.of]
         difference = values[:, 0] - values[:, legs].max(axis=1)
-    return Explanation(
-        metric,
-        k,
-        tuple(runs),
-        dataset,
-        query_ids,
-        tuple(systems),
-        values,
-        difference,
-        tuple(partitions),
-        doc_ids,
-        tuple(lists),
-    )
+    of_runs = (metric, k, tuple(runs), dataset, query_ids, tuple(systems))
+    return Explanation(*of_runs, values, difference, tuple(partitions), doc_ids, tuple(lists))
+
+
+def _truths(dataset: Dataset, runs: Sequence[Run], systems: Sequence[System]) -> list[Judgements]:
+    """The judgements of each system; by rule those that its run, or that of its leg, decided."""
+    if not (kind := kind_of_truth(dataset.qrels)):
+        return [Judgements(dataset.qrels)] * len(systems)
+    kept = [Judgements(service(f"judge as kept by {kind}")(dataset.qrels, run)) for run in runs]
+    of = [*range(len(runs)), *(next(iter(system.of), 0) for system in systems[len(runs) :])]
+    return [kept[run] for run in of]
 
 
 def _check(runs: Sequence[Run]) -> None:

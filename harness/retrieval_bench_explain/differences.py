@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
@@ -22,7 +22,7 @@ from retrieval_bench_explain.diff import (
 )
 from retrieval_bench_explain.winners import Ceiling, QueryGroup
 
-QUERIES = 5
+QUERIES = 10
 """So many are looked at."""
 
 
@@ -94,16 +94,26 @@ class Differences(Documented):
         explanation: of all queries: systems, means, groups; ceilings on demand.
         details: the queries that were chosen, in full.
         texts: whether these have the texts of queries and documents.
+        named: whether these were named, one by one.
+        whole: whether every metric has its ceilings.
     """
 
     KEYS = (
         "metric=explanation.metric k=explanation.k dataset difference systems ceilings partitions "
-        "values queries=details warnings=explanation.warnings"
+        "values! queries=details warnings=explanation.warnings"
     )
 
     explanation: Explanation
     details: Sequence[QueryDetail]
     texts: bool
+    named: bool = False
+    whole: bool = True
+
+    def shortened(self) -> Differences:
+        """Return the same without documents of queries that nobody named, and with the ceilings of
+        its metric alone."""
+        short = [replace(detail, documents=()) for detail in self.details]
+        return replace(self, details=self.details if self.named else short, whole=False)
 
     @property
     def dataset(self) -> DiffDataset:
@@ -128,9 +138,10 @@ class Differences(Documented):
     @property
     def ceilings(self) -> list[DiffCeilings]:
         """Ceilings of each hybrid."""
+        metrics = None if self.whole else [self.explanation.metric]
         return [
             DiffCeilings(of, {str(each.metric): each for each in ceilings})
-            for of, ceilings in self.explanation.ceilings().items()
+            for of, ceilings in self.explanation.ceilings(metrics).items()
         ]
 
     @property
@@ -179,7 +190,8 @@ def differences(
     else:
         label = None if group is None else _label(explanation, group)
         places = explanation.order(order, label)[:queries]
-    return Differences(explanation, explanation.details(places, texts=texts), texts)
+    details = explanation.details(places, texts=texts)
+    return Differences(explanation, details, texts, named=bool(query_ids))
 
 
 def _label(explanation: Explanation, group: str) -> str:
@@ -191,6 +203,7 @@ def _label(explanation: Explanation, group: str) -> str:
         raise ConfigError(
             f"group {group!r}",
             where="--group",
+            kind="unknown-name",
             accepted=near_names(group, labels),
             fix="name one of the groups of the tables",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from retrieval_bench.comparison.claims import left_open
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.recommendation import maybe_chance
-from retrieval_bench.core.errors import counted
+from retrieval_bench.core.errors import DataError, counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.core.types import Dataset, Verdict
 from retrieval_bench.reports.render.cells import TIMES
@@ -21,7 +21,14 @@ from retrieval_bench_explain.tables.ledger import asking, ledger_table, loud
 
 def findings_on(run: Run, dataset: Dataset) -> Findings:
     """Find what the parts of a run buy."""
-    return told(run, Parts(best_leg(run, dataset), ledger_of(run, dataset)))
+    try:
+        parts = Parts(best_leg(run, dataset), ledger_of(run, dataset))
+    except DataError:  # of a list that only a part gave
+        gone = (
+            "rules read texts of hits, which are not kept, and there is no corpus to look them up"
+        )
+        return Findings([result(f"What its parts buy is not known: {gone}.")])
+    return told(run, parts)
 
 
 def told(run: Run, parts: Parts) -> Findings:

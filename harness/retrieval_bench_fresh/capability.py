@@ -5,6 +5,7 @@ from retrieval_bench.capabilities import Capability, Document
 _PACKAGE = "retrieval_bench_fresh"
 
 CAPABILITY = Capability(
+    rank=50,
     options={"bench": f"{_PACKAGE}.commands.cold:COLD"},
     documents={
         "cold": Document(

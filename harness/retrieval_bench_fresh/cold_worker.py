@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
+from retrieval_bench.experiment.building import built  # noqa: E402
 from retrieval_bench.measure.channel import Say, channel  # noqa: E402
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
     secrets.redact_tracebacks()
     memory = {"after import": peak_rss_bytes()}
     with steps.timed("build"):
-        retriever = config.build()
+        retriever = built(config)
     try:
         if _overrides(retriever, "prepare"):
             with steps.timed("model load"):

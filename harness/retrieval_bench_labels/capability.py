@@ -6,7 +6,8 @@ _COMMANDS = "retrieval_bench_labels.commands"
 _PACKAGE = "retrieval_bench_labels"
 
 CAPABILITY = Capability(
-    stands_on=("retrieval_bench_exchange",),
+    rank=100,
+    stands_on=("retrieval_bench_exchange", "retrieval_bench_modes"),
     groups={"label": ("judge", "make judgements: pool, start, status, import, export")},
     commands={
         "label pool": Command(

@@ -41,6 +41,12 @@ class Settled:
         return len(set(self.given)) > 1 and len(self.given) < 3
 
 
+def by_people(labels: Iterable[Label]) -> list[Label]:
+    """The labels that verdicts rest on, people's and the dataset's. A model's stand beside them:
+    nothing in them says how wrong they are."""
+    return [label for label in labels if label.kind is not Kind.MODEL]
+
+
 def settled(labels: Iterable[Label]) -> dict[Pair, Settled]:
     """The grade of each pair that anyone graded, in the order of their first labels."""
     of_pairs: dict[Pair, list[Label]] = {}

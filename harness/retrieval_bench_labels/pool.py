@@ -22,7 +22,7 @@ from retrieval_bench.runs.dataset import labels_of
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench_labels.decide.draws import all_bounds, drawn_order, weights
-from retrieval_bench_labels.grades import Settled, settled
+from retrieval_bench_labels.grades import Settled, by_people, settled
 from retrieval_bench_labels.label import GUIDELINES, Kind, Label, Pair, Pool, PooledQuery, digest
 from retrieval_bench_labels.store import Store
 
@@ -128,7 +128,7 @@ def make_pool(
     texts = {query.id: query.text for query in dataset.queries}
     _remember(store, dataset, texts, documents)
     before = store.pool() if store.fact("systems") is not None else None
-    grades = settled(_counting(store, texts, documents, unions))
+    grades = settled(by_people(_counting(store, texts, documents, unions)))
     facts = {
         "dataset": dataset.name,
         "source": source,

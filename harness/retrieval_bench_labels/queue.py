@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retrieval_bench_labels.grades import Settled, settled
+from retrieval_bench_labels.grades import Settled, by_people, settled
 from retrieval_bench_labels.label import Kind, Label, Pair, Pool, PooledQuery
 from retrieval_bench_labels.store import Store
 
@@ -65,7 +65,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class _State:
-    """All that the order of tasks goes by."""
+    """All that the order of tasks goes by; grades are those of people and the dataset."""
 
     pool: Pool
     labels: Sequence[Label]
@@ -74,7 +74,7 @@ class _State:
     @classmethod
     def of(cls, pool: Pool, store: Store) -> _State:
         labels = store.labels()
-        return cls(pool, labels, settled(labels))
+        return cls(pool, labels, settled(by_people(labels)))
 
     def said(self, who: str) -> set[Pair]:
         return {label.pair for label in self.labels if label.who == who}
@@ -86,7 +86,7 @@ class _State:
     def needs_nobody(self, pair: Pair) -> bool:
         """Return whether a person or the dataset graded it; a model's word does not keep people
         away."""
-        return pair in self.grades and self.grades[pair].kind is not Kind.MODEL
+        return pair in self.grades
 
     def disputed(self, pair: Pair) -> bool:
         """Return whether two people differ on it and no third was asked."""

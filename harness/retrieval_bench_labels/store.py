@@ -13,7 +13,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,6 +79,7 @@ class Store:
         if not path.is_file():
             raise ConfigError(
                 "no file of labels",
+                kind="no-file",
                 where=str(path),
                 accepted="a file that `retrieval-bench label pool` made",
                 fix="make one: retrieval-bench label pool @last",
@@ -205,15 +206,19 @@ class Store:
         """
         return self.add_all([label])
 
-    def add_all(self, labels: Iterable[Label]) -> int:
-        """Keep labels, all or none; the number of the last one, 0 without any."""
+    def add_all(
+        self,
+        labels: Iterable[Label],
+        beside: Callable[[sqlite3.Connection], None] = lambda base: None,
+    ) -> int:
+        """Keep labels, all or none, with what ``beside`` writes; the number of the last one of the
+        file, 0 without any."""
         rows = [_row(label) for label in labels]
-        if not rows:
-            return 0
-        marks = ", ".join("?" * len(rows[0]))
+        marks = ", ".join("?" * (_LABEL.count(",") + 1))
         with self._open() as base, base:
             base.executemany(f"INSERT INTO labels ({_LABEL}) VALUES ({marks})", rows)
-            return int(base.execute("SELECT max(seq) FROM labels").fetchone()[0])
+            beside(base)
+            return int(base.execute("SELECT max(seq) FROM labels").fetchone()[0] or 0)
 
     def undo(self, who: str, number: int | None = None) -> Label | None:
         """Take back the last label that ``who`` made here, only if it has this ``number`` where one

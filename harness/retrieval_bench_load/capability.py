@@ -3,9 +3,16 @@
 from retrieval_bench.capabilities import Capability, Command, Document
 
 _PACKAGE = "retrieval_bench_load"
+_CLAIMS = "retrieval_bench.comparison.claims"
 
 CAPABILITY = Capability(
-    stands_on=("retrieval_bench_duet", "retrieval_bench_regress"),
+    rank=20,
+    stands_on=(
+        "retrieval_bench_duet",
+        "retrieval_bench_regress",
+        "retrieval_bench_scale",
+        "retrieval_bench_pictures",
+    ),
     commands={
         "load": Command(
             f"{_PACKAGE}.commands.load:run_load",
@@ -23,6 +30,7 @@ CAPABILITY = Capability(
         "report": f"{_PACKAGE}.commands.load:SECTIONS",
         "regress": f"{_PACKAGE}.commands.load:LOAD",
     },
+    claims={"compare LOAD LOAD": f"{_CLAIMS}:SPEED", "load": f"{_CLAIMS}:SPEED"},
     documents={
         "load": Document("load", f"{_PACKAGE}.engine.load:LoadResult"),
         "loads": Document("compare LOAD LOAD", f"{_PACKAGE}.loads:ComparedLoads"),

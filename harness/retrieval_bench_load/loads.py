@@ -400,7 +400,8 @@ def _refusals(pair: LevelPair, first: LevelResult | None) -> Iterator[LatencyGat
     """Say whether more calls were refused or failed than then: a sign, or, with the ``first`` level
     that this one repeats, a verdict."""
     then, now = pair.a.result, pair.b.result
-    if State.NOT_MEASURED in (then.state, now.state):
+    levels = [then, now] if first is None else [then, now, first]
+    if any(level.state is State.NOT_MEASURED and not level.troubled_of for level in levels):
         return
     share = Share.joined([now] if first is None else [first, now])
     before = Share.joined([then])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from retrieval_bench_load.engine.levels import LevelResult
+from retrieval_bench_regress.latency_gates import p_share_no_larger
 
 REFUSALS = "refused or failed"
 """Begin of the names of its gates."""
@@ -44,14 +45,12 @@ class Share:
 
 
 def p_no_larger(now: Share, then: Share) -> float:
-    """p of "the share is no larger now", by Fisher's exact test."""
-    from scipy.stats import hypergeom
-
+    """p of "the share is no larger now", by Fisher's exact test of independent calls."""
     n, before = (round(share.independent) for share in (now, then))
     found, known = (
         round(share.calls / max(1, share.of) * share.independent) for share in (now, then)
     )
-    return float(hypergeom.sf(found - 1, n + before, found + known, n)) if n and before else 1.0
+    return p_share_no_larger((found, n), (known, before))
 
 
 def told(now: Share, then: Share, here: str = "now", there: str = "before") -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from retrieval_bench.reports.pictures.vega import Spec
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.runs.run import relative_folder
@@ -13,6 +12,7 @@ from retrieval_bench_load.engine.load import LoadResult
 from retrieval_bench_load.engine.saved import find_load, read_load
 from retrieval_bench_load.pictures.load import load_curve
 from retrieval_bench_load.tables.load import load_tables
+from retrieval_bench_pictures.vega import Spec
 
 
 @dataclass(frozen=True, slots=True)

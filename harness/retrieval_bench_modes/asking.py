@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.comparison import pairs_of
-from retrieval_bench.comparison.pairs.anytime import PairWatch, scale_to_bet_on
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.core.types import Dataset, Ranking
+from retrieval_bench.core.types import Dataset, Ranking, kind_of_truth
 from retrieval_bench.data.needs_judgements import require_all_judged, require_judged
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.several import prepare_several
@@ -23,6 +23,7 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import Judgements, judge_lists
 from retrieval_bench.runs.summary import UntilFacts
 from retrieval_bench.stats.defaults import MARGIN
+from retrieval_bench_modes.anytime import PairWatch, scale_to_bet_on
 
 
 def target_of(name: str) -> Target:
@@ -35,6 +36,7 @@ def target_of(name: str) -> Target:
         raise ConfigError(
             f"target {name!r}",
             where="--until-decided",
+            kind="unknown-name",
             accepted=f"{near_names(name, list(Target))}: the mean of this split, or of queries "
             "like these",
             fix="correct the name, or leave it out; systems stand before the option",
@@ -56,7 +58,12 @@ class Asking:
 
     def __init__(self, target: Target, pairs: PairWatch, experiment: Experiment) -> None:
         self._target, self._pairs, self._queries = target, pairs, experiment.queries
-        self._metric, self._judgements = experiment.metrics[0], Judgements(experiment.dataset.qrels)
+        self._metric, self._qrels, self._k = (
+            experiment.metrics[0],
+            experiment.dataset.qrels,
+            experiment.k,
+        )
+        self._judgements = Judgements(self._qrels)
         self.asked: list[int] = []
         self.enough = False
 
@@ -70,7 +77,12 @@ class Asking:
 
     def _value(self, query_id: str, ranking: Ranking | None) -> float:
         lists = {} if ranking is None else {query_id: list(ranking.doc_ids)}
-        judged = judge_lists(lists, [query_id], self._judgements)
+        judgements = self._judgements
+        rules = {query_id: self._qrels[query_id]}
+        if kind := kind_of_truth(rules):  # what came decides, as in the run
+            decide = service(f"decide by {kind}")
+            judgements = Judgements(decide(rules, [query_id], [ranking], [0], self._k).qrels)
+        judged = judge_lists(lists, [query_id], judgements)
         return float(self._metric.compute(judged)[0])
 
     def whole_queries(self, measurement: Measurement) -> Measurement:

@@ -5,6 +5,7 @@ from retrieval_bench.capabilities import Capability
 _PACKAGE = "retrieval_bench_modes"
 
 CAPABILITY = Capability(
+    rank=40,
     options={"compare": f"{_PACKAGE}.commands.until_decided:UNTIL_DECIDED"},
     keys={"comparison": f"{_PACKAGE}.document:Modes"},
     services={

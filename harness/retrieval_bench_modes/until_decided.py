@@ -10,7 +10,6 @@ import numpy as np
 
 from retrieval_bench.comparison.fixed import Fixed, one_question
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
-from retrieval_bench.comparison.pairs.anytime import Bools, deltas_in_order, scale_to_bet_on
 from retrieval_bench.comparison.pairs.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.pairs.delta import ANYTIME, Delta
 from retrieval_bench.comparison.pairs.holm import Pair
@@ -24,6 +23,7 @@ from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import UntilFacts
 from retrieval_bench.stats.intervals import Floats
+from retrieval_bench_modes.anytime import Bools, deltas_in_order, scale_to_bet_on
 
 
 @dataclass(frozen=True, slots=True)

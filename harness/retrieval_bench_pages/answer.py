@@ -8,12 +8,12 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK, about, times_text
 from retrieval_bench.data.needs_judgements import TO_JUDGE
 from retrieval_bench.reports.render.cells import SHORT_MS, SHORT_QUALITY, Cell
-from retrieval_bench.reports.render.html import notes_html
-from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.table import result, warning
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.brief import warnings_of
 from retrieval_bench.reports.tables.run_facts import below_clock
+from retrieval_bench_pages.html import notes_html
+from retrieval_bench_pages.markup import Markup, el, joined, own_direction
 
 _NAMED = 3
 """So many leaders, and so many other systems in the third tile, are named."""

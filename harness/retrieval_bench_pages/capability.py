@@ -3,9 +3,11 @@
 from retrieval_bench.capabilities import Capability, Command, Document
 
 _PACKAGE = "retrieval_bench_pages"
+_CLAIMS = "retrieval_bench.comparison.claims"
 
 CAPABILITY = Capability(
-    stands_on=("retrieval_bench_explain",),
+    rank=140,
+    stands_on=("retrieval_bench_explain", "retrieval_bench_pictures"),
     commands={
         "report": Command(
             f"{_PACKAGE}.commands.report:run_report",
@@ -18,6 +20,7 @@ CAPABILITY = Capability(
             heading="share",
         )
     },
+    claims={"report": f"{_CLAIMS}:FIGURES"},
     documents={
         "report": Document(
             "report", f"{_PACKAGE}.report:Report retrieval_bench.comparison.comparison:Comparison"
@@ -26,6 +29,7 @@ CAPABILITY = Capability(
     },
     names={"report": f"{_PACKAGE}.api:report"},
     services={
+        "show tables in a notebook": f"{_PACKAGE}.html:render",
         "write a report": f"{_PACKAGE}.report:write_report",
         "draw quality against time": f"{_PACKAGE}.pictures.of_comparison:front",
         "draw quality metric by metric": f"{_PACKAGE}.pictures.of_comparison:metrics",

@@ -11,14 +11,14 @@ from itertools import islice
 
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, SHORT_QUALITY, Content
-from retrieval_bench.reports.render.html import whole
-from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.brief import beside_leader
 from retrieval_bench_explain.slices import Slice, Slicing
 from retrieval_bench_explain.tables.slice import LABEL_SHOWN
 from retrieval_bench_pages.analysis import GroupAnalysis
+from retrieval_bench_pages.html import whole
+from retrieval_bench_pages.markup import Markup, el
 
 ALL = "all queries"
 

@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from retrieval_bench.capabilities import offered
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.core.errors import MissingDependencyError
-from retrieval_bench.reports.pictures import of_runs
-from retrieval_bench.reports.pictures.draw import svgs
-from retrieval_bench.reports.pictures.vega import NARROW, WIDTH, Spec
-from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.usage import money_of
 from retrieval_bench_explain.pictures.gains import gains
 from retrieval_bench_explain.pictures.ledger import part_bars
 from retrieval_bench_pages.analysis import GroupAnalysis, QueryValues
+from retrieval_bench_pages.markup import Markup, el
 from retrieval_bench_pages.pictures.of_comparison import about_of, against, front, metrics
 from retrieval_bench_pages.pictures.pareto import Spot
+from retrieval_bench_pictures import of_runs
+from retrieval_bench_pictures.draw import svgs
+from retrieval_bench_pictures.vega import NARROW, WIDTH, Spec
 
 FRONT = "Quality against time"
 
@@ -92,6 +93,8 @@ def planned_of(id_: str, analysis: GroupAnalysis) -> list[Planned]:
         plan("front", FRONT, partial(front, paths=analysis.paths), group, answer.leaders)
         plan("front", "Quality against money", money, group, answer.leaders)
         plan("systems", "Quality, metric by metric", metrics, group)
+        if (recall := offered("draw recall over tokens")) is not None:
+            plan("systems", "Recall of spans over tokens", recall, names, runs)
         plan("differences", "Differences query by query", _differences, queries, about)
         for ledger in analysis.ledgers:
             plan("parts", f"The parts of {ledger.run.name}", bars, ledger)

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.metrics.judged import NONE
-from retrieval_bench.reports.render.markup import Markup, el, harmless, joined
 from retrieval_bench.reports.render.text import cut
 from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.runs.run import Run
 from retrieval_bench_explain.kept_lists import FATES, fate
 from retrieval_bench_pages.analysis import QueryValues
+from retrieval_bench_pages.markup import Markup, el, harmless, joined
 
 STATIC = 20
 """Queries that are there without the script."""

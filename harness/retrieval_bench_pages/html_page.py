@@ -19,9 +19,6 @@ from typing import Any
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.installed.version import VERSION
-from retrieval_bench.reports.pictures.vega import NARROW, WIDTH
-from retrieval_bench.reports.render.html import notes_html, whole
-from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.reports.tables.run_facts import corpus, without_folders
 from retrieval_bench.reports.tables.understand.comparison import board_tables, queries_of
@@ -30,8 +27,11 @@ from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench_pages.analysis import Analysis
 from retrieval_bench_pages.answer import answers_html, headline
 from retrieval_bench_pages.drawings import Figures, Planned, planned_of
+from retrieval_bench_pages.html import notes_html, whole
+from retrieval_bench_pages.markup import Markup, el, joined, own_direction
 from retrieval_bench_pages.provenance import Source, rules_table, runs_table
 from retrieval_bench_pages.sections import Beside, GroupPage, Part, beside_parts
+from retrieval_bench_pictures.vega import NARROW, WIDTH
 
 LARGEST = 1_900_000
 """Bytes of the page; the explorer of each dataset gets an equal share of what is left."""

@@ -11,9 +11,6 @@ from typing import Protocol
 from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.pictures.vega import Spec
-from retrieval_bench.reports.render.html import notes_html, whole
-from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.table import NoteKind, Table, kind_of
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.reports.tables.understand.comparison import (
@@ -33,6 +30,9 @@ from retrieval_bench_pages.analysis import GroupAnalysis
 from retrieval_bench_pages.choices import choices_html
 from retrieval_bench_pages.drawings import FRONT, Figures
 from retrieval_bench_pages.explorer import STATIC, Chosen, Explorer, shown_of
+from retrieval_bench_pages.html import notes_html, whole
+from retrieval_bench_pages.markup import Markup, el, joined, own_direction
+from retrieval_bench_pictures.vega import Spec
 
 PAIRS_OPEN = 15
 """Of six systems all are to be seen at once, of more those of the best one."""

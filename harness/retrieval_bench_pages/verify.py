@@ -22,7 +22,7 @@ from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import RecordError, counted
-from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.types import Dataset, kind_of_truth
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.runs.dataset import datasets_of
 from retrieval_bench.runs.evaluation import evaluate
@@ -205,7 +205,9 @@ def _of_rankings(run: Run, data: Dataset, where: str) -> Iterator[Difference]:
     ids, metrics = run.evaluation.query_ids, run.evaluation.metrics
     place = {query_id: at for at, query_id in enumerate(run.rankings.query_ids)}
     rows = run.rankings.ranking[[place[query_id] for query_id in ids]]
-    again = evaluate(rows, run.rankings.doc_ids, ids, data.qrels, metrics)
+    kind, qrels = kind_of_truth(data.qrels), data.qrels
+    qrels = service(f"judge as kept by {kind}")(qrels, run) if kind else qrels
+    again = evaluate(rows, run.rankings.doc_ids, ids, qrels, metrics)
     for metric in metrics:
         said, now = run.evaluation.values(metric), again.values(metric)
         for at in np.flatnonzero(np.abs(said - now) > _SAME).tolist():

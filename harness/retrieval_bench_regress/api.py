@@ -130,8 +130,8 @@ def history(
         HarnessError: what was given cannot be used, or the picture cannot be written.
     """
     from retrieval_bench.reports.file import check_place, write_page
-    from retrieval_bench.reports.pictures.draw import svg
     from retrieval_bench.reports.render.table import Table
+    from retrieval_bench_pictures.draw import svg
     from retrieval_bench_regress.history.history import history as read_history
     from retrieval_bench_regress.pictures.history import history_picture
     from retrieval_bench_regress.tables.history import history_tables

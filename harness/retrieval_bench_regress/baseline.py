@@ -213,7 +213,8 @@ def quality_of(run: Run, given: Given) -> QualityBaseline:
     for row, query in enumerate(rankings.query_ids):
         ranked = rankings.row(row).doc_ids if run.status[row] == OK else None
         values = evaluation.per_query[at[query]].tolist() if query in at else []
-        queries[query] = [_hash(ranked), *(values[i] for i in by_name if values)]
+        slots = run.manifest.get("slots", {}).get(query)
+        queries[query] = [_hash(ranked, slots), *(values[i] for i in by_name if values)]
     return QualityBaseline(
         **_common(run, given),
         convention=summary.convention,
@@ -287,11 +288,13 @@ def _common(run: Run, given: Given) -> dict[str, Any]:
     }
 
 
-def _hash(doc_ids: Sequence[str] | None) -> str:
-    """Return the hash of the ids in their order, whatever they hold."""
+def _hash(doc_ids: Sequence[str] | None, slots: Any = None) -> str:
+    """Return the hash of the ids in their order, whatever they hold; where truth is by rule, and of
+    the slots that they fill, since a hit may keep its id and change its text."""
     if doc_ids is None:
         return FAILED
-    return hashlib.sha256(json.dumps(list(doc_ids)).encode()).hexdigest()[:_DIGITS]
+    what = list(doc_ids) if slots is None else [list(doc_ids), slots]
+    return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:_DIGITS]
 
 
 def _is_number(value: Any) -> bool:

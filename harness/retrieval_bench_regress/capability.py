@@ -3,9 +3,11 @@
 from retrieval_bench.capabilities import Capability, Command, Document
 
 _PACKAGE = "retrieval_bench_regress"
+_CLAIMS = "retrieval_bench.comparison.claims"
 
 CAPABILITY = Capability(
-    stands_on=("retrieval_bench_duet",),
+    rank=80,
+    stands_on=("retrieval_bench_duet", "retrieval_bench_pictures"),
     commands={
         "baseline": Command(
             f"{_PACKAGE}.commands.regress:run_baseline",
@@ -25,6 +27,7 @@ CAPABILITY = Capability(
             ("", "hybrid --dataset my/folder", "bm25 --last all --out bm25.svg"),
         ),
     },
+    claims={"regress": f"{_CLAIMS}:NOT_BELOW"},
     documents={
         "baseline": Document("baseline", f"{_PACKAGE}.regress:BaselineResult"),
         "regress": Document("regress", f"{_PACKAGE}.gate:Regression"),
@@ -35,4 +38,5 @@ CAPABILITY = Capability(
         "history": f"{_PACKAGE}.api:history",
         "regress": f"{_PACKAGE}.api:regress",
     },
+    files={"policy": (f"{_PACKAGE}.policy_schema:policy", "policy.yaml, the limits of regress")},
 )

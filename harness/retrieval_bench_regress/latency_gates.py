@@ -332,3 +332,15 @@ def _unjudged(looked: LatencyResult, reason: str) -> LatencyResult:
 
 def _percent(ratio: float | None) -> str:
     return change_text(None if ratio is None else ratio - 1)
+
+
+def p_share_no_larger(now: tuple[int, int], then: tuple[int, int]) -> float:
+    """p of "the share is no larger now", by Fisher's exact test; 1 where either is of none.
+
+    Args:
+        now, then: how many, and of how many.
+    """
+    from scipy.stats import hypergeom
+
+    (a, n), (b, before) = now, then
+    return float(hypergeom.sf(a - 1, n + before, a + b, n)) if n and before else 1.0

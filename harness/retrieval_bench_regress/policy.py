@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,17 @@ from pydantic_core import PydanticCustomError
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.config import read_yaml, validate
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.core.installed.installation import config_folders
+from retrieval_bench.core.installed.installation import config_folders, packaged_configs
 from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.metrics import Metric, parse_metric
 from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench_duet.decision import GATES, acceptable
 
 FILE = "policy.yaml"
+
+OF_SLOTS: Mapping[str, float] = {"SlotR": 0.01, "RR": 0.01, "Clean": 0.001, "Within": 0.001}
+"""Largest acceptable drops where truth is by rule, by the names of metrics: a forbidden hit that is
+new, or a slot that is filled too late, is one too many."""
 
 _PERCENTILE = re.compile(r"p[\d.]+")
 
@@ -39,6 +43,7 @@ class Rise(StrEnum):
 
     PASS = "pass"
     UNDECIDED = "undecided"
+    SHOWN = "shown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,8 @@ class Policy(Documented):
         latency: name of :data:`.GATES` -> largest acceptable slow-down, a share.
         undecided: what an undecided gate means for the whole.
         source: where it stands.
-        rise: whether a gate of quality whose figure rose here is undecided at all.
+        rise: whether a gate of quality whose figure rose here is undecided at all; "shown": unless
+            it is shown to be better, also where it fell on no query.
     """
 
     KEYS = "source limits undecided rise"
@@ -60,6 +66,14 @@ class Policy(Documented):
     undecided: Undecided = Undecided.INCONCLUSIVE
     source: str = ""
     rise: Rise = Rise.PASS
+
+    def for_slots(self, defined: Sequence[Metric]) -> Policy:
+        """The policy that came with this project, with limits of what slots have in place of those
+        on documents; a user's own stays as it is."""
+        if not Path(self.source).is_relative_to(packaged_configs()):
+            return self
+        quality = {m: OF_SLOTS[m.name] for m in defined if m.name in OF_SLOTS}
+        return replace(self, quality=quality if self.quality else {})
 
     @property
     def limits(self) -> dict[str, float]:
@@ -81,7 +95,8 @@ class _File(BaseModel):
     @field_validator("limits")
     @classmethod
     def _limits_make_sense(cls, limits: dict[str, Any]) -> dict[str, Any]:
-        faults = [fault for name, limit in limits.items() if (fault := _fault(name, limit))]
+        wrong = {name: fault for name, limit in limits.items() if (fault := _fault(name, limit))}
+        faults = [*wrong.values()]
         if not limits:
             faults.append("none: nothing would be judged")
         if not faults:
@@ -90,7 +105,8 @@ class _File(BaseModel):
             faults += [f"{name} is there twice, under two names" for name in twice]
         if faults:
             listed = "".join(f"\n    - {fault}" for fault in faults)
-            raise PydanticCustomError("limits", "{listed}", {"listed": listed})
+            keys = [*wrong][:1]  # the place of the first
+            raise PydanticCustomError("limits", "{listed}", {"listed": listed, "keys": keys})
         return limits
 
     @field_validator("undecided", "rise")

@@ -1,13 +1,15 @@
 """Verdict on whether rankings got worse than those of a baseline, metric by metric.
 
 Identical rankings pass. So does a metric that fell on no query, for there is no drop whose size
-could be in question. Otherwise the paired test decides; decision record 0035 says why like this:
+could be in question. Where the policy asks for shown rises, neither passes. Otherwise the paired
+test decides; decision record 0035 says why like this:
 
 * FAIL: the mean dropped by more than the limit, and the drop is shown to be no chance: the paired
   randomisation test of ``compare``, after Holm over the metrics of the policy.
 * PASS: shown to be better; or the drop is shown to be smaller than the limit, also on queries that
   were not seen (:func:`retrieval_bench.stats.resampling.mean_below_p`).
-* INCONCLUSIVE: neither; but a mean that rose here passes, unless the policy says otherwise.
+* INCONCLUSIVE: neither; but a mean that rose here passes, unless the policy says otherwise. Where
+  it asks for shown rises, what is neither worse nor shown to be better is INCONCLUSIVE.
 """
 
 from __future__ import annotations
@@ -176,6 +178,7 @@ def incomparable(
     return ""
 
 
+_PASSES = (Verdict.BETTER, Verdict.EQUIVALENT)
 Test = Callable[
     [QualityBaseline, QualityBaseline, Mapping[Metric, float], Sequence[str] | None],
     dict[str, QualityGate],
@@ -209,7 +212,7 @@ def judge_quality(
     changed = _changed(before, now)
     missing = {m: why for m in limits if (why := _why_missing(str(m), before, now))}
     known = [m for m in limits if m not in missing]
-    test = _passing_rises if rise is Rise.PASS else _tested
+    test = _TESTS[rise]
     tested = test(before, now, {m: limits[m] for m in known}, None) if changed else {}
     gates = []
     for metric, limit in limits.items():
@@ -220,7 +223,8 @@ def judge_quality(
             gates.append(tested[name])
         else:
             same = (before.metrics[name], now.metrics[name])
-            gates.append(QualityGate(name, Verdict.EQUIVALENT, limit, *same, 0.0, reason=equal))
+            gate = QualityGate(name, Verdict.EQUIVALENT, limit, *same, 0.0, reason=equal)
+            gates.append(_open_unless_shown(gate) if rise is Rise.SHOWN else gate)
     why = failing
     if unanswered:
         # Whether its values would have fallen is not known, also where they were 0 before.
@@ -246,6 +250,22 @@ def _passed_if_risen(gate: QualityGate) -> QualityGate:
         why += f"; on all such queries the change may be as low as {end_text(gate.ci[0], 4)}"
         why += ", the lower end of its interval"
     return replace(gate, verdict=Verdict.EQUIVALENT, queries_needed=None, reason=why)
+
+
+def _shown_rises(*given: Any) -> dict[str, QualityGate]:
+    """The gates of :func:`_tested`; one that is not worse is open unless it is shown to be
+    better."""
+    return {name: _open_unless_shown(gate) for name, gate in _tested(*given).items()}
+
+
+def _open_unless_shown(gate: QualityGate) -> QualityGate:
+    rose = gate.difference is not None and gate.difference > 0
+    shown = rose and gate.p is not None and gate.p < QUALITY_ALPHA
+    if shown or gate.verdict not in _PASSES:
+        return gate
+    begin = "rose on these queries, and is" if rose else f"{gate.reason}:"
+    why = f"{begin} not shown to be better (`rise` in the policy)"
+    return replace(gate, verdict=Verdict.UNDECIDED, reason=why)
 
 
 def why_failing(of: QualityBaseline) -> str:
@@ -310,9 +330,8 @@ def _second_look(gate: QualityGate, there: QualityGate | None, why: str) -> Qual
         of_these = () if gate.verdict is Verdict.WORSE else _FIGURES
         figures: dict[str, Any] = {name: getattr(there, name) for name in of_these}
         return replace(gate, verdict=Verdict.WORSE, queries_needed=None, reason=reason, **figures)
-    passes = (Verdict.BETTER, Verdict.EQUIVALENT)
     same = there is not None and (
-        gate.verdict is there.verdict or (gate.verdict in passes and there.verdict in passes)
+        gate.verdict is there.verdict or (gate.verdict in _PASSES and there.verdict in _PASSES)
     )
     if not why and (same or gate.verdict.open):
         return gate
@@ -429,3 +448,10 @@ def _judged(gate: QualityGate, difference: float, p: float, p_limit: float) -> Q
     else:
         why = "within the limit on these queries, but a larger drop can't be ruled out"
     return replace(gate, reason=why)
+
+
+_TESTS: Mapping[Rise, Test] = {
+    Rise.PASS: _passing_rises,
+    Rise.UNDECIDED: _tested,
+    Rise.SHOWN: _shown_rises,
+}

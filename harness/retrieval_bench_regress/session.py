@@ -11,7 +11,7 @@ from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.figures import about
 from retrieval_bench.core.installed.git import why_no_commit
 from retrieval_bench.core.notices import about_times
-from retrieval_bench.core.types import Verdict
+from retrieval_bench.core.types import Verdict, by_rule
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.measure.threads import prepare_environment
@@ -23,6 +23,7 @@ from retrieval_bench.metrics import (
     parse_metric,
     parse_metrics,
 )
+from retrieval_bench.metrics.names import check_defined
 from retrieval_bench.runs.run import Run
 from retrieval_bench_regress import latency_gates as latency
 from retrieval_bench_regress import quality_gates as quality
@@ -160,13 +161,19 @@ class Today:
         the usual ones, and ``more``.
 
         Raises:
-            ConfigError: one of ``more`` is no metric.
+            ConfigError: one of ``more`` is no metric, or the policy has limits for what is not
+                defined where truth is by rule.
         """
         k = self.experiment.k
         kept = () if before is None or before.k != k else _parsed(before)[0]
-        wanted = (*default_metrics(k), *self.policy.quality, *kept, *parse_metrics(more))
-        metrics = tuple(dict.fromkeys(wanted))
-        return replace(self, experiment=replace(self.experiment, metrics=metrics))
+        qrels = self.experiment.dataset.qrels
+        usual, policy, fix = default_metrics(k, qrels), self.policy, ""
+        if by_rule(qrels):
+            policy = policy.for_slots(usual)
+            fix = f'name a --policy with limits for these, such as limits: {{"SlotR@{k}": -0.01}}'
+        check_defined(policy.quality, qrels, policy.source, fix)
+        metrics = tuple(dict.fromkeys((*usual, *policy.quality, *kept, *parse_metrics(more))))
+        return replace(self, policy=policy, experiment=replace(self.experiment, metrics=metrics))
 
     def longer(self, run: Run) -> Protocol | None:
         """The protocol with as many calls as :data:`SECONDS` hold; None where there are as many.
@@ -297,19 +304,7 @@ class Today:
     @property
     def subject(self) -> Subject:
         """The retriever and the data that are measured, for a document."""
-        data = self.experiment.dataset
-        return {
-            "retriever": self.experiment.candidates[0].name,
-            "dataset": {
-                "name": data.name,
-                "split": data.split,
-                "fingerprint": data.fingerprint,
-                "n_queries": len(data.evaluated),
-            },
-            "k": self.experiment.k,
-            "machine": self.places.machine,
-            "revision": cast("RevisionFacts | None", self.given.revision),
-        }
+        return subject_of(self.experiment, self.places.machine, self.given.revision)
 
     def _judged_times(
         self,
@@ -467,3 +462,24 @@ def _source(
         return of_latency.usable
     there = [item for item in (of_latency.there, of_quality.there) if item is not None]
     return next((item for item in there if item.commit), there[0] if there else None)
+
+
+def subject_of(experiment: Experiment, machine: str, revision: Mapping[str, Any] | None) -> Subject:
+    """The retriever and the data of an experiment, for a document.
+
+    Args:
+        machine: a fingerprint of what changes times; empty where none is compared.
+    """
+    data = experiment.dataset
+    return {
+        "retriever": experiment.candidates[0].name,
+        "dataset": {
+            "name": data.name,
+            "split": data.split,
+            "fingerprint": data.fingerprint,
+            "n_queries": len(data.evaluated),
+        },
+        "k": experiment.k,
+        "machine": machine,
+        "revision": cast("RevisionFacts | None", revision),
+    }

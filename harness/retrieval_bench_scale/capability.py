@@ -3,8 +3,11 @@
 from retrieval_bench.capabilities import Capability, Command, Document
 
 _PACKAGE = "retrieval_bench_scale"
+_CLAIMS = "retrieval_bench.comparison.claims"
 
 CAPABILITY = Capability(
+    rank=180,
+    stands_on=("retrieval_bench_pictures",),
     commands={
         "data index": Command(
             f"{_PACKAGE}.commands.index:run_index",
@@ -30,6 +33,7 @@ CAPABILITY = Capability(
         ),
     },
     options={"bench": f"{_PACKAGE}.commands.sweep:SWEEP"},
+    claims={"bench --sweep": f"{_CLAIMS}:CHEAPEST"},
     documents={
         "index": Document("data index", f"{_PACKAGE}.index_once:KeptIndex"),
         "cache": Document("data cache", f"{_PACKAGE}.folders:Kept"),

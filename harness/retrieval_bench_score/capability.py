@@ -3,8 +3,10 @@
 from retrieval_bench.capabilities import Capability, Command, Document
 
 _PACKAGE = "retrieval_bench_score"
+_CLAIMS = "retrieval_bench.comparison.claims"
 
 CAPABILITY = Capability(
+    rank=120,
     groups={"score": ("judge", "what other programs made: {names}")},
     commands={
         "score run": Command(
@@ -26,6 +28,7 @@ CAPABILITY = Capability(
             ),
         ),
     },
+    claims={"score run": f"{_CLAIMS}:QUALITY", "score audit": f"{_CLAIMS}:ORDER"},
     documents={
         "evaluate": Document("score run", f"{_PACKAGE}.scorecard:ScoreDetails"),
         "audit": Document("score audit", f"{_PACKAGE}.audit:Audit"),

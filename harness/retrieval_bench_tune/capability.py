@@ -3,8 +3,10 @@
 from retrieval_bench.capabilities import Capability, Command, Document
 
 _PACKAGE = "retrieval_bench_tune"
+_CLAIMS = "retrieval_bench.comparison.claims"
 
 CAPABILITY = Capability(
+    rank=30,
     commands={
         "tune": Command(
             f"{_PACKAGE}.commands.tune:run_tune",
@@ -14,6 +16,7 @@ CAPABILITY = Capability(
         )
     },
     options={"compare": f"{_PACKAGE}.commands.fuse:FUSE"},
+    claims={"tune": f"{_CLAIMS}:BY_ITSELF"},
     documents={"tune": Document("tune", f"{_PACKAGE}.tuned:Tuning")},
     names={"tune": f"{_PACKAGE}.api:tune"},
     services={

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.pairs.comparability import by_dataset
 from retrieval_bench.core.config import inline_config
 from retrieval_bench.core.errors import ConfigError, check_known, distinct_names
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.retriever import Capabilities, Retriever
-from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.core.types import Dataset, Query, Ranking, kind_of_truth
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.runs.dataset import datasets_of
@@ -104,6 +106,9 @@ def fused(runs: Sequence[Run], data: Dataset, how: str, reporter: Reporter | Non
         HarnessError: an unknown fusion, or runs that cannot be fused.
     """
     checked([how])
+    if kind := kind_of_truth(data.qrels):  # texts that came are gone, what they met is kept
+        as_decided = service(f"judge as decided in runs by {kind}")
+        data = replace(data, qrels=as_decided(data.qrels, runs))
     config = fusion_config(runs, how.removeprefix(TUNED))
     k = min(run.summary.k for run in runs)
     metrics = [

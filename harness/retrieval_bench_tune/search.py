@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.core.as_judged.self_hits import as_judged
 from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.config import RetrieverConfig, inline_config, placed
@@ -22,8 +23,9 @@ from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, Remembered
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.types import Dataset, Qrels, Query, Ranking
+from retrieval_bench.core.types import Dataset, Qrels, Query, Ranking, kind_of_truth
 from retrieval_bench.data.saved_indexes import documents_to_index
+from retrieval_bench.experiment.building import built
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.metrics import Judgements, Metric, judge
@@ -43,7 +45,7 @@ class Tunable:
     def __init__(self, config: RetrieverConfig) -> None:
         self.config = config
         with folder_kept():
-            self.base = config.build()
+            self.base = built(config)
         self._legs: list[Remembered] = []
         self._shared: Mapping[str, Any] = {}
 
@@ -113,7 +115,7 @@ class Tunable:
         if self._shared:
             config = config.model_copy(update={"params": placed(config.params, self._shared)})
         with folder_kept():  # a path in it starts where the user stands, each time
-            return config.build()
+            return built(config)
 
     def check(self, grid: Grid, k: int) -> None:
         """Build every setting once; shared legs learn how deep they will be asked.
@@ -188,6 +190,7 @@ def values_of(
     corpus = _corpus(tunable.base, data)
     values = np.empty((len(grid.settings), len(queries)))
     ids, judgements = [query.id for query in queries], Judgements(qrels)
+    kind = kind_of_truth(qrels)
     with ExitStack() as stack:
         if tunable.shares:
             _index(tunable.base, data, tunable.config.name, reporter)
@@ -203,6 +206,9 @@ def values_of(
                 if row == 0:
                     asked(rankings)
                 packed = pack_rankings(ids, rankings, k)
+                if kind:  # what came decides, as in a run
+                    seen = service(f"decide by {kind}")(qrels, ids, rankings, range(len(ids)), k)
+                    judgements = Judgements(seen.qrels)
                 values[row] = metric.compute(judge(packed.ranking, packed.doc_ids, ids, judgements))
     return values
 
@@ -239,7 +245,7 @@ def ready(tunable: Tunable, setting: Setting, data: Dataset, k: int) -> Iterator
     """
     name = f"{tunable.config.name} with {setting}"
     with folder_kept():
-        retriever = tunable.config_of(setting).build()
+        retriever = built(tunable.config_of(setting))
     retriever = as_judged(retriever, data)
     with _closing(retriever, name):
         with _told(name):

@@ -19,8 +19,9 @@ from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.core import secrets
 from retrieval_bench.core.as_json.document import Documented, document
-from retrieval_bench.core.config import RetrieverConfig
+from retrieval_bench.core.config import RetrieverConfig, for_editors
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError
+from retrieval_bench.experiment.building import built
 from retrieval_bench.metrics import Metric
 from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.defaults import MARGIN
@@ -283,7 +284,7 @@ def check_out(out: Path | None, config: RetrieverConfig) -> None:
     if config.source is not None and out.absolute().parent != config.source.parent:
         moved = config.model_copy(update={"source": out.absolute()})
         try:
-            moved.build().close()
+            built(moved).close()
         except HarnessError as problem:
             raise _bad(
                 out,
@@ -342,7 +343,7 @@ def config_text(tuning: Tuning) -> str:
         width=100,
     )
     comments = "".join(f"# {' '.join(line.split())}\n" for line in (choice, worth))
-    return str(secrets.redact(comments)) + body
+    return "".join([for_editors("retriever"), str(secrets.redact(comments)), body])
 
 
 class _ListsInLine(yaml.SafeDumper):

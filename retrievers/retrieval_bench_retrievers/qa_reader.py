@@ -29,7 +29,7 @@ from retrieval_bench_retrievers.encoders.encoder import no_progress_bar, whole_n
 from retrieval_bench_retrievers.encoders.model_files import content_hash, in_short, opened
 
 _WHERE = "reader huggingface"
-_PARTS = {
+_PARTS: dict[str, Any] = {
     "where": _WHERE,
     "accepted": "a folder or name of a model that AutoModelForQuestionAnswering loads",
     "fix": "correct the name, or download a model that was trained for questions",

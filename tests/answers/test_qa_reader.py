@@ -270,7 +270,7 @@ class TestLoading:
 def test_where_no_hub_can_be_asked_the_error_is_that_of_the_reader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refused(name: str, **parts: str) -> None:
+    def refused(name: str, **parts: Any) -> None:
         raise ModelError(f"model {name!r} is not on this machine", **parts)
 
     def not_here(name: str, *, local: bool) -> None:

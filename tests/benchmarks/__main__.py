@@ -18,7 +18,20 @@ from retrieval_bench.measure.environment import machine, packages
 from retrieval_bench.reports.render import terminal
 from tests.benchmarks.report import Group, Options, Row
 
-GROUPS = ("startup", "search", "build", "dense", "overhead", "scoring", "compare")
+GROUPS = (
+    "startup",
+    "search",
+    "build",
+    "dense",
+    "overhead",
+    "scoring",
+    "compare",
+    "programs",
+    "mcp",
+    "plugin",
+    "judged",
+    "chunks",
+)
 """Modules beside this one, each with ``measure(options)``."""
 
 

@@ -23,12 +23,12 @@ from retrieval_bench.data import load_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.metrics import Judgements, Metric, judge_lists, parse_metrics
-from retrieval_bench.reports.pictures import vega
-from retrieval_bench.reports.pictures.draw import svg
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import SHARE
-from retrieval_bench.stats.sequential import Betting, Draw, verdicts
 from retrieval_bench_labels.decide.draws import all_bounds, drawn_order, estimate, weights
+from retrieval_bench_modes.sequential import Betting, Draw, verdicts
+from retrieval_bench_pictures import vega
+from retrieval_bench_pictures.draw import svg
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.reports.pictures import vega
-from retrieval_bench.reports.pictures.draw import svg
+from retrieval_bench_pictures import vega
+from retrieval_bench_pictures.draw import svg
 from tests.benchmarks import one_engine, zipf_files
 
 ENGINES = ("bm25", "bm25s", "turbo", "tantivy", "pisa")

@@ -24,9 +24,9 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import SHARE
 from retrieval_bench.stats.resampling import RESAMPLES
-from retrieval_bench.stats.sequential import Betting, verdicts
 from retrieval_bench_labels.decide.deciding import level
 from retrieval_bench_labels.decide.population import BETTING
+from retrieval_bench_modes.sequential import Betting, verdicts
 from tests.benchmarks.labelling import Case, cases
 
 Floats = NDArray[np.float64]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from retrieval_bench.measure.cluster import facts
+from retrieval_bench_scale.cluster import facts
 from retrieval_bench_scale.shards.blocks import SIZE, BlockFolder, Corpus
 from retrieval_bench_scale.shards.encode import encode_corpus
 from retrieval_bench_scale.shards.exact import Search

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from retrieval_bench.measure.cluster import dask
+from retrieval_bench_scale.cluster import dask
 
 
 @contextmanager

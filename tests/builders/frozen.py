@@ -5,14 +5,25 @@ A case carries the name of its document, some with a hyphen and what is special 
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
+
+import pytest
+
+from retrieval_bench.cli import main
+from tests.builders.files import save_all
+from tests.builders.memory_store import add_memory_store
+from tests.builders.own_irds import own_irds
 
 HERE = Path(__file__).parents[1] / "golden" / "frozen"
 
 READING: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "bm25", "words", "hybrid", "--tests", "t", "wilcoxon"),
     "compare-failed": ("compare", "bm25", "flaky", "--margin", "0.05"),
-    "diff": ("explain", "bm25", "words"),
+    "diff": ("explain", "bm25", "words", "--queries", "5"),
     "diff-hybrid": ("explain", "hybrid", "--queries", "2"),
     "evaluate": ("score", "run", "--run", "hybrid", "--dataset", "science-ko-mini", "--per-query",
                  "--metrics", "nDCG@10", "AP", "RR", "RBP(p=0.8)", "Judged@10"),
@@ -77,9 +88,15 @@ MEASURING: dict[str, tuple[str, ...]] = {
         *("bench", "partly.py:Partly", "--sweep", "eighths=2,8", "--dataset", "filtered"),
         *("--k", "2", "--filters", "100", *ONCE),
     ),
+    "bench-spans": ("bench", "bm25+sentences-40", "--dataset", "spans", "--k", "2", *ONCE),
+    "spans": ("explain", "@last", "--spans", "--token-price", "2"),
     "bench-ties": ("bench", "constant.yaml", "--dataset", "filtered", "--k", "2", *ONCE),
     "bench-launches": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--launches", "1"),
     "cold": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--cold", "1"),
+    "writes": (
+        *("bench", "writable.py:Writable", "--dataset", "filtered", "--k", "2"),
+        *("--writes", "500", "--write-count", "30"),
+    ),
     "load": (
         *("load", "bm25", "--dataset", "filtered", "--k", "2", "--rate", "20", "--clients", "1"),
         *("--duration", "0.5", "--warm-up", "0"),
@@ -155,6 +172,11 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "status": ("label", "status"),
     "started": ("label", "start", "--offline", "ben.html", "--who", "chen"),
     "imported": ("label", "import", "ben.txt", "--who", "ben"),
+    "asked": ("label", "judge", "judge.py:grade", "--who", "gpt"),
+    "judged_by": (
+        *("compare", "hybrid.yaml", "whitespace.yaml", "--dataset", "unjudged", "--k", "2"),
+        *("--judged-by", "results/labels/unjudged.sqlite", *ONCE),
+    ),
     "exported": ("label", "export", "--out", "judged"),
     "questions": (
         *("label", "questions", "log.csv", "--dataset", "unjudged", "--n", "2", "--out", "asked"),
@@ -165,3 +187,68 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "submit": ("lab", "submit", "--retriever", "bm25", *QUICK),
     "qa": ("score", "qa", "--retriever", "bm25", "--reader", "answers.json", "--dataset", "squad"),
 }
+
+RUNS = ("bm25", "words", "hybrid", "flaky", "launches", "other")
+HYBRID = """
+name: hybrid
+target: hybrid
+params:
+  legs: [{name: bigrams, target: bm25}, {name: words, target: bm25, params: {k1: 0.9}}]
+  depth: 20
+"""
+SPANS = {
+    "documents.csv": "id,text\nd,The first sentence is here. The second sentence is there.\n",
+    "spans.csv": "id,text,document,quote\nq,the second,d,second sentence is there\n",
+}
+POLICY = "limits: {p50: 5%, nDCG@5: -0.01}\n"
+
+
+def put_files(folder: Path) -> None:
+    """Copy saved runs, also to where `history` looks for them, and files that commands read."""
+    for name in RUNS:
+        shutil.copytree(HERE / "runs" / name, folder / name)
+        shutil.copytree(HERE / "runs" / name, folder / "results" / "runs" / name)
+    shutil.copytree(HERE / "files", folder, dirs_exist_ok=True)
+
+
+@contextmanager
+def prepared(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a command needs besides, while it works."""
+    (folder / "hybrid.yaml").write_text(HYBRID, encoding="utf-8")
+    (folder / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    (folder / "squad").mkdir()
+    (folder / "gold.json").rename(folder / "squad" / "test.json")
+    save_all(folder / "spans", SPANS)
+    if name == "spans":
+        main([*MEASURING["bench-spans"]])
+    if name == "loads":
+        for words in (MEASURING["load"], (*MEASURING["load"], "--set", "k1=1.5")):
+            main([*words])
+    first = {"regress": MEASURING["baseline"], "verify": ("report", "bm25", "words")}.get(name)
+    if first is not None:
+        main([*first])
+    if name in ("pool", "status", "started", "imported", "exported", "judged_by", "asked"):
+        main([*MEASURING["pool"]])
+        main(["label", "import", "anna.txt", "--who", "anna"])
+    if name in ("pool", "status", "exported"):
+        main([*MEASURING["imported"]])
+    if name == "asked":
+        (folder / "judge.py").write_text("def grade(query, document):\n    return 1\n", "utf-8")
+    if name == "judged_by":
+        main(["label", "import", "ben.txt", "--who", "gpt", "--kind", "model"])
+    if name == "verify":  # of a page on which a figure was changed
+        page = folder / "results" / "report.html"
+        text = page.read_text("utf-8").replace('<td class="n">0.', '<td class="n">1.', 1)
+        page.write_text(text, encoding="utf-8")
+    if name == "selftest":  # half a minute of real processes
+        from retrieval_bench_duet import controller
+        from tests.builders.fake_sides import FakeSides
+
+        monkeypatch.setattr(controller, "SideProcess", FakeSides())
+        short = partial(controller.DuetProtocol, seconds=1e-9, warm_up_s=1e-9)
+        monkeypatch.setattr("retrieval_bench_duet.selftest.DuetProtocol", short)
+        monkeypatch.setattr("retrieval_bench_duet.selftest.REPLAYS", 20)
+    if name.startswith("loaded"):
+        add_memory_store(monkeypatch)
+    with own_irds(folder, monkeypatch) if name.startswith("fetch") else nullcontext():
+        yield

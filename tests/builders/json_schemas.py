@@ -8,8 +8,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from retrieval_bench.cli.documents import DOCUMENTS, schema_of
 from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench_catalog.documents import DOCUMENTS, schema_of
 
 
 def name_of(shown: Documented) -> str:

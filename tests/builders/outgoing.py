@@ -12,6 +12,7 @@ from retrieval_bench import export_dataset
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset, Document, Qrels, Query
 from retrieval_bench.data import build_dataset
+from retrieval_bench_exchange.export import targets
 from retrieval_bench_exchange.formats.squad import paragraph_id
 
 DOCUMENTS = [
@@ -37,6 +38,9 @@ def refused(folder: Path, to: str, data: Dataset) -> tuple[str, ...]:
     assert list(folder.iterdir()) == []
     return caught.value.faults
 
+
+OF_DOCUMENTS = tuple(name for name in targets() if name != "spans")
+"""Formats of judged documents."""
 
 GRADED = ("beir", "trec", "plain", "quepid", "rank_eval")
 """Formats that hold grades; in the others a document is relevant or not named."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from retrieval_bench.reports.pictures.vega import Spec
+if TYPE_CHECKING:  # the package may be away
+    from retrieval_bench_pictures.vega import Spec
 
 SVG = "{http://www.w3.org/2000/svg}"
 LARGEST = 150_000

@@ -64,6 +64,20 @@ class TermOverlap(Retriever):
         self.terms = {doc_id: frozenset(held) for doc_id, held in content.items()}
 
 
+class Writable(TermOverlap):
+    """Documents can be added and deleted while it answers."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(writes=True)
+
+    def add(self, documents: Sequence[Document]) -> None:
+        self.terms = {**(self.terms or {}), **{d.id: words(d.contents) for d in documents}}
+
+    def delete(self, ids: Sequence[str]) -> None:
+        self.terms = {name: held for name, held in (self.terms or {}).items() if name not in ids}
+
+
 class Filtering(TermOverlap):
     """Applies the filter of a query before it cuts."""
 

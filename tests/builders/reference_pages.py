@@ -14,10 +14,11 @@ import retrieval_bench
 from retrieval_bench.capabilities import Capability, named
 from retrieval_bench.cli import parser
 from retrieval_bench.cli.commands import GROUPS
-from retrieval_bench.cli.documents import DOCUMENTS, schema_of
-from retrieval_bench.core.as_json.schemas import documented, schema
+from retrieval_bench_catalog.documents import DOCUMENTS, schema_of
+from retrieval_bench_catalog.schemas import documented, schema
 from retrieval_bench_regress.baseline import SCHEMA_VERSION, LatencyBaseline, QualityBaseline
 from tests.builders import api_records
+from tests.builders.guide import GUIDE
 
 MADE = "<!-- Made from the code: UPDATE_GOLDEN=1 pytest tests/golden/test_reference_pages.py -->"
 
@@ -267,8 +268,9 @@ def package_page(name: str) -> str:
         "datasets named": added.datasets,
         "services": added.services,
     }
-    lines = [f"# {name}", "", what, "", "| it adds | |", "|---|---|"]
-    lines += [f"| {of} | {_quoted(names)} |" for of, names in lists.items() if names]
+    rows = [f"| {of} | {_quoted(names)} |" for of, names in lists.items() if names]
+    table = ["| it adds | |", "|---|---|", *rows] if rows else ["It adds nothing to the kernel."]
+    lines = [f"# {name}", "", what, "", *table]
     stands = "nothing but the kernel" if not added.stands_on else _quoted(added.stands_on)
     lines += [
         "",
@@ -279,3 +281,26 @@ def package_page(name: str) -> str:
 
 def _quoted(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
+
+
+def llms_page() -> str:
+    """``llms.txt`` of the guide: its doors and pages, with what each is for.
+
+    Source: the layout of llmstxt.org.
+    """
+    text = (GUIDE / "README.md").read_text(encoding="utf-8")
+    lines = ["# retrieval-bench", ""]
+    lines += ["> How good and how fast retrievers are, side by side: one command measures ranking"]
+    lines += [
+        "> quality and latency, compares with paired tests, and guards against regressions.",
+        "",
+    ]
+    lines += ["- [Skill for coding agents](skills/retrieval-bench/SKILL.md): begin here"]
+    for line in text.splitlines():
+        if line.startswith("## "):
+            lines += ["", line, ""]
+        elif line.startswith("| ") and "](" in line:
+            what, pages = (cell.strip() for cell in line.strip("|").rsplit(" | ", 1))
+            links = re.findall(r"\[([^]]+)\]\(([^)]+)\)", pages)
+            lines += [f"- [{name}]({path}): {what}" for name, path in links]
+    return "\n".join([*lines, ""])

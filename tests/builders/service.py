@@ -152,7 +152,7 @@ def service(answer: Callable[[Request], Reply], *, waits: bool = False) -> Itera
                 ending.wait(reply.pause_s)
             self.wfile.write(content[half:])
 
-        do_GET = do_POST = do_PUT = do  # noqa: N815 - the library names them
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do  # noqa: N815 - the library names them
 
     class Server(ThreadingHTTPServer):
         daemon_threads = False  # so that closing waits for them

@@ -39,8 +39,8 @@ def _documents_are_as_their_schema_says(
 ) -> Iterator[None]:
     put, wrong = console.put_document, []
 
-    def kept(shown: Documented) -> None:
-        put(shown)
+    def kept(shown: Documented, *, full: bool = True) -> None:
+        put(shown, full=full)
         if request.path.stem != "test_console":  # it shows what it makes up
             version = {"schema_version": SCHEMA_VERSION}
             document = json.loads(to_json(version | to_document(shown.as_dict())))

@@ -99,7 +99,9 @@ def is_too_wide(line: str) -> bool:
 
 def _for_programs(line: str, words: Sequence[str]) -> bool:
     typed = [*shlex.split(line), *words]
-    return "--format" in typed or "--debug" in typed or typed[-1:] == ["tutorial"]
+    if {"--format", "--debug", "--help"} & {*typed} or len(typed) < 2:  # help: a line an option
+        return True
+    return typed[-1:] == ["tutorial"] or typed[:2] == ["data", "schema"]
 
 
 class Command:
@@ -123,8 +125,8 @@ class Command:
         return code
 
     def json(self, line: str, *words: str, code: int = 0) -> Any:
-        """Give the document that ``--format json`` prints."""
-        given = self(line, *words, "--format", "json")
+        """Give the whole document that ``--format json --full`` prints."""
+        given = self(line, *words, "--format", "json", "--full")
         assert given == code, f"exit code {given}: {self.err}"
         return json.loads(self.out)
 

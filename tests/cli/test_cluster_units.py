@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, How] = {
     **dict.fromkeys(("lab reproduce", "lab submit"), How.ANSWERS),
     **dict.fromkeys(("baseline", "score audit", "label start"), How.NOTHING),
     **dict.fromkeys(("label questions", "label import", "label export"), How.NOTHING),
+    **dict.fromkeys(("label judge",), How.NOTHING),
     **dict.fromkeys(("data list", "data fetch", "data export", "data load"), How.NOTHING),
     **dict.fromkeys(("data index", "data encode", "data cache"), How.NOTHING),
     **dict.fromkeys(("data schema", "data history"), How.NOTHING),
@@ -105,7 +106,7 @@ def regress(run: Command) -> None:
     assert run("baseline own.yaml --dataset many --policy quality") == 0
     save(Path("own.yaml"), "name: own\ntarget: traps.py:B\n")
     run("regress own.yaml --dataset many --policy quality --format json")
-    assert "6 clusters" in run.out or '"p": 0.5' in run.out
+    assert "6 clusters" in run.out or '"p":0.5' in run.out
 
 
 def report(run: Command) -> None:

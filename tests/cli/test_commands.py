@@ -27,7 +27,7 @@ def described(run: Command, *words: str) -> str:
     assert run(*words, "--help") == 0
     usage, *rest = run.out.split("\n\n")
     assert usage.startswith(f"usage: retrieval-bench {' '.join(words)} ")
-    return rest[0] if not rest[0].startswith(("options:", "positional arguments:")) else ""
+    return rest[0] if not rest[0].startswith(("options:", "arguments:")) else ""
 
 
 TWO_SIDES = "two retrievers, or one and --rev-a or --rev-b"
@@ -58,6 +58,21 @@ class TestHelp:
             "share": ["report", "data"],
         }
 
+    def test_the_skill_of_agents_and_the_guide_are_where_it_says(
+        self, run: Command, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        run("--help")
+        assert "(agents: --skill, --guide)" in run.out
+        said = []
+        for option in ("--guide", "--skill"):
+            with pytest.raises(SystemExit, match="0"):
+                parsed([option])
+            said.append(capsys.readouterr().out)
+        pages = Path(said[0].strip()).read_text(encoding="utf-8")
+        assert "](skills/retrieval-bench/SKILL.md)" in pages
+        assert said[1].startswith("---\nname: retrieval-bench\ndescription: ")
+        assert len(said[1].splitlines()) <= 150
+
     def test_the_exit_codes_and_examples_are_there(self, run: Command) -> None:
         run("--help")
         for shown in ("exit codes: 0 nothing got worse, 1 regression", "bench hybrid", "@last"):
@@ -74,7 +89,7 @@ class TestHelp:
         assert run(group) == 0
         shown = run.out
         for name, (_, text) in GROUPS[group][2].items():
-            assert re.search(rf"^ +{name}\s", shown, re.M)
+            assert re.search(rf"^{name}\s", shown, re.M)
             assert text.split()[0] in shown
         assert run(f"{group} --help") == 0
         assert run.out == shown
@@ -129,6 +144,23 @@ class TestMisspelt:
     ) -> None:
         assert f"not known; did you mean {near}" in run.refused(*given)
         assert " --help" in run.err
+
+    @pytest.mark.parametrize(
+        ("words", "where"),
+        [
+            ("bensh", ""),
+            ("bench bm25 --datset x", " bench"),
+            ("bench bm25 --k ten", " bench"),
+            ("score adit", " score"),
+        ],
+    )
+    def test_it_is_a_document_where_one_was_asked_for(
+        self, run: Command, words: str, where: str
+    ) -> None:
+        document = run.json(words, code=2)
+        assert document["error"]["kind"] == "bad-option"
+        assert document["error"]["where"] == f"retrieval-bench{where}"
+        assert (document["code"], run.err) == (2, "")
 
     @pytest.mark.parametrize(
         ("words", "says"),
@@ -206,8 +238,11 @@ class TestNamesByTheirPlace:
     [
         ("--help", set()),
         ("label --help", set()),
-        ("explain @last", {"explain.explain", "explain.ledger", "explain.losses"}),
-        ("data list", {"share.list"}),
+        (
+            "explain @last",
+            {"explain.explain", "explain.ledger", "explain.losses", "chunks.spans"},
+        ),
+        ("data list", {"catalog.list"}),
         *((f"score {name} --help", {"score.score"}) for name in ("run", "audit")),
         ("score qa --help", {"answers.qa"}),
         ("lab submit --help", {"answers.qa"}),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import BrokenDependencyError
-from retrieval_bench.reports.pictures import draw
+from retrieval_bench_pictures import draw
 from tests.builders.processes import completed, python, within
 from tests.cli.project import Command, saved_runs
 
@@ -148,6 +148,6 @@ def zombie(pid: str) -> bool:
 def test_drawing_reads_no_module_of_the_users_folder(tmp_path: Path) -> None:
     for name in ("json", "vl_convert", "random"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(f'mine: {__name__}')")
-    code = "import sys; from retrieval_bench.reports.pictures.draw import in_a_process as draw; "
+    code = "import sys; from retrieval_bench_pictures.draw import in_a_process as draw; "
     code += 'sys.path.insert(0, \'\'); print(draw([\'{"mark": "bar", "data": {}}\'])[0][:4])'
     assert python(code, cwd=tmp_path, PYTHONSAFEPATH="1", PYTHONWARNINGS="error") == "<svg"

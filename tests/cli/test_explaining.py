@@ -70,7 +70,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 def document(run: Command, *arguments: str) -> dict[str, Any]:
-    assert run("explain", *arguments, "--format", "json") == 0
+    assert run("explain", *arguments, "--format", "json", "--full") == 0
     assert run.err == ""
     found: dict[str, Any] = json.loads(run.out)
     return found
@@ -78,7 +78,7 @@ def document(run: Command, *arguments: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_hybrid_against_its_legs(run: Command) -> None:
-    assert run("explain mixed") == 0
+    assert run("explain mixed -v") == 0
     for told in ("mixed and its legs on data (test), k = 2", "leg words", "perfect fusion",
                  "won by leg words", "lost by fusion", "query q1: "):  # fmt: skip
         assert told in run.out
@@ -120,7 +120,7 @@ def test_no_text_leaves_texts_out(run: Command) -> None:
     found = document(run, "mixed", "--no-text", "--queries", "all")
     assert len(found["queries"]) == 4
     assert not any("text" in query for query in found["queries"])
-    assert run("explain mixed --no-text") == 0
+    assert run("explain mixed --no-text -v") == 0
     assert "whales" not in run.out
     assert "d2" in run.out
 

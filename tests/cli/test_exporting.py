@@ -10,6 +10,7 @@ import pytest
 from retrieval_bench.cli.commands import parsed
 from retrieval_bench.data import load_dataset
 from retrieval_bench_exchange.export import targets
+from tests.builders.service import Reply, service
 from tests.cli.project import Command
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -65,3 +66,28 @@ def test_the_help_names_every_target(run: Command) -> None:
 def test_it_is_a_part_of_data_alone() -> None:
     with pytest.raises(SystemExit):
         parsed(["export", "data"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--to otlp --out x", "write --into http://localhost:4318"),
+        ("--to trec --into x", "accepted: --out FOLDER"),
+        ("--to otlp", "one of the arguments --out --into is required"),
+    ],
+)
+def test_a_tracker_has_an_address_and_a_file_a_place(
+    run: Command, words: str, message: str
+) -> None:
+    assert message in " ".join(run.refused(f"data export data {words}").split())
+
+
+@pytest.mark.slow
+@pytest.mark.needs("opentelemetry")
+def test_a_run_is_sent_and_its_id_there_told(run: Command) -> None:
+    assert run("bench bm25 --dataset data --rounds 1") == 0
+    with service(lambda _request: Reply(b"")) as receiver:
+        sent = run.json("data export @last", "--to", "otlp", "--into", receiver.url)
+        assert run(f"data export @last --to otlp --into {receiver.url}") == 0
+    assert (sent["format"], sent["into"]) == ("otlp", receiver.url)
+    assert sent["id"] in " ".join(run.out.split())

@@ -141,17 +141,16 @@ def test_before_all_is_judged_questions_like_these_are_bet_on(run: Command) -> N
     assert "betting, brackets 99.2 %" in run.unwrapped
 
 
-def test_mixed_judgements_are_never_silent(run: Command) -> None:
+def test_a_model_s_judgements_are_told_and_never_mixed_with_people_s(run: Command) -> None:
     run("label pool bm25 words.yaml --dataset loose")
     judge()
     shutil.copy("data/qrels/test.tsv", "model.tsv")
     assert run("label import model.tsv --who gpt --kind model") == 0
     assert "of gpt (model) added" in run.out
-    whose = run.json("label status", code=3)["whose"]
-    assert whose["anna"]["kind"] == "person"
-    if "gpt" in whose:
-        run("label status")
-        assert "mix judgements of people with those of models" in run.unwrapped
+    status = run.json("label status", code=3)
+    assert status["whose"]["anna"]["kind"] == "person"
+    assert "gpt" not in status["whose"]
+    assert status["models"]["gpt"] > 0
 
 
 @pytest.mark.parametrize(

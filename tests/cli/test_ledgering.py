@@ -153,7 +153,7 @@ def test_what_cannot_be_asked_is_refused(run: Command, words: str, says: str) ->
 def test_explain_shows_what_steps_did_to_each_document(run: Command) -> None:
     given = ["bench", "turned.yaml", *SMOKE, "--profile", "smoke", "--no-pictures"]
     assert run(*given) == 0
-    assert run("explain @last --queries 1") == 0
+    assert run("explain @last --queries 1 -v") == 0
     assert run.out.startswith("What follows retrieve loses ")
     assert "perfect reranking" in run.out
     assert re.search(r"document +reranking +grade +turned +retrieve", run.out)
@@ -161,5 +161,5 @@ def test_explain_shows_what_steps_did_to_each_document(run: Command) -> None:
 
 def test_explain_shows_the_texts_that_were_searched_for(run: Command) -> None:
     assert run("bench pipe.yaml --profile smoke --no-pictures", *SMOKE) == 0
-    assert run("explain @last --queries 1") == 0
+    assert run("explain @last --queries 1 -v") == 0
     assert re.search(r"rewrite: .+ \| .+ rain", run.out)

@@ -7,14 +7,14 @@ import json
 import jsonschema
 import pytest
 
-from retrieval_bench.cli.documents import DOCUMENTS
+from retrieval_bench_catalog.documents import DOCUMENTS
 from tests.cli.project import Command
 
 pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_it_prints_the_schema_that_a_document_fits(run: Command) -> None:
-    assert run("data schema plan") == 0
+    assert run("data schema plan --full") == 0
     made = json.loads(run.out)
     document = run.json("bench bm25 --dataset science-mini --dry-run")
     jsonschema.validate(document, made)

@@ -201,7 +201,7 @@ def test_doctor_finds_short_ones_and_copies_under_other_ids(run: Command) -> Non
 def test_tuning_and_labels_keep_to_it(run: Command) -> None:
     tune = "tune bm25 --grid 'k1=[0.9,1.5]' --folds 2 --dataset ds"
     assert run(f"{tune} --self-hits drop --format json") in (0, 3)
-    assert '"mean": 1.0' in run.out
+    assert '"mean":1.0' in run.out
     pool = "label pool bm25 self.run --dataset ds --depth 1"
     assert (
         run.json(f"{pool} --self-hits drop --labels a.labels")["progress"]["pairs"] == 6

@@ -17,9 +17,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.retriever import RankingLike, Retriever, require_k
+from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever, require_k
 from retrieval_bench.core.types import Document, Hit, LegTrace, Query, Ranking
-from tests.builders.reference import Filtering, TermOverlap, order_hits, words
+from tests.builders.reference import Filtering, TermOverlap, Writable, order_hits, words
 
 BROKEN: dict[type[Retriever], frozenset[str]] = {}
 SPREADS: set[type[Retriever]] = set()
@@ -603,3 +603,49 @@ class ClosingOneClosesAll(TermOverlap):
 
     def close(self) -> None:
         type(self).open = False
+
+
+@fails(
+    "an_added_document_is_found",
+    "an_added_document_replaces_the_one_of_its_id",
+)
+class AcknowledgesAndForgets(Writable):
+    def add(self, documents: Sequence[Document]) -> None:
+        return
+
+
+@fails("an_added_document_is_found")
+class AddingForgetsTheOthers(Writable):
+    def add(self, documents: Sequence[Document]) -> None:
+        self.index(documents)
+
+
+@fails("an_added_document_replaces_the_one_of_its_id")
+class KeepsTheOldVersion(Writable):
+    def add(self, documents: Sequence[Document]) -> None:
+        super().add([document for document in documents if document.id not in (self.terms or {})])
+
+
+@fails("a_deleted_document_is_not_found")
+class ZombiesAnswer(Writable):
+    def delete(self, ids: Sequence[str]) -> None:
+        return
+
+
+@fails("a_deleted_document_is_not_found")
+class RefusesToDeleteWhatIsNotThere(Writable):
+    def delete(self, ids: Sequence[str]) -> None:
+        self.terms = {**(self.terms or {})}
+        for name in ids:
+            del self.terms[name]
+
+
+@fails(
+    "an_added_document_is_found",
+    "an_added_document_replaces_the_one_of_its_id",
+    "a_deleted_document_is_not_found",
+)
+class DeclaresWritesAndHasNone(TermOverlap):
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(writes=True)

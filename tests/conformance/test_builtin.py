@@ -22,7 +22,10 @@ from retrieval_bench.testing import RetrieverConformance, sample_documents
 from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.hybrid.dynamic.dynamic import HybridDynamic
 from retrieval_bench_retrievers.trec_run import TrecRun
+from tests.builders import word_program
 from tests.builders.engine_corpus import ENGINES
+from tests.builders.mcp_http import mcp_service
+from tests.builders.mcp_toy import MODERN, Toy
 from tests.builders.reference import TermOverlap, words
 from tests.builders.service import searching, service
 from tests.builders.tiny_token_models import build_multi_vector_model, build_sparse_encoder
@@ -378,6 +381,45 @@ class TestHTTP(RetrieverConformance):
         return sample_documents()  # said again: these are what the service holds
 
 
+class TestCommand(RetrieverConformance):
+    target = "command"
+    params: ClassVar[Mapping[str, Any]] = {"command": word_program.command(), "documents": "stdin"}
+
+
+class TestCommandThatHolds(RetrieverConformance):
+    target = "command"
+    params: ClassVar[Mapping[str, Any]] = {"command": word_program.command("--holds")}
+
+    def documents(self) -> Sequence[Document]:
+        return sample_documents()  # said again: these are what the program holds
+
+
+class TestMCP(RetrieverConformance):
+    target = "mcp"
+    params: ClassVar[Mapping[str, Any]] = {
+        "url": "http://127.0.0.1:9/mcp",
+        "tool": "search",
+        "arguments": {"query": "{text}", "limit": "{k}"},
+        "hits": "structuredContent.result",
+        "id": "id",
+        "score": "score",
+        "text": "text",
+        "server_time": "structuredContent.took",
+    }
+
+    @pytest.fixture(autouse=True, scope="class")
+    @staticmethod
+    def _running() -> Iterator[None]:
+        docs = {one.id: one.contents for one in sample_documents()}
+        with mcp_service(Toy(MODERN, docs=docs), events=False) as running:
+            TestMCP.params = {**TestMCP.params, "url": running.url}
+            yield
+            TestMCP.teardown_class()
+
+    def documents(self) -> Sequence[Document]:
+        return sample_documents()  # said again: these are what the server holds
+
+
 class TestTrecRun(RetrieverConformance):
     def make(self) -> Retriever:
         inner, documents = _indexed()
@@ -409,7 +451,16 @@ def test_retrievers_with_required_parameters_say_so() -> None:
 
     for target in (
         *("maxsim", "learned-sparse", "trec_run", "callable", "langchain", "llamaindex"),
-        *("haystack", "pyterrier", "hybrid", "hybrid-dynamic", "pipeline", "http"),
+        *(
+            "haystack",
+            "pyterrier",
+            "hybrid",
+            "hybrid-dynamic",
+            "pipeline",
+            "http",
+            "command",
+            "mcp",
+        ),
     ):
         with pytest.raises(ConfigError):
             plugins.construct(target, {})

@@ -17,6 +17,10 @@ class TestReferenceWithItsOwnMake(RetrieverConformance):
         return TermOverlap()
 
 
+class TestWritable(RetrieverConformance):
+    target = "tests.builders.reference:Writable"
+
+
 class TestListOnly(RetrieverConformance):
     def make(self) -> Retriever:
         return ListOnly()

@@ -25,7 +25,7 @@ from retrieval_bench.testing import (
 )
 from retrieval_bench_conformance.compare import difference
 from tests.builders.processes import completed
-from tests.builders.reference import Filtering, Service, TermOverlap, order_hits
+from tests.builders.reference import Filtering, Service, TermOverlap, Writable, order_hits
 from tests.conformance.broken import (
     BROKEN,
     OTHER_INSTANCES,
@@ -55,7 +55,8 @@ def failing(suite: type[RetrieverConformance]) -> dict[str, CheckResult]:
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
 def test_each_broken_retriever_fails_the_checks_of_its_fault(broken: type[Retriever]) -> None:
-    found = failing(suite_of(broken, target=f"{broken.__module__}:{broken.__name__}"))
+    target = f"{broken.__module__}:{broken.__name__}"
+    found = failing(suite_of(broken, target=target, patience_s=0.0))
     if broken in SPREADS:
         assert BROKEN[broken] <= found.keys()
     else:
@@ -118,6 +119,11 @@ BY_THE_CORPUS = {
     "test_ties_at_the_cut_go_to_the_lowest_ids",
 }
 FILTERS = "test_a_filter_leaves_the_ranking_without_the_other_documents"
+WRITES = {
+    "test_a_deleted_document_is_not_found",
+    "test_an_added_document_is_found",
+    "test_an_added_document_replaces_the_one_of_its_id",
+}
 PARAMETERS = "test_an_unknown_parameter_is_an_error_that_names_the_accepted_ones"
 
 
@@ -128,7 +134,7 @@ def with_status(suite: type[RetrieverConformance], status: str) -> set[str]:
 def test_an_external_retriever_gets_the_checks_that_only_read() -> None:
     suite = suite_of(Service)
     assert with_status(suite, "failed") == set()
-    assert with_status(suite, "skipped") == NEED_AN_INDEX | NEED_A_KNOWN_CORPUS | {
+    assert with_status(suite, "skipped") == NEED_AN_INDEX | NEED_A_KNOWN_CORPUS | WRITES | {
         PARAMETERS,
         FILTERS,
     }
@@ -138,7 +144,50 @@ def test_an_external_retriever_gets_the_checks_that_only_read() -> None:
 def test_an_external_retriever_that_tells_its_documents_gets_the_checks_on_them_too() -> None:
     suite = suite_of(Service, documents=lambda self: sample_documents())
     assert with_status(suite, "failed") == set()
-    assert with_status(suite, "skipped") == NEED_AN_INDEX | {PARAMETERS, FILTERS}
+    assert with_status(suite, "skipped") == NEED_AN_INDEX | WRITES | {PARAMETERS, FILTERS}
+
+
+def test_an_external_retriever_is_never_written_to() -> None:
+    class Shared(Service):
+        @property
+        def capabilities(self) -> Capabilities:
+            return Capabilities(external=True, writes=True)
+
+        def add(self, documents: Sequence[Document]) -> None:
+            raise AssertionError("written to")
+
+        def delete(self, ids: Sequence[str]) -> None:
+            raise AssertionError("written to")
+
+    suite = suite_of(Shared, documents=lambda self: sample_documents())
+    assert with_status(suite, "skipped") >= WRITES
+
+
+class Late(Writable):
+    """Shows what is written from the third search on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pending: list[Callable[[], None]] = []
+        self.searches = 0
+
+    def add(self, documents: Sequence[Document]) -> None:
+        self.pending.append(lambda: Writable.add(self, documents))
+        self.searches = 0
+
+    def delete(self, ids: Sequence[str]) -> None:
+        self.pending.append(lambda: Writable.delete(self, ids))
+        self.searches = 0
+
+    def candidates(self, query: Query) -> list[Hit]:
+        self.searches += 1
+        while self.pending and self.searches > 2:
+            self.pending.pop(0)()
+        return super().candidates(query)
+
+
+def test_a_write_may_take_its_time_to_show() -> None:
+    assert with_status(suite_of(Late), "passed") >= WRITES
 
 
 def test_filters_are_checked_where_they_are_declared() -> None:
@@ -438,8 +487,8 @@ def test_pytest_runs_the_checks_of_each_subclass_and_not_those_of_the_base(tmp_p
     shown = python("-m", "pytest", "-rsxf", "-p", "no:cacheprovider", folder=tmp_path).stdout
     n = len(CHECKS)
     # Of 2 n checks and one test: an xfail that passes fails, one holds, one skip for want of a
-    # target, two for want of filters; everything else passes.
-    assert f"1 failed, {2 * n - 4} passed, 3 skipped, 1 xfailed" in shown
+    # target, two for want of filters, six for want of writes; everything else passes.
+    assert f"1 failed, {2 * n - 10} passed, 9 skipped, 1 xfailed" in shown
     assert "XPASS(strict)" in shown
     assert "kept in truth" in shown
     assert "the engine takes it for 'no limit'" in shown

@@ -444,6 +444,24 @@ def test_a_command_of_the_user_always_runs_in_fresh_files(
     assert {path.name for path in (project.folder / "data").iterdir()} == {"x.txt", "y.txt"}
 
 
+def test_what_a_package_keeps_within_itself_makes_no_other_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As setuptools does it, once something has imported it.
+    within = tmp_path / "site-packages" / "tool" / "_vendor"
+    (within / "part-1.dist-info").mkdir(parents=True)
+    (within.parent / "__init__.py").write_text("")
+    beside = tmp_path / "other" / "site-packages"
+    (beside / "more-1.dist-info").mkdir(parents=True)
+    before = environments.beneath(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(within)])
+    assert environments.beneath(tmp_path) == before
+    monkeypatch.setattr(sys, "path", [*sys.path, str(beside)])
+    after = environments.beneath(tmp_path)
+    assert str(beside) in after["underlay"]
+    assert "more-1.dist-info" in after["installed"]
+
+
 @pytest.mark.slow
 def test_what_a_command_takes_from_one_working_tree_is_not_for_another(
     project: GitProject, tmp_path: Path

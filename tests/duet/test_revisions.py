@@ -746,6 +746,19 @@ def test_one_commit_under_two_names_is_one_code(project: GitProject) -> None:
     assert same_code(main, changed) == same_code(changed, changed) == ""
 
 
+def measured(sides: Sequence[Side], spec: dict[str, Any], n: int) -> tuple[list[Any], list[Any]]:
+    """What each side says of itself, and of its answers to the first ``n`` queries."""
+    facts, digests = [], []
+    for side in sides:
+        process = SideProcess(side, spec, hash_seed=0, call_s=30)
+        try:
+            facts.append(process.ready())
+            digests.append(list(process.digests(range(n))))
+        finally:
+            process.close()
+    return facts, digests
+
+
 @pytest.mark.slow
 def test_processes_of_two_revisions_measure_the_code_of_each(tmp_path: Path) -> None:
     project = GitProject(make_project(tmp_path))
@@ -756,14 +769,7 @@ def test_processes_of_two_revisions_measure_the_code_of_each(tmp_path: Path) -> 
     module.write_text(text.replace("return hits[:k]", "return hits[:1]"), encoding="utf-8")
     sides = [Side("own.yaml", project.at(name)) for name in ("HEAD", "WORKTREE")]
     spec = {"dataset": str(project.folder / "data"), "split": "test", "k": 10, "threads": 1}
-    facts, digests = [], []
-    for side in sides:
-        process = SideProcess(side, spec, hash_seed=0, call_s=30)
-        try:
-            facts.append(process.ready())
-            digests.append(list(process.digests(range(4))))
-        finally:
-            process.close()
+    facts, digests = measured(sides, spec, 4)
     assert wrong_code(sides, facts) == ""
     assert digests[0] != digests[1]
     for side, fact in zip(sides, facts, strict=True):
@@ -776,3 +782,20 @@ def test_processes_of_two_revisions_measure_the_code_of_each(tmp_path: Path) -> 
     finally:
         process.close()
     assert "a file of your own tree" in said
+
+
+@pytest.mark.slow
+def test_a_program_is_that_of_each_revision(tmp_path: Path) -> None:
+    project = GitProject(make_project(tmp_path))
+    answer = r"""while read -r line; do id=${line#*\"id\":\"}; id=${id%%\"*}
+    printf '{"id":"%s","hits":[{"id":"DOCUMENT"}]}\n' "$id"; done"""
+    config = "name: words\ntarget: command\nparams: {command: [sh, words.sh]}\n"
+    project.commit({"words.sh": answer.replace("DOCUMENT", "d1"), "words.yaml": config})
+    project.write({"words.sh": answer.replace("DOCUMENT", "d2")})
+    sides = [Side("words.yaml", project.at(name)) for name in ("HEAD", "WORKTREE")]
+    spec = {"dataset": str(project.folder / "data"), "split": "test", "k": 10, "threads": 1}
+    facts, digests = measured(sides, spec, 2)
+    for side, fact in zip(sides, facts, strict=True):
+        assert str(side.place.folder / "words.sh") in fact["files"]
+    assert wrong_code(sides, facts) == ""
+    assert digests[0] != digests[1]

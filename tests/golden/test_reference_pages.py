@@ -5,29 +5,47 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from retrieval_bench.capabilities import OWN
-from retrieval_bench.core.as_json.schemas import documented
+from retrieval_bench.capabilities import own_packages
+from retrieval_bench_catalog.schemas import documented
 from tests.builders import api_records
-from tests.builders.guide import guide_file
+from tests.builders.guide import GUIDE, guide_file
 from tests.builders.imports import CORE
-from tests.builders.reference_pages import json_page, options_page, package_page, python_page
+from tests.builders.reference_pages import (
+    json_page,
+    llms_page,
+    options_page,
+    package_page,
+    python_page,
+)
 
-PAGES = {"options.md": options_page, "json.md": json_page, "python.md": python_page}
+PAGES = {
+    "options.md": options_page,
+    "json.md": json_page,
+    "python.md": python_page,
+}
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_what_the_code_says(name: str) -> None:
-    path, text = guide_file(name), PAGES[name]()
+    _assert_is(guide_file(name), PAGES[name]())
+
+
+def test_pages_are_listed_for_programs() -> None:
+    _assert_is(GUIDE / "llms.txt", llms_page())
+
+
+def _assert_is(path: Path, text: str) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("package", OWN)
+@pytest.mark.parametrize("package", own_packages())
 def test_the_readme_of_a_package_is_what_it_registers(package: str) -> None:
     path, text = CORE.parent / package / "README.md", package_page(package)
     if os.environ.get("UPDATE_GOLDEN"):

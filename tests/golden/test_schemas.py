@@ -12,11 +12,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from retrieval_bench.cli.commands import parsed
-from retrieval_bench.cli.documents import DOCUMENTS, schema_of
-from retrieval_bench.core.as_json.schemas import schema
 from retrieval_bench.core.notices import to_document
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.summary import Summary
+from retrieval_bench_catalog.documents import DOCUMENTS, schema_of
+from retrieval_bench_catalog.schemas import schema
 from tests.builders.frozen import HERE, MEASURING, READING
 from tests.builders.json_schemas import closed, faults, unnoticed
 from tests.builders.reference_pages import commands

@@ -10,7 +10,7 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.errors import DataError, HarnessError
 from retrieval_bench.experiment.planned_run import PlannedRun, Trial
 from retrieval_bench.experiment.preparation import Problems
-from retrieval_bench.reports.render import html, markdown, terminal
+from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench.reports.render.table import Table, text_of, warning
 from retrieval_bench.reports.tables.brief import comparison_brief
 from retrieval_bench.reports.tables.measure import run as tables
@@ -21,6 +21,7 @@ from retrieval_bench.reports.tables.understand.comparison import (
 )
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import Summary
+from retrieval_bench_pages import html
 from tests.builders.golden import golden
 from tests.builders.page_sample import make_dataset, make_runs
 from tests.builders.runs import sample_run

@@ -11,13 +11,13 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset, load_dataset
-from retrieval_bench_exchange.export import targets
 from retrieval_bench_exchange.formats.squad import paragraph_id
 from retrieval_bench_labels.exchange.exporting import export_labels
 from retrieval_bench_labels.exchange.importing import import_labels, recognised
 from retrieval_bench_labels.label import Kind, Label, Pair
 from retrieval_bench_labels.pool import make_pool
 from retrieval_bench_labels.store import Store
+from tests.builders.outgoing import OF_DOCUMENTS
 
 FRANCE, KOREA = "Paris is the capital of France.", "서울은 대한민국의 수도이다."
 TEXTS = {
@@ -170,7 +170,7 @@ def test_ids_that_are_written_differently_are_told_first(store: Store, tmp_path:
     )
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", OF_DOCUMENTS)
 def test_what_is_exported_is_read_back_with_its_judges(store: Store, here: Path, to: str) -> None:
     one_each = tuple((q, d, 0 if d == "berlin" else grade) for q, d, grade in ALL)
     given = one_each if to == "squad" else ALL  # it holds one relevant document for a query

@@ -83,6 +83,7 @@ def test_a_generator_that_stops_now_and_then_has_measured_nothing() -> None:
     level = judged(level_of(served_late, 30.0, 5.0, rate=150.0), in_process=True)
     assert level.state is State.NOT_MEASURED
     assert "own lag" in level.reasons[0]
+    assert level.troubled_of == level.calls, "who hears an answer late counts it"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -100,6 +101,7 @@ def test_a_lost_process_says_nothing_of_the_system() -> None:
     level = judged(replace(queue(0.3, 30.0, 6), processes=[None], lost=["ended with code -9"]))
     assert level.state is State.NOT_MEASURED
     assert level.reasons[0] == "a process of the generator ended with code -9"
+    assert level.troubled_of == 0
 
 
 def test_a_wait_for_a_taken_slot_is_no_lag() -> None:

@@ -17,10 +17,10 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Phase, Task
-from retrieval_bench.measure import cluster as clusters
 from retrieval_bench_load.engine.levels import State
 from retrieval_bench_load.engine.load import LoadResult, Plan, load
 from retrieval_bench_load.engine.stamps import COLUMNS, DONE, DUE, SENT
+from retrieval_bench_scale import cluster as clusters
 from tests.builders.cluster import local_cluster
 from tests.builders.marks import also
 from tests.builders.reporters import Remembering

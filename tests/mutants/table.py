@@ -131,10 +131,10 @@ MUTANTS = (
     ),
     _of_harness(
         "a betting interval is as narrow as one look allows",
-        "stats/sequential.py",
+        "retrieval_bench_modes/sequential.py",
         "self._needed = np.log(2 / alpha)",
         "self._needed = np.log(0.5 / alpha)",
-        *("kernel/stats/test_sequential.py", "modes/test_until_decided.py", "labels"),
+        *("modes/test_sequential.py", "modes/test_until_decided.py", "labels"),
     ),
     # Comparisons.
     _of_harness(
@@ -266,5 +266,118 @@ MUTANTS = (
         "np.divide(weight[:, None], ranks + (k + base - 1), out=parts",
         "np.divide(ranks + (k + base - 1), weight[:, None], out=parts",
         *("retrievers/test_fusion.py", "retrievers/test_hybrid.py"),
+    ),
+    # Programs.
+    _of_retrievers(
+        "a program that was too slow goes on, and its late answer is that to the next query",
+        "programs/child.py",
+        """        except BaseException:
+            self.kill()
+            raise
+""",
+        """        except BaseException:
+            raise
+""",
+        *("retrievers/test_child.py", "retrievers/test_command.py"),
+    ),
+    _of_retrievers(
+        "an answer to another query counts",
+        "programs/lines.py",
+        "if given != query.id and (shape.echoes or (isinstance(given, str) and given in asked)):",
+        "if False:",
+        "retrievers/test_command.py",
+    ),
+    # Truth by rule.
+    _of_harness(
+        "what is forbidden counts as found",
+        "retrieval_bench_rules/rules.py",
+        "EARLY, SLOT, FORBIDDEN = 2, 1, -1",
+        "EARLY, SLOT, FORBIDDEN = 2, 1, 1",
+        *("rules/test_slots.py", "rules/test_rules.py"),
+    ),
+    _of_harness(
+        "a slot is filled at whatever rank",
+        "retrieval_bench_rules/slots.py",
+        "if rule.within is None or rank <= rule.within",
+        "if rule.within is None or rank <= rule.within + 9",
+        *("rules/test_slots.py", "cli/test_rules.py"),
+    ),
+    _of_harness(
+        "the text of a document stands for the one that came",
+        "retrieval_bench_rules/slots.py",
+        "text = texts.of(doc_id) if given is None else forms(given)",
+        "text = texts.of(doc_id)",
+        *("rules/test_slots.py", "cli/test_rules.py"),
+    ),
+    _of_harness(
+        "rankings are the same where texts changed",
+        "retrieval_bench_regress/baseline.py",
+        "what = list(doc_ids) if slots is None else [list(doc_ids), slots]",
+        "what = list(doc_ids)",
+        *("cli/test_rules.py", "regress/test_regress.py"),
+    ),
+    # A model's labels beside people's.
+    _of_harness(
+        "residuals keep the leverage of their query",
+        "retrieval_bench_judges/estimate.py",
+        "residuals = residuals / np.maximum(1 - leverage, ROUNDING)",
+        "residuals = residuals / 1.0",
+        "judges/test_estimate.py",
+    ),
+    _of_harness(
+        "the slope follows a judge that says the opposite",
+        "retrieval_bench_judges/estimate.py",
+        "np.clip(ratio, 0.0, 1.0)",
+        "ratio",
+        "judges/test_estimate.py",
+    ),
+    _of_harness(
+        "the model counts whatever it narrows",
+        "retrieval_bench_judges/estimate.py",
+        "narrow = with_judge.half_width() < GAIN * alone.half_width()",
+        "narrow = with_judge.half_width() < 9 * alone.half_width()",
+        *("judges/test_estimate.py", "judges/test_verdicts.py"),
+    ),
+    _of_harness(
+        "a single query may bend the slope",
+        "retrieval_bench_judges/estimate.py",
+        "steady = with_judge.leverage <= LEVERAGE",
+        "steady = with_judge.leverage <= 1 / LEVERAGE",
+        "judges/test_estimate.py",
+    ),
+    _of_harness(
+        "a judge that errs nowhere is believed",
+        "retrieval_bench_judges/estimate.py",
+        "seen &= (np.abs(people - judged) > ROUNDING).sum(axis=-1) >= DIFFER",
+        "seen &= (np.abs(people - judged) > ROUNDING).sum(axis=-1) >= 0",
+        "judges/test_estimate.py",
+    ),
+    _of_harness(
+        "a model's labels stand among people's",
+        "retrieval_bench_judges/evidence.py",
+        "settled(label for label in labels if label.kind is not Kind.MODEL)",
+        "settled(labels)",
+        "judges",
+    ),
+    _of_harness(
+        "a model alone decides a pool",
+        "retrieval_bench_labels/grades.py",
+        "return [label for label in labels if label.kind is not Kind.MODEL]",
+        "return list(labels)",
+        *("judges/test_fit.py", "labels/test_queue.py", "cli/test_judged_by.py"),
+    ),
+    _of_harness(
+        "an alarm rings for what is underrated",
+        "retrieval_bench_judges/alarms.py",
+        "sums.append(sum(inside) - len(inside) * np.mean([*inside, *outside]))",
+        "sums.append(len(inside) * np.mean([*inside, *outside]) - sum(inside))",
+        "judges",
+    ),
+    _of_harness(
+        "twins hide what both alone returned",
+        "retrieval_bench_judges/alarms.py",
+        "_overlap(own, lists[b]) >= TWINS",
+        "_overlap(own, lists[b]) >= 2 * TWINS",
+        "judges/test_fit.py",
     ),
 )

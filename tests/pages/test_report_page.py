@@ -17,8 +17,6 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import COUNT, Cell, Content
-from retrieval_bench.reports.render.html import whole
-from retrieval_bench.reports.render.markup import Markup, el, harmless, joined
 from retrieval_bench.reports.render.table import Table, warning
 from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.runs.run import Run
@@ -26,7 +24,9 @@ from retrieval_bench_pages import choices
 from retrieval_bench_pages import html_page as document
 from retrieval_bench_pages.analysis import analyse
 from retrieval_bench_pages.explorer import json_in_html
+from retrieval_bench_pages.html import whole
 from retrieval_bench_pages.html_page import report_page
+from retrieval_bench_pages.markup import Markup, el, harmless, joined
 from tests.builders.page_sample import NASTY, make_dataset, make_runs
 
 VOID = {"meta", "link", "br", "input", "path", "use", "rect"}

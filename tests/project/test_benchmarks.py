@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from tests.benchmarks.__main__ import GROUPS, main
 from tests.benchmarks.regressions import CHANGES, ROOT, Change
 from tests.benchmarks.report import Group, Row, figure
+from tests.benchmarks.trials import judge
+from tests.benchmarks.trials.toys import TOYS, TRAP, make
 from tests.builders.processes import completed
 
 
@@ -91,3 +94,24 @@ def test_a_group_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
 def test_what_is_planted_into_the_code_still_fits_it(change: Change) -> None:
     assert (ROOT / change.file).read_text(encoding="utf-8").count(change.old) == 1
+
+
+@pytest.mark.parametrize("name", TOYS)
+def test_what_a_judge_of_trials_changes_still_fits_the_toys(tmp_path: Path, name: str) -> None:
+    for change, edit in TOYS[name].edits.items():
+        make(name, tmp_path / change)
+        edit.apply(tmp_path / change)
+    questions = (tmp_path / "worse" / "trap.md").read_text(encoding="utf-8").splitlines()[2:]
+    assert len(questions) == len(TRAP) == 12
+    assert {path.name.partition("-")[0] for path in judge.MADE.iterdir()} == set(TOYS)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+@pytest.mark.parametrize("trial", ["command-ids", "mcp-phrases", "langchain-files", "http-ids"])
+def test_a_trial_of_each_toy_is_right(trial: str) -> None:
+    codes = judge.judged(judge.MADE / trial)
+    assert {check: code for check, (code, _) in codes.items()} == {
+        check: right for check, (_, right) in codes.items()
+    }

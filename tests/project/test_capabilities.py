@@ -16,7 +16,11 @@ import pytest
 
 import retrieval_bench
 import retrieval_bench.testing
-from retrieval_bench.capabilities import OWN, Capability, capabilities, named
+from retrieval_bench.capabilities import Capability, capabilities, named, own_packages
+from retrieval_bench.cli.commands import all_commands
+from retrieval_bench.comparison.claims import first_lines
+from retrieval_bench.metrics.truths import TRUTHS
+from retrieval_bench_catalog.documents import DOCUMENTS
 from tests.builders.guide import GUIDE
 from tests.builders.imports import CORE, graph, tree
 from tests.builders.processes import completed
@@ -26,10 +30,12 @@ ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "retrieval_bench")
 
 
-def test_the_own_ones_are_there_in_their_order_and_each_folder_is_named() -> None:
+def test_a_folder_is_all_that_a_package_takes() -> None:
     folders = sorted(path.name for path in (ROOT / "harness").glob("retrieval_bench_*"))
-    assert sorted(OWN) == folders
-    assert len(capabilities()) >= len(OWN)
+    assert list(own_packages()) == folders
+    assert len(capabilities()) >= len(folders)
+    ranks = [added.rank for added in capabilities()]
+    assert ranks == sorted(ranks)
 
 
 def test_naming_what_is_there_loads_no_more_than_the_names() -> None:
@@ -71,30 +77,25 @@ class TestAway:
         done = completed(sys.executable, "-S", "-c", command, *words, check=False)
         return done.stdout + done.stderr
 
-    def test_help_and_schemas_do_not_name_it(self, kernel: Path) -> None:
-        for group in ("", "data"):
-            names = {
-                words for added in capabilities() for words in (*added.groups, *added.commands)
-            }
-            own = {words.removeprefix(f"{group} ") for words in names if words.startswith(group)}
-            shown = self.run(kernel, *group.split(), "--help")
-            assert "usage: " in shown
-            assert not [name for name in own if re.search(rf"\b{name}\b", shown)]
-        listed = self.run(kernel, "data", "schema", "--format", "json")
-        documents = {entry["name"] for entry in json.loads(listed)["documents"]}
-        assert not documents & {name for added in capabilities() for name in added.documents}
+    def test_the_help_names_none_and_no_group_is_left_empty(self, kernel: Path) -> None:
+        names = {words for added in capabilities() for words in (*added.groups, *added.commands)}
+        shown = self.run(kernel, "--help")
+        assert "usage: " in shown
+        assert not [name for name in names if re.search(rf"\b{name}\b", shown)]
+        assert "no command 'data'" in self.run(kernel, "data", "--help")
 
     def test_its_command_is_not_known(self, kernel: Path) -> None:
         assert "no command 'label'" in self.run(kernel, "label", "status")
 
     def test_what_python_has_of_it_says_what_is_missing(self, kernel: Path) -> None:
-        for code in (
-            "import retrieval_bench as r; r.reader",
-            "import retrieval_bench.testing as t; t.CHECKS",
+        for code, package in (
+            ("import retrieval_bench as r; r.reader", "retrieval_bench_answers"),
+            ("import retrieval_bench as r; r.history", "retrieval_bench_regress"),
+            ("import retrieval_bench.testing as t; t.CHECKS", "retrieval_bench_conformance"),
         ):
             said = self.run(kernel, code=code)
-            assert "not here: retrieval_bench_" in said
-            assert "install retrieval-bench whole" in said
+            assert f"; not here: {package}; install retrieval-bench whole" in said
+        assert "not here" not in self.run(kernel, code="import retrieval_bench as r; r.readr")
 
     def test_runs_are_compared_by_labels_and_others_say_what_is_missing(self, kernel: Path) -> None:
         judged = self.run(kernel, code=f"{_SYSTEMS}print(r.compare([one, two], data(QRELS)))")
@@ -104,7 +105,7 @@ class TestAway:
         assert "Nothing is judged yet" in measured
         for call in ("data(None)", "data(QRELS), until_decided='split'"):
             said = self.run(kernel, code=f"{_SYSTEMS}r.compare([one, two], {call})")
-            assert "retrieval_bench_modes" in said
+            assert "nothing here can" in said
             assert "two was called" not in said
             assert "install retrieval-bench whole" in said
 
@@ -130,7 +131,7 @@ def own(package: str) -> Capability:
     return capability
 
 
-@pytest.mark.parametrize("package", OWN)
+@pytest.mark.parametrize("package", own_packages())
 def test_a_package_says_what_it_stands_on(package: str) -> None:
     used = {
         other.partition("/")[0]
@@ -150,12 +151,21 @@ def called(*functions: str) -> Iterator[tuple[str, ast.Call]]:
                 yield str(path), node
 
 
+def _names(given: ast.expr) -> Iterator[str]:
+    """A name that stands there, or, where it ends in a kind of truth, one for each of these."""
+    if isinstance(given, ast.Constant):
+        yield str(given.value)
+    elif isinstance(given, ast.JoinedStr) and isinstance(given.values[0], ast.Constant):
+        yield from (f"{given.values[0].value!s}{kind}" for kind in TRUTHS)
+
+
 def test_each_service_that_is_asked_for_is_there_and_no_other() -> None:
     words = {
-        ast.literal_eval(call.args[0])
+        name
         for _, call in called("service", "offered")
-        if call.args and isinstance(call.args[0], ast.Constant)
-    }
+        if call.args
+        for name in _names(call.args[0])
+    } | {"read rules", "read spans"}
     assert words == {name for package in capabilities() for name in package.services}
 
 
@@ -188,7 +198,7 @@ print(json.dumps([said(words) for words in json.loads(sys.argv[1])]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", OWN)
+@pytest.mark.parametrize("package", own_packages())
 def test_each_can_be_taken_away(tmp_path: Path, package: str) -> None:
     """The kernel measures without it, and names nothing of it; what stands on it says so."""
     for folder in ("harness", "retrievers"):
@@ -197,19 +207,20 @@ def test_each_can_be_taken_away(tmp_path: Path, package: str) -> None:
             if path.name != package:
                 (tmp_path / folder / path.name).symlink_to(path)
     (tmp_path / "configs").symlink_to(ROOT / "configs")
-    standing = [name for name in OWN if package in own(name).stands_on]
+    standing = [name for name in own_packages() if package in own(name).stands_on]
     theirs = [words for name in standing for words in own(name).commands]
-    asked = [["--help"], ["data", "schema", "--format", "json"], ["bench", "bm25", "--dry-run"]]
+    asked = [["--help"], ["bench", "bm25", "--dry-run"], ["data", "schema", "--format", "json"]]
     asked += [words.split() for words in theirs]
     code = TestAway.start(tmp_path) + _ALL
     done = completed(sys.executable, "-S", "-c", code, json.dumps(asked)).stdout
-    (helped, schema, bench, *others) = json.loads(done.splitlines()[-1])
-    assert helped[0] == schema[0] == bench[0] == 0, bench[1]
+    (helped, bench, schema, *others) = json.loads(done.splitlines()[-1])
+    assert helped[0] == bench[0] == 0, bench[1]
     added = own(package)
     alone = {*added.groups, *(words for words in added.commands if " " not in words)}
     assert not [name for name in alone if re.search(rf"(?m)^.{{11}} {name} ", helped[1])]
-    documents = {entry["name"] for entry in json.loads(schema[1])["documents"]}
-    assert not documents & added.documents.keys()
+    if schema[0] == 0 or package != "retrieval_bench_catalog":
+        documents = {entry["name"] for entry in json.loads(schema[1])["documents"]}
+        assert not documents & added.documents.keys()
     for code, said in others:
         assert code == 2
         words = " ".join(said.split())
@@ -263,3 +274,22 @@ def test_the_package_of_the_guide_adds_a_command_a_table_and_a_document(tmp_path
     )
     schema = json.loads(completed(*COMMAND, "data", "schema", "words", **path).stdout)
     assert set(schema["required"]) <= set(made)
+
+
+CLAIM_NOTHING = {
+    # They count labels, questions and answers, list, write, or print a heading.
+    *(f"bench --{how}" for how in ("cold", "dry-run", "probe", "protocol tutorial", "writes")),
+    *(f"data {what}" for what in ("cache", "encode", "export", "fetch", "history", "index")),
+    *(f"data {what}" for what in ("list", "list TARGET", "load", "schema")),
+    *(f"label {what}" for what in ("export", "import", "judge", "pool", "questions", "start")),
+    *("label status", "lab reproduce", "lab selftest", "lab submit", "baseline", "doctor"),
+    *("doctor --selftest", "explain --spans", "report --verify", "score audit --scorer"),
+    *("score audit --table", "score outcomes", "score qa", "score reader"),
+}
+
+
+def test_of_each_command_it_is_known_whether_its_first_line_claims_something() -> None:
+    """So that whoever adds one thinks of it: in ``claims`` of its package, or here."""
+    printed = {of.command for of in DOCUMENTS.values()} - {"COMMAND"}  # errors of any
+    assert {*all_commands()} | printed == {*first_lines()} | CLAIM_NOTHING
+    assert not {*first_lines()} & CLAIM_NOTHING

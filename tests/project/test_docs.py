@@ -9,13 +9,16 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import importlib.util
 import inspect
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -26,6 +29,7 @@ from retrieval_bench.cli import console
 from retrieval_bench.cli.commands import GROUPS
 from retrieval_bench.core import plugins
 from retrieval_bench.core.config import RetrieverConfig, validate
+from retrieval_bench.core.errors import Kind
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
 from retrieval_bench.data import build_dataset
@@ -65,6 +69,8 @@ PAGES = sorted(
 )
 INSTRUCTIONS = [ROOT / "README.md", ROOT / "README.ko.md", ROOT / "CONTRIBUTING.md"]
 INSTRUCTIONS += [*guide_pages(), *sorted(ROOT.glob("*/README.md"))]
+INSTRUCTIONS += sorted(GUIDE.glob("skills/*/SKILL.md"))
+AGENTS = ROOT / "harness" / "AGENTS.md"
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -362,6 +368,14 @@ def test_there_are_examples_of_each_kind() -> None:
         assert len(blocks) >= 5
 
 
+def test_other_blocks_of_yaml_are_yaml() -> None:
+    kinds = {match[1].strip() for page in INSTRUCTIONS for match in _FENCE.finditer(_text(page))}
+    others = [kind for kind in kinds if kind.startswith("{.yaml")]
+    assert len(others) >= 5
+    for _, text in (block for kind in others for block in _blocks(kind)):
+        yaml.safe_load(text)
+
+
 @pytest.mark.parametrize(("place", "text"), YAML, ids=_places(YAML))
 def test_yaml_blocks_are_configs(place: str, text: str) -> None:
     content = yaml.safe_load(text)
@@ -409,6 +423,24 @@ def test_commands_use_targets_and_options_that_exist(
                 _parse(arguments, capsys)
         else:
             assert words[0] in {"python", "pip", "git", "cd"}, words[0]
+
+
+def test_what_agents_are_told_to_run_exists_and_is_short() -> None:
+    text = _text(AGENTS)
+    assert len(text.splitlines()) <= 15
+    (block,) = re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
+    lines = [*_command_lines(block), shlex.split(re.findall(r"`(python [^`]+)`", text)[0])]
+    assert len(lines) == len(block.splitlines()) + 1
+    for command, *words in lines:
+        if command == "make":
+            assert list(_made(words)) == []
+        elif command == "python":
+            (flag, module, *paths) = words
+            assert flag == "-m"
+            assert importlib.util.find_spec(module)
+            assert all((ROOT / path).is_dir() for path in paths)
+        else:
+            assert os.access(ROOT / command, os.X_OK), command
 
 
 def _parameters(name: str) -> dict[str, bool]:
@@ -471,3 +503,8 @@ def test_what_make_calls_is_found_for_every_target_that_takes_args() -> None:
     assert list(_made(["test-all"])) == []
     with pytest.raises(AssertionError, match="takes no ARGS"):
         list(_made(["list", "ARGS=--format json"]))
+
+
+def test_the_guide_names_every_kind_of_error_and_no_other() -> None:
+    rows = re.findall(r"^\| (`[a-z]+-[-a-z`, ]+`) \|", guide_page("results.md"), re.M)
+    assert {name for row in rows for name in re.findall(r"[\w-]+", row)} == {*get_args(Kind)}

@@ -36,7 +36,7 @@ def nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Note, "__init__", lambda note, text, kind: made(note, NONSENSE, kind))
     told = HarnessError.__init__
 
-    def without_remedy(self: HarnessError, given: str, **parts: str) -> None:
+    def without_remedy(self: HarnessError, given: str, **parts: Any) -> None:
         told(self, given, **parts | {"fix": NONSENSE})
 
     monkeypatch.setattr(HarnessError, "__init__", without_remedy)

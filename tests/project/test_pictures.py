@@ -17,21 +17,6 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed.installation import how_to_add
-from retrieval_bench.reports.pictures.draw import svg
-from retrieval_bench.reports.pictures.latency import Calls, ecdf
-from retrieval_bench.reports.pictures.queries import per_query
-from retrieval_bench.reports.pictures.rounds import rounds
-from retrieval_bench.reports.pictures.stages import stages
-from retrieval_bench.reports.pictures.vega import (
-    DARK,
-    NARROW,
-    STYLES,
-    WIDTH,
-    Spec,
-    log_ticks,
-    scale_for,
-    whole,
-)
 from retrieval_bench.reports.render.text import clean, fitted
 from retrieval_bench.runs.stages import StageReport
 from retrieval_bench.runs.timing_facts import LegsFacts, StageFacts, TimesFacts
@@ -41,6 +26,21 @@ from retrieval_bench_explain.pictures.gains import gains
 from retrieval_bench_explain.pictures.ledger import parts
 from retrieval_bench_pages.pictures.pareto import Spot, front, pareto
 from retrieval_bench_pages.pictures.quality import quality
+from retrieval_bench_pictures.draw import svg
+from retrieval_bench_pictures.latency import Calls, ecdf
+from retrieval_bench_pictures.queries import per_query
+from retrieval_bench_pictures.rounds import rounds
+from retrieval_bench_pictures.stages import stages
+from retrieval_bench_pictures.vega import (
+    DARK,
+    NARROW,
+    STYLES,
+    WIDTH,
+    Spec,
+    log_ticks,
+    scale_for,
+    whole,
+)
 from retrieval_bench_regress.pictures.history import Timeline, history
 from tests.builders.history_sample import timeline
 from tests.builders.pictures import (

@@ -14,7 +14,7 @@ import yaml
 
 from retrieval_bench import cli
 from retrieval_bench_regress.policy import load_policy
-from tests.builders.guide import guide_page
+from tests.builders.guide import GUIDE, guide_page
 from tests.builders.processes import completed
 
 ROOT = Path(__file__).parents[2]
@@ -103,18 +103,20 @@ def test_each_exit_code_is_what_the_guide_says(
     assert f"\n**{code}**\n" in summary.read_text(encoding="utf-8")
 
 
+def page() -> str:
+    return guide_page("ci.md")
+
+
 def test_the_small_gate_of_the_guide_works() -> None:
-    page = guide_page("ci.md")
-    (block,) = re.findall(r"^```{\.yaml \.ci}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    (job,) = yaml.safe_load(block)["jobs"].values()
-    (command,) = [s["run"] for s in job["steps"] if "regress" in s.get("run", "")]
-    options = cli.parser().parse_args(shlex.split(command)[1:])
-    assert load_policy(options.policy, k=10).latency == {}
+    action = yaml.safe_load((GUIDE / "ci" / "action" / "action.yml").read_text("utf-8"))
+    usual = action["inputs"]["options"]["default"]
+    for command in (f"regress my.yaml {usual}", *re.findall("`retrieval-bench (.*?)`", page())):
+        options = cli.parser().parse_args(shlex.split(command))
+        assert load_policy(options.policy, k=10).latency == {}
 
 
 def test_the_limits_of_the_small_gate_are_some(tmp_path: Path) -> None:
-    page = guide_page("ci.md")
-    (block,) = re.findall(r"^```{.yaml .limits}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(r"^```{.yaml .limits}\n(.*?)^```", page(), re.MULTILINE | re.DOTALL)
     file = tmp_path / "policy-quality.yaml"
     file.write_text(block, encoding="utf-8")
     assert set(map(str, load_policy(file, k=10).quality)) == {"nDCG@10", "R@10"}

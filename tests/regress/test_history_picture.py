@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.reports.pictures.draw import svg
-from retrieval_bench.reports.pictures.vega import STYLES, WIDTH, Spec
+from retrieval_bench_pictures.draw import svg
+from retrieval_bench_pictures.vega import STYLES, WIDTH, Spec
 from retrieval_bench_regress.history import subjects
 from retrieval_bench_regress.history.facts import read_history
 from retrieval_bench_regress.pictures.history import history, history_picture

@@ -539,3 +539,15 @@ def test_a_row_of_a_baseline_that_holds_something_else_is_refused(
     QualityBaseline.model_validate(content | {"queries": {"q": ["hash", 1.0, 0.5]}})
     with pytest.raises(ValidationError, match=says):
         QualityBaseline.model_validate(content | {"queries": {"q": row}})
+
+
+def test_a_ranking_is_another_one_where_its_hits_fill_other_slots() -> None:
+    run = measured()
+    query = run.rankings.query_ids[0]
+    told = [
+        quality_of(replace(run, manifest={**run.manifest, "slots": {query: {"x": ranks}}}), GIVEN)
+        for ranks in ([1], [1], list[int]())
+    ]
+    first, same, other = (of.ranking(query) for of in told)
+    assert first == same != other
+    assert quality_of(run, GIVEN).ranking(query) != first

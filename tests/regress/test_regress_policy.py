@@ -95,7 +95,7 @@ def test_all_faults_come_at_once(tmp_path: Path) -> None:
     told = refused(
         tmp_path, "limits: {p50: 0%, ndcg: 3}\nundecided: maybe\nrise: fail\nlimit: {}\n"
     )
-    words = ("'maybe': fail, inconclusive, pass", "'fail': pass, undecided")
+    words = ("'maybe': fail, inconclusive, pass", "'fail': pass, shown, undecided")
     for part in ("p50: '0%'", "nDCG: 3 is", *words, "key 'limit'"):
         assert part in told
     assert "accepted: keys limits, undecided, rise" in told

@@ -172,6 +172,26 @@ def test_a_rise_that_may_be_chance_passes_with_its_lower_end_unless_the_policy_s
     assert gate.reason == "within the limit on these queries, but a larger drop can't be ruled out"
 
 
+def test_one_question_won_of_twelve_is_no_improvement_where_rises_must_be_shown() -> None:
+    won = [0.5] * 11 + [1.0]
+    assert judged(won, [0.5] * 12).verdict is Verdict.BETTER  # it fell on none
+    gate = judged(won, [0.5] * 12, Rise.SHOWN)
+    assert gate.verdict is Verdict.UNDECIDED
+    assert gate.reason == (
+        "rose on these queries, and is not shown to be better (`rise` in the policy)"
+    )
+    values = shifted(60, 0.1)
+    assert judged(values, rise=Rise.SHOWN).verdict is Verdict.BETTER
+    gate = judged([0.5] * 12, [0.5] * 12, Rise.SHOWN)
+    assert gate.verdict is Verdict.UNDECIDED
+    assert gate.reason == "no value changed: not shown to be better (`rise` in the policy)"
+    same = quality({"nDCG@10": [0.5] * 12}, ["same"] * 12)
+    (gate,) = judge_quality(same, same, LIMIT, Rise.SHOWN).gates
+    assert gate.verdict is Verdict.UNDECIDED
+    assert gate.reason == "same rankings: not shown to be better (`rise` in the policy)"
+    assert judged([0.1] * 60, [0.9] * 60, Rise.SHOWN).verdict is Verdict.WORSE
+
+
 @pytest.mark.parametrize("rose", [0.1, 0.09])
 def test_no_rise_and_a_fall_stay_undecided(rose: float) -> None:
     assert judged(mixed(rose), START[:40]).verdict is Verdict.UNDECIDED

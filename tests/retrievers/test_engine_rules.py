@@ -70,6 +70,12 @@ class _Nothing(EngineStore):
     def finish(self) -> None:
         raise NotImplementedError
 
+    def put(self, rows: Sequence[Row]) -> None:
+        raise NotImplementedError
+
+    def remove(self, ids: Sequence[str]) -> None:
+        raise NotImplementedError
+
 
 class _NothingByURI(Engine):
     store = _Nothing

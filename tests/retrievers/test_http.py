@@ -300,6 +300,7 @@ def test_a_slow_body_is_in_the_request(served: Service, asking: Asking) -> None:
         ({"hits": [{"_id": "a"}]}, {}, ["id found nothing at rank 1", "hits[]: _id"]),
         ({"hits": [{"id": ["a"], "score": 1}]}, {}, ["id found a list"]),
         ({"hits": [{"id": True, "score": 1}]}, {}, ["id found true or false"]),
+        ({"hits": [{"id": 1.10, "score": 1}]}, {}, ["id found the number 1.1 at", "whole number"]),
         ({"hits": [{"id": "a", "score": None}]}, {}, ["score found nothing at rank 1"]),
         ({"hits": [{"id": "a", "score": "high"}]}, {}, ["score found a text"]),
         ([1, 2], {}, ["hits found nothing", "no keys, it is a list"]),
@@ -434,7 +435,7 @@ def test_whatever_interrupts_a_call_its_connection_is_not_used_again(
     assert served.connections == 2
 
 
-def _interrupted(*_: Any) -> httpx.Response:
+def _interrupted(*_: Any, **__: object) -> httpx.Response:
     raise QueryTimeoutError
 
 
@@ -637,6 +638,19 @@ def test_filters_are_applied_by_the_service(
 
 
 @pytest.mark.slow
+def test_texts_and_sources_of_hits_are_read(served: Service, asking: Asking) -> None:
+    content = {"hits": [{"id": "a", "body": "연차", "at": "x.md"}, {"id": "b", "at": "y.md"}]}
+    served.answer = replies(Reply(content))
+    given = {"hits": "hits", "id": "id", "score": None}
+    ranking = asking(**given, text="body", source="at").search(QUERY, 2)
+    assert (ranking.texts, ranking.sources) == (["연차", None], ["x.md", "y.md"])
+    lists = {"hits": None, "id": None, "score": None, "ids": "hits[].id"}
+    ranking = asking(**lists, source="hits[].at").search(QUERY, 1)
+    assert (ranking.texts, ranking.sources) == (None, ["x.md"])
+    with pytest.raises(ContractError, match="source found a list at rank 1"):
+        asking(**given, source="[at]").search(QUERY, 2)
+
+
 @pytest.mark.usefixtures("no_pauses")
 def test_a_query_that_fails_does_not_end_a_run(served: Service, tmp_path: Path) -> None:
     search = searching(_dataset(tmp_path))

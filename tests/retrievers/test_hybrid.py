@@ -213,6 +213,35 @@ def test_a_leg_s_list_ends_at_its_depth_and_may_have_no_scores() -> None:
     assert ranking.legs["Scripted#2"].doc_scores is None
 
 
+class WithTexts(Scripted):
+    """A leg whose hits come with texts, and all but the first with a source."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        ranking = checked_ranking(super().search(query, k), k)
+        ids = ranking.doc_ids
+        texts = [f"{hit.score:g} of {hit.doc_id}" for hit in ranking]
+        return Ranking(ids, ranking.scores, texts=texts, sources=[None, *ids[1:]])
+
+
+def test_texts_and_sources_of_hits_stay_with_them_from_the_first_leg_that_has_them() -> None:
+    legs = [Scripted({"e": 1.0}), WithTexts(BM25), WithTexts(DENSE)]
+    ranking = Hybrid(legs=legs).search(QUERY, 5)
+    came = {
+        doc_id: (text, source)
+        for doc_id, text, source in zip(
+            ranking.doc_ids, ranking.texts or (), ranking.sources or (), strict=True
+        )
+    }
+    assert came == {
+        "a": ("12 of a", "a"),  # the first hit of its first leg has no source
+        "b": ("7 of b", "b"),
+        "c": ("2 of c", "c"),
+        "d": ("0.8 of d", "d"),
+        "e": (None, None),
+    }
+    assert two().search(QUERY, 5).texts is None
+
+
 def test_equal_names_are_numbered_around_taken_ones() -> None:
     legs = [inline(name) for name in ("dense", "dense", "dense#2", "dense")]
     names = list(Hybrid(legs=legs).search(QUERY, 1).legs)

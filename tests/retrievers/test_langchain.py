@@ -193,6 +193,18 @@ class TestFactories:
         with pytest.raises(ConfigError, match="takes no parameters here: top"):
             LangChainRetriever(Stored(found=[]), top=3)
 
+    def test_hits_of_an_external_index_come_with_their_text_and_source(self) -> None:
+        pages = [
+            LangChainDocument("연차는 15일", id="a", metadata={"source": "leave.md"}),
+            LangChainDocument("", id="b", metadata={"file_path": "sub/b.md"}),
+            LangChainDocument("travel", id="c", metadata={"source": 7}),
+        ]
+        ranking = LangChainRetriever(Stored(found=pages)).search(Query("q", "any"), 3)
+        assert ranking.texts == ["연차는 15일", None, "travel"]
+        assert ranking.sources == ["leave.md", "sub/b.md", None]
+        ids = LangChainRetriever(Stored(found=with_ids("a", "b")))
+        assert ids.search(Query("q", "any"), 2).sources is None
+
     def test_an_async_factory_is_awaited(self) -> None:
         async def factory(k: int) -> BaseRetriever:
             await asyncio.sleep(0)

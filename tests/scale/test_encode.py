@@ -23,7 +23,7 @@ import pytest
 from retrieval_bench import Document
 from retrieval_bench.core.errors import ConfigError, ContractError, Interrupted, RecordError
 from retrieval_bench.core.progress import Phase, Task
-from retrieval_bench.measure import cluster as clusters
+from retrieval_bench_scale import cluster as clusters
 from retrieval_bench_scale.shards import executors
 from retrieval_bench_scale.shards.blocks import BlockFolder, Reader
 from retrieval_bench_scale.shards.encode import EncodedCorpus, Job, encode_corpus

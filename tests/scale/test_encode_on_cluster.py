@@ -14,7 +14,7 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Phase, Task
-from retrieval_bench.measure import cluster as clusters
+from retrieval_bench_scale import cluster as clusters
 from retrieval_bench_scale.shards.encode import encode_corpus
 from tests.builders.fake_encoder import many
 from tests.builders.files import json_lines, save_all

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from retrieval_bench.capabilities import service
+from retrieval_bench.capabilities import offered, service
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Dataset
 
@@ -54,9 +54,16 @@ class AsTables:
         return f"<{type(self).__name__}: {self._line()}>"
 
     def _repr_html_(self) -> str:
-        from retrieval_bench.reports.render import html
+        render = offered("show tables in a notebook") or _as_text
+        return str(render(self._brief()))
 
-        return html.render(self._brief())
+
+def _as_text(tables: Sequence[Table]) -> str:
+    from html import escape
+
+    from retrieval_bench.reports.render import terminal
+
+    return f"<pre>{escape(terminal.plain(tables))}</pre>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,24 +205,7 @@ class BenchResult(AsTables):
             ConfigError: ``what`` is something else, or nothing can be drawn.
             MissingDependencyError: vl-convert-python is not installed.
         """
-        from retrieval_bench.reports.pictures.of_runs import (
-            drift,
-            side_by_side,
-            slow_queries,
-            stage_bars,
-        )
-
-        named = ([self.run.name], [self.run])
-        about = f"{self.run.summary.dataset.name}, k = {self.run.summary.k}"
-        return _picture(
-            what,
-            {
-                "latency": lambda: side_by_side(*named),
-                "queries": lambda: slow_queries(self.run.name, self.run, about=about),
-                "rounds": lambda: drift(*named, about=about),
-                "stages": lambda: stage_bars(*named, about=about),
-            },
-        )
+        return _picture(what, service("draw a run")(self.run))
 
     def _tables(self) -> list[Table]:
         return self.finished.tables()
@@ -309,15 +299,13 @@ class ComparisonResult(AsTables):
             ConfigError: ``what`` is something else, or nothing can be drawn.
             MissingDependencyError: vl-convert-python is not installed.
         """
-        from retrieval_bench.reports.pictures.of_runs import side_by_side
-
         group, answer = self.comparison.groups[0], self.recommendations[0]
         return _picture(
             what,
             {
                 "pareto": lambda: service("draw quality against time")(group, answer.leaders),
                 "quality": lambda: service("draw quality metric by metric")(group),
-                "latency": lambda: side_by_side(group.names, group.runs),
+                "latency": lambda: service("draw times side by side")(group.names, group.runs),
             },
         )
 
@@ -348,16 +336,15 @@ def _for_python(tables: Sequence[Table]) -> list[Table]:
 
 def _picture(what: str, pictures: Mapping[str, Callable[[], dict[str, Any] | None]]) -> Picture:
     """The one of ``pictures`` that ``what`` names; no other is drawn."""
-    from retrieval_bench.reports.pictures.draw import svg
-
     spec = pictures[what]() if what in pictures else None
     if spec is None:
         raise ConfigError(
             f"no picture of {what!r}",
+            kind="unknown-name",
             accepted=near_names(what, list(pictures)),
             fix="name one of them; pictures of times take measured calls",
         )
-    return Picture(spec, svg(spec))
+    return Picture(spec, service("draw")(spec))
 
 
 def run_of(given: Any) -> Run:

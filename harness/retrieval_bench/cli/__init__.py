@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from errno import EACCES, EDQUOT, ELOOP, ENAMETOOLONG, ENOSPC, EPERM, EROFS
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.commands import parsed
@@ -50,25 +49,28 @@ def command(arguments: Sequence[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> int:
     """Run the command that ``options`` name; gives the exit code, whatever is raised."""
     if sys.stdout is None:  # closed by the caller
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # Ids and texts in any script must print, whatever the terminal's encoding is.
             stream.reconfigure(errors="backslashreplace")
     from retrieval_bench.core.calls.foreign import TerminatedError
+    from retrieval_bench.core.calls.waiting import waits_told
     from retrieval_bench.core.errors import HarnessError, Interrupted, NothingMeasuredError
 
     try:
         _check_folder()
         _check_memory()
         _check_needs(options)
-        with _refusals_told():
+        with _refusals_told(), waits_told(None if getattr(options, "quiet", False) else say):
             code: int = options.run(options)
     except HarnessError as problem:
-        _tell(problem, "error", traceback=options.debug)
         code = NOT_MEASURED if isinstance(problem, NothingMeasuredError) else BAD_INPUT
-        if getattr(options, "format", None) == "json":
+        as_document = getattr(options, "format", None) == "json"
+        if as_document:
             _put_error(problem, code)
+        if options.debug or not as_document:
+            _tell(problem, "error", traceback=options.debug)
         return code
     except KeyboardInterrupt as stopped:
         known = isinstance(stopped, Interrupted)
@@ -98,7 +100,7 @@ def _check_folder() -> None:
     from retrieval_bench.core.errors import ConfigError
 
     try:
-        Path.cwd()
+        os.getcwd()  # noqa: PTH109
     except OSError:
         raise ConfigError(
             "the current folder is gone",
@@ -163,11 +165,11 @@ def _check_needs(options: argparse.Namespace) -> None:
     if needs is None or getattr(options, needs) is not None:
         return
     from retrieval_bench.core.config import retriever_names
-    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.core.errors import ConfigError, listed
 
     if needs == "retriever":
         what, example = "retriever", "hybrid"
-        accepted = f"{', '.join(retriever_names())}, a YAML file, or module:Class"
+        accepted = f"{listed(retriever_names())}, a YAML file, or module:Class"
     else:
         what, accepted, example = _NEEDED[needs]
     raise ConfigError(f"no {what}", accepted=accepted, fix=f"name one, such as {example}")
@@ -190,7 +192,7 @@ def _put_error(problem: HarnessError, code: int) -> None:
     parts = {"what": "given", "where": "where", "accepted": "accepted", "do": "fix"}
     told = {name: secrets.redact(getattr(problem, part)) for name, part in parts.items()}
     faults = [secrets.redact(fault) for fault in getattr(problem, "faults", ())]
-    put_document(Error(Fault(**told, faults=faults), code))
+    put_document(Error(Fault(problem.kind, **told, faults=faults), code))
 
 
 def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:

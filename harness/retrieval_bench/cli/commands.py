@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from retrieval_bench.capabilities import capabilities, lacks, named
+
+if TYPE_CHECKING:  # loading it takes as long as a third of Python itself
+    from pathlib import Path
 
 Entries = Mapping[str, tuple[str, str]]
 """Commands by name: the module of ``cli`` that has it as ``run_NAME``, or the place of that in a
@@ -28,10 +33,7 @@ _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
     "data": (
         "share",
         "datasets and indexes: {main}, ...",
-        {
-            "list": ("share.list", "retrievers, readers, datasets and metrics that can be named"),
-            "schema": ("share.schema", "the JSON Schema of what --format json prints"),
-        },
+        {},
     ),
     "lab": ("", "what few people need: {names}", {}),
 }
@@ -98,8 +100,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "bm25 my.yaml --dataset my/folder",
         "bm25@latest hybrid@latest -v",
     ),
-    "data list": ("", "pipeline", "--format json"),
-    "data schema": ("", "bench", "--format json"),
 }
 """What may stand behind each command, but for the options that others add."""
 
@@ -108,17 +108,68 @@ _EXAMPLES = ("bench hybrid", "compare bm25 dense hybrid --dataset my/folder", "e
 """In the help; one whose command is not here is not shown."""
 _EXIT_CODES = """\
 exit codes: 0 nothing got worse, 1 regression, 2 bad input, 3 can't tell,
-4 nothing measured, 70 a bug, 130 interrupted
+4 nothing measured, 70 a bug, 130 interrupted   (agents: --skill, --guide)
 """
+OF_EVERY: Mapping[str, str] = {
+    "help": "",
+    "verbose": " more",
+    "quiet": " less",
+    "full": " JSON with all",
+    "debug": " tracebacks",
+    "format": "",
+}
+"""Options of every command, in a word or two."""
+_SKILL = "skills/retrieval-bench/SKILL.md"
+
+
+class _Lines(argparse.RawDescriptionHelpFormatter):
+    """Help where there is no terminal: a line for each option, and one for those of every command,
+    which costs a program fewer tokens than columns. ``(=10)`` is a default."""
+
+    def start_section(self, heading: str | None) -> None:
+        super().start_section("arguments" if heading == "positional arguments" else heading)
+
+    def add_arguments(self, actions: Iterable[argparse.Action]) -> None:
+        given = list(actions)
+        every = {action.dest: action for action in given if action.dest in OF_EVERY}
+        super().add_arguments(action for action in given if action.dest not in every)
+        if "format" in every:
+            said = [f"{every[name].option_strings[0]}{OF_EVERY[name]}" for name in OF_EVERY]
+            self._add_item(str, [f"{', '.join(said)} {self._format_args(every['format'], '')}\n"])
+
+    def _format_action(self, action: argparse.Action) -> str:
+        text = _DEFAULT.sub(r"(=\1)", self._expand_help(action)) if action.help else ""
+        line = f"{self._format_action_invocation(action)}  {text}".rstrip()
+        inner = [self._format_action(each) for each in self._iter_indented_subactions(action)]
+        return "\n".join([line, "".join(inner)])
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        if action.nargs != "+":
+            return super()._format_args(action, default_metavar)
+        return f"{self._metavar_formatter(action, default_metavar)(1)[0]} ..."
+
+
+_DEFAULT = re.compile(r"\(default: ([^()]*)\)")
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    return (argparse.RawDescriptionHelpFormatter if terminal else _Lines)(prog)
 
 
 class Parser(argparse.ArgumentParser):
     """Knows which command it reads, and answers a misspelt option with the near one."""
 
     def __init__(self, **given: Any) -> None:
-        given.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        given.setdefault("formatter_class", _formatter)
         super().__init__(**given, allow_abbrev=False)
         self.set_defaults(parser=self)
+        self.words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Read words as ever, and keep them for :meth:`error`."""
+        self.words = tuple(args or ())
+        return super().parse_known_args(args, namespace)
 
     def format_help(self) -> str:
         """As ever, but the usage names only what has to be given."""
@@ -132,9 +183,17 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        """End with exit code 2 and where to read on, without the usage of all options."""
+        """End with exit code 2 and where to read on, without the usage of all options; with a
+        document where one was asked for."""
         from retrieval_bench.core.wrapping import wrapped
 
+        if ("--format", "json") in pairwise(self.words) or "--format=json" in self.words:
+            from retrieval_bench.cli.console import put_document
+            from retrieval_bench.cli.problem import Error, Fault
+
+            do = f"see {self.prog} --help"
+            put_document(Error(Fault("bad-option", message, self.prog, "", do, []), 2))
+            self.exit(2)
         self.exit(2, wrapped(f"{self.prog}: error: {message}\n  see: {self.prog} --help\n"))
 
 
@@ -156,12 +215,14 @@ class _Whole(Parser):
         return "\n".join([*lines, "", "examples:", *shown, _EXIT_CODES])
 
 
-def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+def parser(words: Sequence[str] | None = None) -> Parser:
     """All commands with their options; with ``words``, the options of those that these name."""
     from retrieval_bench.core.installed.version import VERSION
 
     whole = _Whole(prog="retrieval-bench", description=_DESCRIPTION)
     whole.add_argument("--version", action="version", version=f"retrieval-bench {VERSION}")
+    whole.add_argument("--skill", action=_OfGuide, const=lambda guide: _text(guide / _SKILL))
+    whole.add_argument("--guide", action=_OfGuide, const=lambda guide: f"{guide / 'llms.txt'}\n")
     commands = whole.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for group in SHOWN.values():
         _add_all(commands, group, words)
@@ -171,6 +232,25 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
         if words is None or name in words:
             _add_all(command.add_subparsers(metavar="COMMAND", parser_class=Parser), inner, words)
     return whole
+
+
+class _OfGuide(argparse.Action):
+    """Prints what its function makes of the folder of the guide, and ends."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(nargs=0, **given)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from retrieval_bench.cli.console import put
+        from retrieval_bench.core.installed.installation import packaged_guide
+
+        assert callable(self.const)
+        put(self.const(packaged_guide()))
+        parser.exit(0)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _add_all(commands: Any, entries: Entries, words: Sequence[str] | None) -> None:
@@ -205,7 +285,9 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     whole = parser(words)
+    whole.words = words
     _check_command(whole, words)
+    options: argparse.Namespace
     options, unknown = whole.parse_known_args(words)
     read: Parser = options.parser
     if unknown:

@@ -9,8 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
-from pathlib import Path
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.capabilities import SCHEMA_VERSION
@@ -41,7 +40,7 @@ def show(
     from retrieval_bench.reports.render.table import answers
 
     if options.format == "json":
-        put_document({} if document is None else document)
+        put_document({} if document is None else document, full=getattr(options, "full", False))
         return
     if options.format == "csv" and rows is not None:
         from retrieval_bench.reports.frames import MEANS
@@ -69,14 +68,22 @@ def show(
     put(callable_here(drawn.getvalue()))
 
 
-def put_document(shown: Documented | Mapping[str, Any]) -> None:
-    """Print a document of ``--format json``, with its version."""
-    from retrieval_bench.core.as_json.document import plain
+def put_document(shown: Documented | Mapping[str, Any], *, full: bool = True) -> None:
+    """Print a document of ``--format json``, with its version: on a terminal indented, else on one
+    line, which costs a program half of the tokens.
+
+    Args:
+        full: with the keys and entries that only whole documents have.
+    """
+    from retrieval_bench.core.as_json.document import Documented, abridged, plain
     from retrieval_bench.core.notices import to_document
     from retrieval_bench.runs.records import to_json
 
-    document = to_document(plain(shown))
-    put(to_json({"schema_version": SCHEMA_VERSION, **document}) + "\n")
+    if not full and isinstance(shown, Documented):
+        shown = shown.shortened()
+    with nullcontext() if full else abridged():
+        document = {"schema_version": SCHEMA_VERSION, **to_document(plain(shown))}
+    put(to_json(document, indented=sys.stdout.isatty()) + "\n")
 
 
 _COMMAND = re.compile(r"(?<![\w./@\"-])retrieval-bench(?= [a-z@])")
@@ -87,14 +94,16 @@ def callable_here(text: str) -> str:
     """``text`` with its commands as they can be copied: by name where that finds this program, else
     by the path that it was started by."""
     started = sys.argv[0]
-    if not (_COMMAND.search(text) or _PIP.search(text)) or Path(started).name != "retrieval-bench":
+    if not (_COMMAND.search(text) or _PIP.search(text)):
         return text
     import shutil
+    from pathlib import Path
 
     program = shutil.which("retrieval-bench")
-    if program is not None and Path(program).samefile(started):
+    there = Path(started)
+    if there.name != "retrieval-bench" or (program is not None and there.samefile(program)):
         return text
-    python = shlex.quote(str(Path(started).parent / "python"))
+    python = shlex.quote(str(there.parent / "python"))
     text = _PIP.sub(lambda _: f"{python} -m pip install", text)
     return _COMMAND.sub(lambda _: shlex.quote(started), text)
 

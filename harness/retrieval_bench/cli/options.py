@@ -18,6 +18,7 @@ FORMATS = ("table", "json", "markdown", "latex", "csv")
 
 
 _SPEAKING = """
+--full  with --format json: also what queries, stages and records say one by one
 | -v, --verbose  show all there is, where the usual output is short
 | -q, --quiet  show the answer and its warnings alone, and no progress
 --debug  show tracebacks of errors, which may hold secrets
@@ -28,8 +29,8 @@ LANGUAGE = """
 """
 
 SELF_HITS = """
---self-hits {keep,drop}  drop: leave out a hit with the id of its query before the first k are
-    scored, as BEIR does (default: what the dataset names, or keep)
+--self-hits {keep,drop}  drop: leave out hits with the id of their query
+    (default: what the dataset names)
 """
 
 RETRIEVER = """
@@ -50,19 +51,17 @@ MEASURING = f"""
 {SELF_HITS}
 --metrics METRIC ...  such as nDCG@10 R@100, the first decides (default: by k)
 --no-leaks  exit code 1 when a hit lies outside of its query's filter
---no-pictures [pictures]  draw no pictures of the times into the run's folder
---dry-run  build and check everything, ask each retriever once, say how many calls a run makes
---no-calls  with --dry-run: ask no external retriever, whose calls may cost
+--no-pictures [pictures]  draw no pictures into the run's folder
+--dry-run  check everything, ask each retriever once, say how many calls a run makes
+--no-calls  with --dry-run: ask no external retriever
 measuring:
---profile NAME [default]  smoke (one round), default, release (10,000 calls in 5 processes), or a
-    YAML file
---min-calls N  measured calls per retriever, all launches together (default: 1000)
+--profile NAME [default]  smoke (one round), default, release (10,000 calls), or a YAML file
+--min-calls N  measured calls per retriever (default: 1000)
 --rounds N  rounds of a launch, instead of --min-calls
---max-calls N  never more calls per retriever than this, warm-up included
---max-minutes M  begin no round after so many minutes; what was finished is kept
---max-cost MONEY  make no call that might spend more than this, by the usage that the retriever
-    reports; what was finished is kept
---launches N  fresh processes that share the calls; 0 measures in this one (default: 0)
+--max-calls N  calls per retriever at most, warm-up included
+--max-minutes M  begin no round after so many minutes
+--max-cost MONEY  spend no more than this, by the usage that the retriever reports
+--launches N  fresh processes that share the calls (default: none)
 --warm-up S  seconds after which the warm-up ends, steady or not (default: 10)
 {LIMITS}
 --collector {{on,off}} [off]  Python's garbage collector during timed calls (default: off)
@@ -365,4 +364,5 @@ def refuse(options: argparse.Namespace, names: str, why: str, **parts: str) -> N
     ]
     if given:
         written = {action.dest: action.option_strings for action in read._actions}
-        raise ConfigError(f"{', '.join(written[name][-1] for name in given)} {why}", **parts)
+        what = f"{', '.join(written[name][-1] for name in given)} {why}"
+        raise ConfigError(what, kind="bad-option", **parts)

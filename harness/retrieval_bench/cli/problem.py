@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.errors import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,7 @@ class Fault:
     """Fault of the input.
 
     Attributes:
+        kind: of a closed list, for programs.
         what: was given.
         where: it was given; empty where that is plain.
         accepted: what may be given.
@@ -19,6 +21,7 @@ class Fault:
         faults: a line for each thing wrong, where there are several.
     """
 
+    kind: Kind
     what: str
     where: str
     accepted: str

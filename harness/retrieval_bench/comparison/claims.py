@@ -1,13 +1,15 @@
-"""Claims on a system, what each warning of it leaves of them, and what the first line of each
-command claims: the one place where that is decided."""
+"""Claims on a system, and what each warning of it leaves of them: the one place where that is
+decided. What the first line of a command claims stands with the command."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from retrieval_bench.capabilities import capabilities, named
 from retrieval_bench.core.notices import Code, Notice, says
 
 
@@ -99,51 +101,35 @@ class FirstLine(NamedTuple):
 
 
 _GOOD, _FIGURE = (Void.PRAISE,), (Void.PRAISE, Void.BLAME)
-_NOTHING = FirstLine()
-"""It counts, names files, or tells what was looked at: no warning of a system changes that."""
 
-FIRST_LINES: Mapping[str, FirstLine] = {
-    "bench": FirstLine({Claim.QUALITY: _FIGURE, Claim.SPEED: _FIGURE}),
-    "bench --sweep": FirstLine({Claim.SPEED: _GOOD}),  # the cheapest value that finds enough
-    "bench --protocol tutorial": _NOTHING,  # it says how far such a figure is from the own one
-    "bench --probe": _NOTHING,
-    "bench --dry-run": _NOTHING,
-    "bench --cold": _NOTHING,  # a heading: each step has a row
-    # System against system: :func:`.voided.void` asks for each pair.
-    "compare": FirstLine({Claim.QUALITY: _FIGURE, Claim.SPEED: _FIGURE}),
-    "report": FirstLine({Claim.QUALITY: _FIGURE, Claim.SPEED: _FIGURE}),
-    "explain": FirstLine({Claim.QUALITY: _FIGURE}, itself=True),
-    "explain --by stage": FirstLine({Claim.QUALITY: _FIGURE}, itself=True),
-    "explain --by loss": FirstLine({Claim.QUALITY: _FIGURE}, itself=True),
-    "compare LOAD LOAD": FirstLine({Claim.SPEED: _FIGURE}),
-    "load": FirstLine({Claim.SPEED: _FIGURE}),
-    "tune": FirstLine({Claim.QUALITY: _FIGURE}, itself=True),
-    "duet": FirstLine({Claim.SPEED: _FIGURE}),
-    # Of quality it says that today's is not below that of then, by the same rules: whatever is
-    # wrong with both wrongs nobody. Answers that hardly come from a search are another matter.
-    "regress": FirstLine({Claim.QUALITY: _GOOD, Claim.SPEED: _FIGURE}, itself=True),
-    "score run": FirstLine({Claim.QUALITY: _FIGURE}),
-    "score audit": FirstLine({Claim.QUALITY: ()}),  # the order of the same lists by other rules
-    "score audit --scorer": _NOTHING,  # of code and of printed tables, not of a system
-    "score audit --table": _NOTHING,
-    "report --verify": _NOTHING,
-    **dict.fromkeys(("doctor", "doctor --selftest", "baseline", "lab selftest"), _NOTHING),
-    **dict.fromkeys(("data list", "data list TARGET", "data schema", "data fetch"), _NOTHING),
-    **dict.fromkeys(("data export", "data load", "data index", "data encode"), _NOTHING),
-    "data cache": _NOTHING,
-    # They count labels, questions and answers, or are headings.
-    **dict.fromkeys(("label pool", "label start", "label status", "label questions"), _NOTHING),
-    **dict.fromkeys(("label import", "label export", "score reader", "score qa"), _NOTHING),
-    **dict.fromkeys(("score outcomes", "lab reproduce", "lab submit"), _NOTHING),
-    "data history": _NOTHING,  # how many runs there are; of each the warnings stand in its folder
-}
-"""Command, as it is typed -> what its first line, in Python, too, claims."""
+NOTHING = FirstLine()
+"""It counts, names files, or tells what was looked at: no warning of a system changes that."""
+FIGURES = FirstLine({Claim.QUALITY: _FIGURE, Claim.SPEED: _FIGURE})
+QUALITY = FirstLine({Claim.QUALITY: _FIGURE})
+SPEED = FirstLine({Claim.SPEED: _FIGURE})
+CHEAPEST = FirstLine({Claim.SPEED: _GOOD})
+"""The cheapest value that finds enough."""
+BY_ITSELF = FirstLine({Claim.QUALITY: _FIGURE}, itself=True)
+ORDER = FirstLine({Claim.QUALITY: ()})
+"""The order of the same lists by other rules."""
+NOT_BELOW = FirstLine({Claim.QUALITY: _GOOD, Claim.SPEED: _FIGURE}, itself=True)
+"""Of quality it says that today's is not below that of then, by the same rules: whatever is wrong
+with both wrongs nobody. Answers that hardly come from a search are another matter."""
+
+
+@cache
+def first_lines() -> Mapping[str, FirstLine]:
+    """Command, as it is typed -> what its first line, in Python, too, claims; of those that are not
+    here it is :data:`NOTHING`. ``compare`` holds system against system: :func:`.voided.void` asks
+    for each pair."""
+    added = [(to, of) for package in capabilities() for to, of in package.claims.items()]
+    return {"bench": FIGURES, "compare": FIGURES} | {to: named(place) for to, place in added}
 
 
 def left_open(command: str, warnings: Iterable[str], *subjects: Claim) -> str:
     """Return why what the first line of a command claims, of these ``subjects`` or of all, is open:
     the gist of the first warning that makes it void; empty where the claim stands."""
-    line, texts = FIRST_LINES.get(command, _NOTHING), list(warnings)
+    line, texts = first_lines().get(command, NOTHING), list(warnings)
     if line.itself:
         texts = [text for text in texts if not says([text], *SHARED)]
     for claim in subjects or line.claims:

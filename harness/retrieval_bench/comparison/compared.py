@@ -48,6 +48,10 @@ class Compared(Documented):
     comparison: Comparison
     records: Sequence[Documented] = ()
 
+    def shortened(self) -> Compared:
+        """Return the same with the pairs that the short table shows."""
+        return replace(self, comparison=replace(self.comparison, whole=False))
+
     @staticmethod
     def added() -> Sequence[Any]:
         """Records of packages, made of what was compared, whose keys stand in its documents."""

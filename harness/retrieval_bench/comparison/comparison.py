@@ -64,13 +64,15 @@ class Comparison(Documented):
         margin: up to this absolute difference two systems are as good as equal.
         baseline: the system that all others are compared with; None = every pair.
         equivalence: the test of it, of :data:`.EQUIVALENCE`.
+        whole: whether documents have every pair: else, of more than two systems, only those with
+            the leader or the baseline, by the deciding metric.
         alpha: level of the tests.
         family: which pairs Holm looks at together.
     """
 
     KEYS = (
-        "systems alpha margin baseline equivalence family resamples warnings comparisons=deltas "
-        "latency + boards?"
+        "systems alpha margin baseline equivalence family resamples warnings "
+        "comparisons=shown_deltas latency + boards?"
     )
 
     alpha: ClassVar[float] = QUALITY_ALPHA
@@ -79,6 +81,7 @@ class Comparison(Documented):
     margin: float = MARGIN
     baseline: str | None = None
     equivalence: str = EQUIVALENCE[0]
+    whole: bool = True
 
     @staticmethod
     def added() -> Sequence[Any]:
@@ -104,6 +107,20 @@ class Comparison(Documented):
     def deltas(self) -> tuple[Delta, ...]:
         """Every pair on every metric and dataset."""
         return tuple(delta for group in self.groups for delta in group.deltas)
+
+    @property
+    def shown_deltas(self) -> list[Delta]:
+        """Pairs that documents have."""
+        return [
+            delta for group in self.groups for delta in group.deltas if self._is_shown(group, delta)
+        ]
+
+    def _is_shown(self, group: DatasetComparison, pair: Delta | LatencyDelta) -> bool:
+        if self.whole or len(group.names) < 3:
+            return True
+        leader = self.baseline or group.ranked(group.metrics[0])[0][0]
+        deciding = str(group.metrics[0])
+        return getattr(pair, "metric", deciding) == deciding and leader in (pair.a, pair.b)
 
     @property
     def judged(self) -> tuple[DatasetComparison, ...]:
@@ -166,8 +183,13 @@ class Comparison(Documented):
 
     @property
     def latency(self) -> list[OnDataset[LatencyDelta]]:
-        """Every pair's times, call by call."""
-        return [OnDataset(group.dataset, delta) for group in self.groups for delta in group.latency]
+        """Times of the pairs that documents have, call by call."""
+        return [
+            OnDataset(group.dataset, delta)
+            for group in self.groups
+            for delta in group.latency
+            if self._is_shown(group, delta)
+        ]
 
     @property
     def boards(self) -> list[Board]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.calls.failures import Retry
 from retrieval_bench.core.calls.usage import Price
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import ConfigError, listed, near_names, with_line
 from retrieval_bench.core.installed.git import LFS_POINTER
 from retrieval_bench.core.installed.installation import config_folders
 from retrieval_bench.core.installed.modules import find_file
@@ -37,6 +38,8 @@ more than settings need."""
 DEEPEST = 100
 """Parts of a dotted key."""
 
+_CHUNKER = re.compile(r"([a-z]+)(?:-(\d{1,9}))?(?:-(\d{1,9}))?")
+
 
 class RetrieverConfig(BaseModel):
     """A retriever by name, with its parameters; ``${NAME}`` is still unfilled here.
@@ -46,6 +49,7 @@ class RetrieverConfig(BaseModel):
         rate_limit: calls a second, at most; pauses are outside of the timed calls.
         server: ``{pid: N}`` or ``{port: N}`` of the process that answers.
         price: ``{tokens_in, tokens_out, calls}``: money for a million tokens, and for a call.
+        chunk: how documents are cut into chunks before it indexes them; None = not at all.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,15 +62,16 @@ class RetrieverConfig(BaseModel):
     rate_limit: Annotated[float, Field(gt=0)] | None = None
     server: dict[str, int] | None = None
     price: Price | None = None
+    chunk: dict[str, Any] | None = None
     source: Path | None = Field(default=None, exclude=True)
 
     @property
     def calling(self) -> list[str]:
         """The keys given that say how it is called, and so belong to whoever calls it."""
-        return sorted(self.model_fields_set & {"retry", "rate_limit", "server", "price"})
+        return sorted(self.model_fields_set & {"retry", "rate_limit", "server", "price", "chunk"})
 
     def build(self) -> Retriever:
-        """The retriever, with ``${NAME}`` filled from the environment."""
+        """The retriever, with ``${NAME}`` filled from the environment, without a chunker."""
         where = str(self.source or f"retriever {self.name!r}")
         filled = secrets.expand({"target": self.target, "params": self.params}, where)
         return plugins.construct(
@@ -91,14 +96,29 @@ def load_retriever_config(
     Args:
         name_or_path: a path that ends in .yaml or .yml, the name of a file in
             ``configs/retrievers``, a plug-in's short name, ``module:Class``, or another file, which
-            is a run that ``trec_run`` replays.
+            is a run that ``trec_run`` replays; one with a chunker behind it, as in
+            ``bm25+tokens-400-40``, cuts documents into chunks of that size and overlap.
         overrides: ``dotted.path=value`` into the parameters, values in YAML.
         base: folder that relative paths are tried against first.
 
     Raises:
         ConfigError: no such name (close ones are offered), or faults in the file.
     """
-    return _overridden(_find(name_or_path, base), overrides)
+    name, plus, cut = name_or_path.rpartition("+")
+    if not plus or (chunker := _CHUNKER.fullmatch(cut)) is None:
+        return _overridden(_find(name_or_path, base), overrides)
+    by, *sizes = filter(None, chunker.groups())
+    chunk = {"by": by, **dict(zip(("size", "overlap"), map(int, sizes), strict=False))}
+    config = _find(name, base)
+    if config.chunk is not None:
+        raise ConfigError(
+            f"a second chunker, {cut}",
+            where=f"retriever {name_or_path!r}",
+            accepted="one: the config has `chunk` already",
+            fix="leave one of the two out",
+        )
+    config = config.model_copy(update={"chunk": chunk, "name": f"{config.name}+{cut}"})
+    return _overridden(config, overrides)
 
 
 def inline_config(mapping: Mapping[str, Any], overrides: Sequence[str] = ()) -> RetrieverConfig:
@@ -120,10 +140,12 @@ def inline_config(mapping: Mapping[str, Any], overrides: Sequence[str] = ()) -> 
 def _overridden(config: RetrieverConfig, overrides: Sequence[str]) -> RetrieverConfig:
     if not overrides:
         return config
-    params: dict[str, Any] = _containers_copied(config.params)
+    # `chunk.size=400` is said of the cut, whose keys stand beside the parameters.
+    settings: dict[str, Any] = _containers_copied({**config.params, "chunk": config.chunk or {}})
     for override in overrides:
-        _apply(params, override)
-    return config.model_copy(update={"params": params})
+        _apply(settings, override)
+    chunk = settings.pop("chunk") or None
+    return config.model_copy(update={"params": settings, "chunk": chunk})
 
 
 def placed(params: Mapping[str, Any], objects: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,10 +177,13 @@ def build_retriever(spec: str | Mapping[str, Any]) -> Retriever:
     )
 
 
-def config_hash(target: str, params: Mapping[str, Any]) -> str:
+def config_hash(
+    target: str, params: Mapping[str, Any], chunk: Mapping[str, Any] | None = None
+) -> str:
     """Return the config hash of the target and the parameters, with the configs that legs and steps
-    name in their place."""
-    text = json.dumps(_resolved(target, params), sort_keys=True, default=str)
+    name in their place, and of how documents are cut."""
+    cut = {} if chunk is None else {"chunk": chunk}
+    text = json.dumps(_resolved(target, params) | cut, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
@@ -193,9 +218,11 @@ def _resolved_leg(leg: Any) -> Any:
             config = load_retriever_config(leg)
         except ConfigError:  # a retriever of one's own may mean something else by the word
             return leg
-        return _resolved(config.target, config.params)
+        cut = {} if config.chunk is None else {"chunk": config.chunk}
+        return _resolved(config.target, config.params) | cut
     if isinstance(leg, Mapping):
-        return _resolved(str(leg.get("target")), leg.get("params", {}))
+        cut = {"chunk": leg["chunk"]} if leg.get("chunk") else {}
+        return _resolved(str(leg.get("target")), leg.get("params", {})) | cut
     return path_of(type(leg))
 
 
@@ -228,17 +255,21 @@ def read_yaml(path: Path) -> dict[str, Any]:
                 accepted="settings in YAML",
                 fix="`git lfs pull` in its repository fetches the file",
             )
-        content = yaml.load(text, Loader=_UniqueKeyLoader)
+        content = yaml.load(text, Loader=UniqueKeyLoader)
     except OSError as problem:
-        raise ConfigError(f"cannot read the file: {problem.strerror}", where=str(path)) from None
+        what = f"cannot read the file: {problem.strerror}"
+        raise ConfigError(what, kind="no-file", where=str(path)) from None
     except YAML_FAULTS as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         what = getattr(problem, "problem", None) or str(problem).partition("\n")[0]
-        raise ConfigError(f"not readable as YAML: {what}", where=where) from None
+        raise ConfigError(f"not readable as YAML: {what}", kind="bad-yaml", where=where) from None
     if not isinstance(content, dict):
         raise ConfigError(
-            f"the file holds {type(content).__name__}", where=str(path), accepted="a YAML mapping"
+            f"the file holds {type(content).__name__}",
+            kind="bad-yaml",
+            where=str(path),
+            accepted="a YAML mapping",
         )
     return content
 
@@ -265,10 +296,13 @@ def validate(
     try:
         return model.model_validate(content, context=context)
     except ValidationError as problem:
-        known = dict.fromkeys(_keys(model, error["loc"]) for error in problem.errors())
+        errors = problem.errors()
+        known = dict.fromkeys(_keys(model, error["loc"]) for error in errors)
+        at = [(*error["loc"], *error.get("ctx", {}).get("keys", ())) for error in errors]
         raise ConfigError(
             "; ".join(plugins.describe_faults(problem)),
-            where=where,
+            kind="bad-yaml",
+            where=with_line(where, at),
             accepted=accepted or "; ".join(known),
             fix=fix,
         ) from None
@@ -291,7 +325,7 @@ def _keys(model: type[BaseModel], location: Sequence[int | str]) -> str:
 def parse_value(text: str, where: str) -> Any:
     """A value of the command line, read as YAML."""
     try:
-        return yaml.load(text, Loader=_UniqueKeyLoader)
+        return yaml.load(text, Loader=UniqueKeyLoader)
     except YAML_FAULTS:
         raise ConfigError(
             f"{text!r} is not a YAML value",
@@ -307,8 +341,9 @@ def _find(name_or_path: str, base: Path | None) -> RetrieverConfig:
             return _from_file(found)
         raise ConfigError(
             f"no retriever file {name_or_path!r}",
+            kind="no-file",
             where=", ".join(str(path.absolute()) for path in tried),
-            accepted=f"a YAML file, or one of: {', '.join(retriever_names())}",
+            accepted=f"a YAML file, or one of: {listed(retriever_names())}",
         )
     if ":" in name_or_path:
         return RetrieverConfig(name=name_or_path.rpartition(":")[2], target=name_or_path)
@@ -326,6 +361,7 @@ def _find(name_or_path: str, base: Path | None) -> RetrieverConfig:
     known = near_names(name_or_path, retriever_names())
     raise ConfigError(
         f"unknown retriever {name_or_path!r}",
+        kind="unknown-name",
         accepted=f"{known}; or a path ending in .yaml, or a file of a run",
         fix="correct the name; `retrieval-bench data list` shows what exists",
     )
@@ -334,7 +370,8 @@ def _find(name_or_path: str, base: Path | None) -> RetrieverConfig:
 def _from_file(path: Path) -> RetrieverConfig:
     content = read_yaml(path)
     if "source" in content:
-        raise ConfigError("unknown key 'source'", where=str(path))
+        where = with_line(str(path), [("source",)])
+        raise ConfigError("unknown key 'source'", kind="bad-yaml", where=where)
     content.setdefault("name", path.stem)
     return validate(RetrieverConfig, {**content, "source": path.resolve()}, where=str(path))
 
@@ -385,7 +422,13 @@ def _position(node: list[Any], part: str, where: str) -> int:
     raise ConfigError(f"{part!r}", where=where, accepted=f"a position from 0 to {len(node) - 1}")
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
+def for_editors(name: str) -> str:
+    """The first line of a YAML file that is written here, by which editors find its schema beside
+    it: ``retrieval-bench data schema NAME --full > NAME.schema.json``."""
+    return f"# yaml-language-server: $schema={name}.schema.json\n"
+
+
+class UniqueKeyLoader(yaml.SafeLoader):
     """YAML that refuses a key given twice, where PyYAML silently keeps the last, and aliases that
     stand for too much."""
 
@@ -410,7 +453,7 @@ def _n_values(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
     return known[node]
 
 
-def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+def _unique_mapping(loader: UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen: set[Any] = set()
     for key_node, _ in node.value:
         if key_node.tag == "tag:yaml.org,2002:bool":  # of keys that are words, such as `on`
@@ -425,4 +468,4 @@ def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[An
     return loader.construct_mapping(node, deep=True)
 
 
-_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
+UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)

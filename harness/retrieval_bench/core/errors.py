@@ -9,7 +9,25 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from itertools import chain, count
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+Kind = Literal[
+    "bad-data",
+    "bad-model",
+    "bad-option",
+    "bad-plugin",
+    "bad-record",
+    "bad-value",
+    "bad-yaml",
+    "broken-contract",
+    "broken-package",
+    "missing-package",
+    "no-file",
+    "nothing-measured",
+    "unknown-name",
+]
+"""Kinds of errors, for programs: the list grows with a release, and no kind changes its name."""
 
 
 class HarnessError(Exception):
@@ -20,9 +38,21 @@ class HarnessError(Exception):
         where: file and line, option, or config key; empty when there is only one place.
         accepted: what would have been accepted.
         fix: what to do now, as an imperative sentence.
+        kind: where it is not that of its class.
     """
 
-    def __init__(self, given: str, *, where: str = "", accepted: str = "", fix: str = "") -> None:
+    usual: ClassVar[Kind] = "bad-value"
+
+    def __init__(
+        self,
+        given: str,
+        *,
+        where: str = "",
+        accepted: str = "",
+        fix: str = "",
+        kind: Kind | None = None,
+    ) -> None:
+        self.kind: Kind = kind or self.usual
         self.given = given
         self.where = where
         self.accepted = accepted
@@ -52,9 +82,13 @@ class ConfigError(HarnessError):
 class PluginError(HarnessError):
     """A name or ``module:attribute`` that does not lead to an object."""
 
+    usual = "bad-plugin"
+
 
 class DataError(HarnessError):
     """A dataset with faults; ``faults`` holds every one of them."""
+
+    usual = "bad-data"
 
     def __init__(
         self,
@@ -63,10 +97,11 @@ class DataError(HarnessError):
         where: str = "",
         accepted: str = "",
         fix: str = "",
+        kind: Kind | None = None,
         faults: Iterable[str] = (),
     ) -> None:
         self.faults = tuple(faults)
-        super().__init__(given, where=where, accepted=accepted, fix=fix)
+        super().__init__(given, where=where, accepted=accepted, fix=fix, kind=kind)
 
     def render(self) -> str:
         text = super().render()
@@ -78,21 +113,31 @@ class DataError(HarnessError):
 class ContractError(HarnessError):
     """A retriever broke the contract of :class:`retrieval_bench.core.retriever.Retriever`."""
 
+    usual = "broken-contract"
+
 
 class NothingMeasuredError(HarnessError):
     """Answers of which no figure means anything; the command line exits with 4."""
+
+    usual = "nothing-measured"
 
 
 class ModelError(HarnessError):
     """A model that is missing, or whose content is not what its hash says."""
 
+    usual = "bad-model"
+
 
 class MissingDependencyError(HarnessError):
     """An optional package that is needed for this and is not installed."""
 
+    usual: ClassVar[Kind] = "missing-package"
+
 
 class BrokenDependencyError(MissingDependencyError):
     """An optional package that is installed, and does not run here."""
+
+    usual = "broken-package"
 
 
 class RecordError(HarnessError):
@@ -102,6 +147,7 @@ class RecordError(HarnessError):
         runs: what was measured and could not be saved, so that it can at least be shown.
     """
 
+    usual = "bad-record"
     runs: Sequence[Any] = ()
 
 
@@ -166,12 +212,62 @@ def check_known(
     names = tuple(known)
     if given not in names:
         accepted = near_names(str(given), names)
-        raise ConfigError(what, where=where, accepted=accepted, fix=fix)
+        raise ConfigError(what, kind="unknown-name", where=where, accepted=accepted, fix=fix)
+
+
+NAMED = 12
+"""So many names stand in an error."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """``names`` with commas, of many the first ones, and how many there are."""
+    more = f", ... ({len(names)} in all)" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def near_names(given: str, known: Iterable[str]) -> str:
-    """A phrase that offers close names and then the whole list, for ``accepted``."""
+    """A phrase that offers close names and then the list, of many names its beginning, for
+    ``accepted``."""
     names = sorted(known)
     close = close_names(given, names)
-    everything = ", ".join(names) if names else "there are none"
+    everything = listed(names) or "there are none"
     return f"did you mean {' or '.join(close)}? all: {everything}" if close else everything
+
+
+def with_line(where: str, locations: Iterable[Sequence[int | str]]) -> str:
+    """``where``, a path, with the line of the first of ``locations`` that the file has; as it is
+    where it is no YAML file, or has none.
+
+    Args:
+        locations: keys and positions from the top, one after the other; what lacks leads to where
+            it would stand, and words that are no key are passed over.
+    """
+    if not where.endswith((".yaml", ".yml")):
+        return where
+    import yaml
+
+    try:
+        root = yaml.compose(Path(where).read_bytes(), Loader=yaml.SafeLoader)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        return where
+    lines = sorted({line for location in locations if (line := _line(root, location))})
+    return ":".join([where, ", ".join(map(str, lines[:3]))]) if lines else where
+
+
+def _line(node: Any, location: Sequence[int | str]) -> int:
+    """The line of a key, from 1; that of the mapping where it lacks; 0 of nothing."""
+    import yaml
+
+    line = 0
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            held = {key.value: (key, value) for key, value in node.value}
+            if str(part) in held:
+                key, node = held[str(part)]
+                line = key.start_mark.line + 1
+            else:
+                line = line or node.start_mark.line + 1
+        elif isinstance(node, yaml.SequenceNode) and part in range(len(node.value)):
+            node = node.value[int(part)]
+            line = node.start_mark.line + 1
+    return line

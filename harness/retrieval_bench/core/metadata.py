@@ -80,6 +80,7 @@ class MetadataTable:
             if field not in self._codes:
                 raise ContractError(
                     f"a filter on the field {field!r}, which was not announced",
+                    kind="unknown-name",
                     accepted=near_names(field, self.fields) if self.fields else "no filter",
                     fix="call use_filters([fields]) before index(documents)",
                 )

@@ -21,7 +21,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from retrieval_bench.core.calls.foreign import foreign_code, innermost, message_of
-from retrieval_bench.core.errors import ConfigError, HarnessError, PluginError, near_names
+from retrieval_bench.core.errors import (
+    ConfigError,
+    HarnessError,
+    PluginError,
+    near_names,
+    with_line,
+)
 from retrieval_bench.core.foreign_kinds import cure, is_another_kind, made_by, target_of
 from retrieval_bench.core.installed.modules import (
     load_file,
@@ -58,6 +64,8 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "sql": "retrieval_bench_retrievers.sql.sql:SQL",
         "callable": "retrieval_bench_retrievers.functions.callable:CallableRetriever",
         "http": "retrieval_bench_retrievers.http.http:HTTP",
+        "command": "retrieval_bench_retrievers.programs.command:Command",
+        "mcp": "retrieval_bench_retrievers.mcp.mcp:MCP",
         "trec_run": "retrieval_bench_retrievers.trec_run:TrecRun",
     },
     "metric": {},
@@ -124,6 +132,7 @@ def resolve(kind: Kind, target: str, *, base: Path | None = None) -> Any:
         return _attribute(registered[target].value, None)
     raise PluginError(
         f"unknown {kind} {target!r}",
+        kind="unknown-name",
         accepted=f"a short name ({near_names(target, names(kind))}), module:attribute, "
         "or file.py:attribute",
         fix="correct the name; `retrieval-bench data list` shows what exists",
@@ -151,6 +160,7 @@ def _attribute(target: str, base: Path | None) -> Any:
         raise PluginError(
             f"no {attribute!r} in {module_name}",
             where=str(getattr(module, "__file__", module_name)),
+            kind="unknown-name",
             accepted=near_names(attribute, public),
         ) from None
 
@@ -185,7 +195,11 @@ def construct(
         ConfigError: unknown, missing or ill-typed parameters, all of them in one message; or the
             constructor failed.
     """
-    factory = resolve("retriever", target, base=base)
+    try:
+        factory = resolve("retriever", target, base=base)
+    except PluginError as problem:
+        problem.where = problem.where or with_line(where, [("target",)])
+        raise
     kind = factory if inspect.isclass(factory) and not issubclass(factory, Retriever) else None
     if not callable(factory) or target_of(factory) or (kind and made_by(kind)):
         raise _of_another_kind(target, where, factory)
@@ -251,9 +265,11 @@ def _checked_params(
     if not open_ended:
         faults += [f"unknown key {name!r}" for name in params if name not in declared]
     if faults:
+        at_fault = [name for name in params if any(f"'{name}" in fault for fault in faults)]
         raise ConfigError(
             f"parameters of {target!r}: " + "; ".join(faults),
-            where=where,
+            kind="bad-yaml" if Path(where).is_file() else None,
+            where=with_line(where, [("params", name) for name in at_fault] or [("params",)]),
             accepted=_accepted(factory, declared, faults, open_ended=open_ended),
             fix="correct the keys under `params:` or in --set"
             + ("" if ":" in target else f"; `retrieval-bench data list {target}` explains them"),
@@ -281,7 +297,7 @@ def _checked_value(name: str, value: Any, annotation: Any, faults: list[str]) ->
     """
     from pydantic import ValidationError
 
-    adapter = _adapter(annotation)
+    adapter = adapter_of(annotation)
     if adapter is None:
         return value
     try:
@@ -312,8 +328,8 @@ def _read_as(adapter: Any, value: Any, problem: Exception) -> Any:
     return adapter.validate_json(text, strict=True)
 
 
-def _adapter(annotation: Any) -> Any:
-    """A pydantic ``TypeAdapter``, None for an annotation that pydantic cannot check."""
+def adapter_of(annotation: Any) -> Any:
+    """Make a pydantic ``TypeAdapter``; None for an annotation that pydantic cannot check."""
     from pydantic import ConfigDict, TypeAdapter
     from pydantic.errors import PydanticUserError
     from pydantic_core import SchemaError

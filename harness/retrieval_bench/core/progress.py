@@ -35,6 +35,7 @@ class Step(StrEnum):
     CHECKING_OUT = "checking out"
     MAKING_ENVIRONMENT = "making environment"
     WAITING = "waiting"
+    WRITING = "writing"
 
 
 TEXTS: Mapping[Step, str] = {
@@ -51,6 +52,7 @@ TEXTS: Mapping[Step, str] = {
     Step.CONFIRMING_LAUNCH: "launch {}: does the slow-down show again?",
     Step.CHECKING_OUT: "checking out {}",
     Step.MAKING_ENVIRONMENT: "making the environment of {}: once, may take minutes",
+    Step.WRITING: "writing to {} and asking for it",
     Step.WAITING: "another process makes {}: waiting for it",
 }
 """The words for each step; the braces stand for what it is about."""

@@ -86,6 +86,7 @@ def checked_ranking(
     ids = _checked_ids(ranking.doc_ids, k, known_ids)
     _check_stages(ranking)
     legs = {name: _checked_leg(name, leg, len(ids)) for name, leg in ranking.legs.items()}
+    texts, sources = _each(ids, ranking.texts, "texts"), _each(ids, ranking.sources, "sources")
     scores = order = None
     if ranking.scores is not None and has_scores:
         scores = _checked_scores(ids, ranking.scores)
@@ -96,11 +97,16 @@ def checked_ranking(
             places = _sorted_ties(keys, scores)
             ids, legs = _turned(places, ids, legs)
             order = None if order is None else order[places]
+            texts = None if texts is None else [texts[i] for i in places]
+            sources = None if sources is None else [sources[i] for i in places]
     steps = {name: _checked_step(name, step) for name, step in ranking.steps.items()}
     usage = _checked_usage(ranking.usage)
     stages, before = dict(ranking.stages), ranking.collapsed_from
     own = ranking.self_hits
-    return Ranking(ids, scores, stages, legs, ranking.collapsed, steps, usage, before, own, order)
+    counted = ranking.collapsed
+    return Ranking(
+        ids, scores, stages, legs, counted, steps, usage, before, own, order, texts, sources
+    )
 
 
 def levels(ranking: Ranking) -> NDArray[np.int64]:
@@ -176,6 +182,17 @@ def _check_writable(ids: Sequence[str]) -> None:
                 accepted="text without tabs, line breaks and other control characters, not empty",
                 fix="return ids that can stand in a file",
             )
+
+
+def _each(ids: Sequence[str], given: Any, what: str) -> list[str | None] | None:
+    if given is None:
+        return None
+    items = list(islice(given, len(ids) + 1))
+    if len(items) != len(ids) or not set(map(type, items)) <= {str, type(None)}:
+        raise ContractError(
+            f"{what} of {len(ids)} hits: {items!r:.200}", accepted="a text or None for each hit"
+        )
+    return items
 
 
 def _checked_leg(name: str, leg: LegTrace, n: int) -> LegTrace:

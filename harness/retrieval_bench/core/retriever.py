@@ -37,6 +37,7 @@ class Capabilities:
         threads: several threads may search at once.
         score_tolerance: relative difference below which two scores are the same (encoders: 1e-5).
         deepens: more hits than :meth:`Retriever.use_k` told take no other index.
+        writes: documents may be added and deleted while it answers.
     """
 
     external: bool = False
@@ -47,6 +48,7 @@ class Capabilities:
     threads: bool = False
     score_tolerance: float = 1e-9
     deepens: bool = True
+    writes: bool = False
 
 
 class Retriever(ABC):
@@ -85,6 +87,21 @@ class Retriever(ABC):
             fix="add one of the two to the class",
         )
 
+    def add(self, documents: Sequence[Document]) -> None:
+        """Add ``documents`` to what is searched, and return when the engine has acknowledged them;
+        one whose id is there already replaces that one. Asked of ``capabilities.writes`` alone."""
+        raise ContractError(f"{type(self).__name__} declares writes and has no add()")
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Take documents out of what is searched, and return when the engine has acknowledged that;
+        an id that is not there is no error. Asked of ``capabilities.writes`` alone."""
+        raise ContractError(f"{type(self).__name__} declares writes and has no delete()")
+
+    def collection(self) -> str:
+        """Name of what an external retriever writes into, which a user types out before anything is
+        written; empty = nothing is ever written."""
+        return ""
+
     def use_language(self, language: str | None) -> None:
         """Told before ``index``: the dataset's ISO 639-1 language, None when not declared. A
         language in the retriever's own parameters wins. Optional."""
@@ -109,6 +126,14 @@ class Retriever(ABC):
             HarnessError: the answers do not fit.
         """
         return
+
+    def units(self, unit_of: Mapping[str, str]) -> Mapping[str, str]:
+        """Units of what it returns: those of documents, unless it returns parts of them. Optional.
+
+        Args:
+            unit_of: document id -> unit id, empty where judgements are on documents.
+        """
+        return unit_of
 
     @abstractmethod
     def search(self, query: Query, k: int) -> RankingLike:

@@ -5,11 +5,11 @@ Only the standard library is imported here and below, so that importing :mod:`ha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 from retrieval_bench.core.filters import Filter, fields_of
 
@@ -23,6 +23,53 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 Qrels = Mapping[str, Mapping[str, int]]
 """Judgements: query id -> document id -> grade. A grade of 1 or more is relevant."""
+
+
+@runtime_checkable
+class Slots(Protocol):
+    """Judgements of a query that are no documents: slots that hits fill by what they have. In
+    :data:`Qrels` such a query has a mapping without documents that is this, too.
+
+    Attributes:
+        kind: of truth, which services are named by: "rules", or "spans" of documents.
+        slots: name -> grade: 2 where the hit must come early, 1 for any other, -1 for what must not
+            come.
+        defined: names of the metrics that mean something for slots.
+    """
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def slots(self) -> Mapping[str, int]: ...
+
+    @property
+    def defined(self) -> Collection[str]: ...
+
+    def look_up(self, doc_ids: Iterable[str]) -> None:
+        """Get what is to be known of these documents, for all queries at once."""
+        ...
+
+    def filled(self, doc_ids: Sequence[str]) -> Iterable[tuple[int, str]]:
+        """Ranks, from 1 and rising, with the slots that are filled there: several by one hit."""
+        ...
+
+
+def by_rule(qrels: Qrels) -> Mapping[str, Slots]:
+    """The judgements where they are rules or spans; empty where documents are judged."""
+    first = next(iter(qrels.values()), None)
+    return cast("Mapping[str, Slots]", qrels) if isinstance(first, Slots) else {}
+
+
+def kind_of_truth(qrels: Qrels) -> str:
+    """The kind of slots that ``qrels`` has; empty where documents are judged."""
+    return next((of.kind for of in by_rule(qrels).values()), "")
+
+
+def hits_are_ranges(qrels: Qrels) -> bool:
+    """Say whether hits are held against ``qrels`` as ranges of documents, with ids of their own."""
+    return kind_of_truth(qrels) == "spans"
+
 
 SelfHits = Literal["keep", "drop"]
 """What becomes of a hit whose id is that of the query."""
@@ -198,6 +245,9 @@ class Ranking:
         self_hits: 1 where the query itself was among the first k, and dropped.
         order: one number per hit, by which hits of equal scores are ordered before their ids are,
             lower first: a stage keeps the order that it was given. None = ids alone decide.
+        texts: of each hit the text that was returned, None where it came without; None = no hit has
+            one.
+        sources: likewise where it is from: a file, a URL.
     """
 
     doc_ids: Sequence[str]
@@ -210,6 +260,8 @@ class Ranking:
     collapsed_from: Ranking | None = field(default=None, repr=False)
     self_hits: int = 0
     order: Sequence[int] | NDArray[np.int64] | None = None
+    texts: Sequence[str | None] | None = field(default=None, repr=False)
+    sources: Sequence[str | None] | None = None
 
     def __len__(self) -> int:
         return len(self.doc_ids)
@@ -218,7 +270,9 @@ class Ranking:
         """The first ``k`` hits, without what is kept of the way to them."""
         scores = None if self.scores is None else self.scores[:k]
         order = None if self.order is None else self.order[:k]
-        return Ranking(self.doc_ids[:k], scores, order=order)
+        texts = None if self.texts is None else self.texts[:k]
+        sources = None if self.sources is None else self.sources[:k]
+        return Ranking(self.doc_ids[:k], scores, order=order, texts=texts, sources=sources)
 
     def __iter__(self) -> Iterator[Hit]:
         if self.scores is None:
@@ -354,6 +408,8 @@ class Dataset:
     @property
     def without_relevant(self) -> tuple[Query, ...]:
         """Evaluated queries with no relevant document: every metric is 0, whatever is returned."""
+        if by_rule(self.qrels):
+            return ()  # one that only forbids is told by its metrics
         return tuple(q for q in self.evaluated if max(self.qrels[q.id].values(), default=0) < 1)
 
     @property

@@ -7,9 +7,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from retrieval_bench.capabilities import offered
 from retrieval_bench.core.filters import Filter, fields_of
 from retrieval_bench.core.metadata import Filtering, MetadataTable
-from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query, Selves
+from retrieval_bench.core.types import (
+    Dataset,
+    Document,
+    Documents,
+    Qrels,
+    Query,
+    Selves,
+    kind_of_truth,
+)
 from retrieval_bench.data import fingerprint
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
 from retrieval_bench.data.id_spaces import apart, beside, cause_of, misspelt, misspelt_notice
@@ -79,7 +88,9 @@ def build_dataset(
     source = Source(
         None if documents is None else Stream("documents", partial(_held_documents, documents)),
         Stream("queries", partial(_held_queries, queries)),
-        None if qrels is None else Stream("judgements", partial(_held_judgements, qrels)),
+        None
+        if qrels is None or kind_of_truth(qrels)  # which queries say themselves
+        else Stream("judgements", partial(_held_judgements, qrels)),
     )
     with reporting(f"dataset {name!r}", "in memory") as faults:
         built = assemble(
@@ -105,10 +116,14 @@ def assemble(
     queries = _scan_queries(source.queries, faults)
     fields = fields_of(query.filter for query in queries.values())
     scanned = _scan_documents(corpus, faults, unit_key, fields, queries) if corpus else None
-    qrels: dict[str, dict[str, int]] = {}
-    if source.judgements is None:
+    readers = filter(None, map(offered, ("read rules", "read spans")))
+    qrels: Qrels = next(filter(None, (read(source, queries, faults) for read in readers)), {})
+    if corpus and unit_key is not None and (kind := kind_of_truth(qrels)):
+        fault = f"`unit_key` beside truth by {kind}, which is held against each hit"
+        faults.of(corpus.label).error(None, fault, "a dataset.yaml without it")
+    if source.judgements is None and not qrels:
         faults.note(UNJUDGED)
-    else:
+    elif source.judgements is not None and not qrels:
         known = None if scanned is None else scanned.judged_ids(unit_key)
         qrels = _scan_judgements(source.judgements, faults, queries, known)
     filtering = scanned.filtering(unit_key) if scanned and fields else None

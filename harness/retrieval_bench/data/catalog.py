@@ -37,6 +37,7 @@ from retrieval_bench.data.settings import (
 from retrieval_bench.data.source import DataFormat, Files, Found
 
 _SHOWN_FILES = 12
+_OF_CASES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 
 
 def dataset_names() -> list[str]:
@@ -141,10 +142,16 @@ def _loaded(name_or_path: str | Path, split: str) -> Dataset:
     fetch = offered("fetch a well-known dataset")
     if fetch is not None and not exists and (command := fetch(text)) is not None:
         fix = f"give the folder where you have it, or get it: {command}"
+    if exists and "cases" in formats() and path.suffix in _OF_CASES:
+        lines = pasted("cases", {"queries": path.name}, "", "")
+        fix = (
+            f"if it holds questions and their truth, name its folder, with a {CONFIG_NAME}:{lines}"
+        )
     elsewhere = (f", or {name}NAME" for package in capabilities() for name in package.datasets)
     raise ConfigError(
         f"dataset {text!r} is " + ("a file" if exists else "neither a known name nor a folder"),
         where=f"names: configs/datasets and plug-ins; folder: {path}",
+        kind="unknown-name",
         accepted=f"a name ({near_names(text, dataset_names())}), a path to a folder"
         + "".join(elsewhere),
         fix=fix,
@@ -247,6 +254,7 @@ def _in_clusters(dataset: Dataset, key: str | None) -> Dataset:
         raise ConfigError(
             f"cluster_key {key!r}, which no query of {dataset.name!r} has",
             where=CONFIG_NAME,
+            kind="unknown-name",
             accepted=near_names(key, known),
             fix="name the key that tells which queries belong together, or leave cluster_key out",
         )
@@ -273,6 +281,7 @@ def _from_folder(folder: Path, split: str) -> Dataset:
         raise ConfigError(
             f"dataset {name!r} has no split {split!r}",
             where=str(folder),
+            kind="unknown-name",
             accepted=near_names(split, splits),
             fix="choose one of them with --split" if splits else fix,
         )
@@ -343,6 +352,7 @@ def _format_of(config: DatasetConfig, path: Path) -> DataFormat:
         raise ConfigError(
             f"format {config.format!r}",
             where=str(path),
+            kind="unknown-name",
             accepted=f"{near_names(config.format, formats())}; or module:name of your own",
             fix="correct `format`",
         )

@@ -8,11 +8,11 @@ kind are *added* modulo 2**256. A sum needs no order and no memory: sorting the 
 
 What is in it is what can change a result: ids, titles and texts of documents, and their relevance
 unit where judgements are on units; ids, texts, turns and the flag "answerable" of those queries
-that are run; the judgements of the split; the filters of these queries, and the metadata fields
-that filters of any query of the source name; whether hits on the query itself are dropped. Not in
-it: names, language, queries of other splits, and all other metadata, so that a corrected tag or
-answer does not make old results incomparable. A retriever that filters by metadata of its own
-accord must therefore treat a change of that metadata as a new dataset.
+that are run; the judgements of the split, or its rules; the filters of these queries, and the
+metadata fields that filters of any query of the source name; whether hits on the query itself are
+dropped. Not in it: names, language, queries of other splits, and all other metadata, so that a
+corrected tag or answer does not make old results incomparable. A retriever that filters by metadata
+of its own accord must therefore treat a change of that metadata as a new dataset.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 from retrieval_bench.core.filters import MISSING, value_at
-from retrieval_bench.core.types import DROP, Dataset, Document, Qrels, Query
+from retrieval_bench.core.types import DROP, Dataset, Document, Qrels, Query, by_rule
 
 _VERSION = b"1"
 _MODULUS = 1 << 256
@@ -67,7 +67,8 @@ def combined(documents: Sum | None, queries: Iterable[Query], qrels: Qrels) -> s
             flag = "answerable" if query.answerable else "unanswerable"
             condition = [] if query.filter is None else ["filter", query.filter.canonical]
             asked.add(_digest(b"query", [query.id, query.text, flag, *turns, *condition]))
-    for query_id, grades in qrels.items():
+    slots = {query_id: of.slots for query_id, of in by_rule(qrels).items()}
+    for query_id, grades in (slots or qrels).items():
         for doc_id, grade in grades.items():
             judged.add(_digest(b"judgement", [query_id, doc_id, str(grade)]))
     hashed = blake2b(_VERSION, digest_size=16, person=b"dataset")

@@ -108,8 +108,8 @@ def unread_documents(folder: Path, format_name: str) -> str:
     if not (name := _first_named(paths, _PARTS["documents"])):
         return ""
     name = _with_shards(name, paths)
-    lines = pasted(format_name, {"documents": name}, "", "")
-    return f"{name} is not read: if it holds the documents, name it in {CONFIG_NAME}:{lines}"
+    *_, line = pasted(format_name, {"documents": name}, "", "").splitlines()
+    return f"{name} is not read: if it holds the documents, add `{line.strip()}` to {CONFIG_NAME}"
 
 
 def _with_shards(name: str, paths: list[Path]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings as python_warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 from retrieval_bench.core.calls.failures import Retry
 from retrieval_bench.core.calls.foreign import WorkingFolder, failing, foreign_code, message_of
 from retrieval_bench.core.calls.usage import Price
+from retrieval_bench.core.calls.waiting import waited_for
 from retrieval_bench.core.errors import ContractError, HarnessError
 from retrieval_bench.core.figures import visible
 from retrieval_bench.core.notices import Notice
@@ -17,6 +19,7 @@ from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.data.saved_indexes import Indexed
 from retrieval_bench.measure.calls import System, Timings
+from retrieval_bench.measure.deadline import QueryTimeoutError, deadline
 
 
 @dataclass(slots=True)
@@ -99,17 +102,29 @@ class Searched:
     warnings: tuple[str, ...]
 
 
+_CLOSING_S = 30.0
+
+
 def ask(
-    candidate: Candidate, question: str, told: list[str], otherwise: Any, *arguments: Any
+    candidate: Candidate,
+    question: str,
+    told: list[str],
+    otherwise: Any,
+    *arguments: Any,
+    limit_s: float = math.inf,
 ) -> Any:
     """Ask the retriever about itself. It is asked after the measurement, which a mistake in the
     answer must not cost: that becomes a sentence in ``told``."""
 
     def failed(problem: BaseException) -> ContractError:
-        return ContractError(f"{question}() of {candidate.name} failed with {message_of(problem)}")
+        how = f"failed with {message_of(problem)}"
+        if isinstance(problem, QueryTimeoutError):
+            how = f"did not return within {limit_s:g} s"
+        return ContractError(f"{question}() of {candidate.name} {how}")
 
     try:
-        with candidate.folder.lent(), foreign_code(failed):
+        with candidate.folder.lent(), foreign_code(failed), deadline(limit_s) as timer:
+            timer.arm()
             return _READ_AS.get(question, _unchanged)(
                 getattr(candidate.retriever, question)(*arguments)
             )
@@ -134,10 +149,12 @@ _READ_AS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def close_all(candidates: Sequence[Candidate]) -> None:
-    """Close every retriever, whatever the others do."""
+    """Close every retriever, whatever the others do: one that does not come back must not keep the
+    figures of all from being printed."""
     for candidate in candidates:
         messages: list[str] = []
-        ask(candidate, "close", messages, None)
+        with waited_for(f"closing {candidate.name}"):
+            ask(candidate, "close", messages, None, limit_s=_CLOSING_S)
         for message in messages:
             python_warnings.warn(visible(message), RuntimeWarning, stacklevel=2)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from retrieval_bench.capabilities import offered
+from retrieval_bench.capabilities import offered, service
 from retrieval_bench.core import secrets
 from retrieval_bench.core.calls.foreign import folder_kept, foreign_code
 from retrieval_bench.core.calls.usage import total
@@ -19,7 +19,14 @@ from retrieval_bench.core.errors import RecordError, distinct_names
 from retrieval_bench.core.notices import Code, Notice, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
-from retrieval_bench.core.types import EMPTY, Dataset, Query
+from retrieval_bench.core.types import (
+    EMPTY,
+    Dataset,
+    Query,
+    by_rule,
+    hits_are_ranges,
+    kind_of_truth,
+)
 from retrieval_bench.data.saved_indexes import index_documents
 from retrieval_bench.data.texts.languages import languages_told
 from retrieval_bench.experiment.accounting import (
@@ -348,6 +355,8 @@ class Experiment:
             ids.add(document.id)
             sample.add(document.contents)
         known = set(self.dataset.unit_of.values()) if self.dataset.unit_of else ids
+        if hits_are_ranges(self.dataset.qrels):
+            known = service("know ranges of documents")(known)
         return known, f"corpus {main_scripts(sample.profile())}; {scripts}", sample.texts
 
     def _without_parts(
@@ -366,6 +375,8 @@ class Experiment:
     def _ties(
         self, asked: Candidate, measurement: Measurement, known: Any, facts: Mapping[str, Any]
     ) -> tuple[TieEffect | None, list[Notice]]:
+        if by_rule(self.dataset.qrels):  # several slots may be filled at one rank
+            return None, []
         rows = self._counted(measurement.status) if self.dataset.judged else ()
         task = Cut(self.queries, self.dataset, self.k, self.protocol)
         with asked.folder.lent():
@@ -387,12 +398,16 @@ class Experiment:
         ids, clusters = [q.id for q in self.queries], labels_of(self.dataset, self.queries)
         rankings = pack_rankings(ids, measurement.rankings, self.k, without.rankings, clusters)
         rows, can = self._counted(measurement.status), candidate.capabilities
-        timings = measurement.timings
+        timings, qrels = measurement.timings, self.dataset.qrels
+        kept_of_slots, told_of_slots = EMPTY, list[str]()
+        if kind := kind_of_truth(qrels):
+            seen = service(f"decide by {kind}")(qrels, ids, measurement.rankings, rows, self.k)
+            qrels, kept_of_slots, told_of_slots = seen
         evaluation = evaluate(
             rankings.ranking[rows],
             rankings.doc_ids,
             [ids[row] for row in rows],
-            *(self.dataset.qrels, self.metrics),
+            *(qrels, self.metrics),
             judged_at=min(self.k, JUDGED_AT),
             intervals=asking is None,
             clusters=rankings.labels if self.dataset.cluster_key else EMPTY,
@@ -409,6 +424,7 @@ class Experiment:
             *of_data(self.dataset, self.k),
             *languages_told(self.dataset, texts),
             *one_question(evaluation, rankings, self.dataset),
+            *told_of_slots,
             *of_ties,
             *of_answers(
                 self.dataset,
@@ -417,7 +433,7 @@ class Experiment:
                 can,
                 health,
                 rows=rows,
-                corpus=known,
+                corpus=None if hits_are_ranges(self.dataset.qrels) else known,
                 k=self.k,
             ),
             *complaints,
@@ -456,6 +472,7 @@ class Experiment:
         manifest = {
             "retriever": candidate.described(facts),
             "dataset": summary.dataset.as_dict() | {"source": self.source} | given,
+            **kept_of_slots,
             "k": self.k,
             "metrics": [str(metric) for metric in self.metrics],
             "protocol": self.protocol.as_dict(),

@@ -17,7 +17,12 @@ from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed.installation import config_folders, how_to_add, is_there
 from retrieval_bench.core.installed.modules import find_file
 
-_TARGETS = {"bm25s": "bm25s", "dense": "dense", "http": "http"}
+_TARGETS = {"bm25s": "bm25s", "dense": "dense", "http": "http", "mcp": "http"}
+_EXPRESSIONS = frozenset(
+    ("hits", "id", "score", "ids", "scores", "text", "source", "server_time", "usage")
+)
+"""Parameters of a program that are JMESPath."""
+
 _ENGINES = ("postgres", "qdrant", "lancedb", "milvus", "seekdb")
 _MODELS = {
     "all-minilm-l6-v2-int8": {"dense-light"},
@@ -99,7 +104,9 @@ def _of_target(content: Mapping[str, Any], base: Path | None, above: frozenset[P
     needed = {_TARGETS.get(target)}
     if target == "dense":
         needed = {*_model(params)}
-    elif target == "http" and params.get("encoder") is not None:
+    elif target == "command" and not _EXPRESSIONS.isdisjoint(params):
+        needed = {"http"}
+    elif target in ("http", "mcp") and params.get("encoder") is not None:
         needed |= _model(params["encoder"])
     elif target == "sql":
         needed = {"postgres" if params.get("dsn", "embedded") == "embedded" else "sql"}

@@ -10,6 +10,7 @@ from typing import Any
 
 from retrieval_bench.core.as_judged.self_hits import as_judged
 from retrieval_bench.core.calls.foreign import WorkingFolder
+from retrieval_bench.core.calls.waiting import waited_for
 from retrieval_bench.core.config import (
     RetrieverConfig,
     config_hash,
@@ -23,6 +24,7 @@ from retrieval_bench.core.retriever import Retriever, require_k
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import found_at, given_dataset
 from retrieval_bench.data.needs_judgements import require_corpus, require_queries
+from retrieval_bench.experiment.building import built
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.fresh.launches import LaunchSpec
@@ -32,6 +34,7 @@ from retrieval_bench.measure.machine.servers import Server
 from retrieval_bench.measure.protocol import Protocol, plan
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, parse_metrics
+from retrieval_bench.metrics.names import check_defined
 from retrieval_bench.runs.records import DEFAULT_ROOT, check_destination
 
 
@@ -105,6 +108,8 @@ def prepare(
     if data is not None:
         queries = data.queries if every_query else data.asked
         with problems.kept():
+            check_defined(chosen, data.qrels)
+        with problems.kept():
             _check_match(candidates, data, queries)
             plan(protocol, len(queries))
         for candidate in candidates:
@@ -117,7 +122,7 @@ def prepare(
         raise
     if data is None:
         raise AssertionError("a dataset that did not load is a problem that was raised")
-    chosen = chosen or default_metrics(k)
+    chosen = chosen or default_metrics(k, data.qrels)
     source = None if isinstance(dataset, Dataset) else found_at(dataset)
     return Experiment(
         candidates,
@@ -214,18 +219,19 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
         if given.server is not None:
             where = str(given.source or given.name)
             server = validate(Server, given.server, where=f"{where}, server").find()
-        with folder.lent():
-            built = given.build()
+        with folder.lent(), waited_for(f"building {given.name}"):
+            retriever = built(given)
         config = {
             "target": given.target,
             "params": given.params,
+            **({} if given.chunk is None else {"chunk": given.chunk}),
             "source": str(given.source) if given.source else None,
             **called,
-            "hash": config_hash(given.target, given.params),
+            "hash": config_hash(given.target, given.params, given.chunk),
         }
         return Candidate(
             given.name,
-            built,
+            retriever,
             config,
             folder=folder,
             retry=given.retry,

@@ -13,7 +13,7 @@ from retrieval_bench.core.errors import NothingMeasuredError, counted
 from retrieval_bench.core.figures import BELOW_CLOCK, LEAST_SHOWN_MS
 from retrieval_bench.core.notices import Code, Notice, coded, says
 from retrieval_bench.core.retriever import Capabilities
-from retrieval_bench.core.types import EMPTY, KEEP, Dataset, Qrels, Query, Ranking
+from retrieval_bench.core.types import EMPTY, KEEP, Dataset, Qrels, Query, Ranking, hits_are_ranges
 from retrieval_bench.data.build import UNJUDGED
 from retrieval_bench.data.id_spaces import apart, known_ids, unmet
 from retrieval_bench.data.self_queries import dropped, self_hit_warnings
@@ -224,7 +224,7 @@ def _has_answer(query: Query, data: Dataset) -> bool:
 
 def deep(k: int, data: Dataset) -> list[str]:
     """Warn where more hits are asked for than there are documents."""
-    if not 0 < data.n_documents < k:
+    if not 0 < data.n_documents < k or hits_are_ranges(data.qrels):
         return []
     documents = counted(data.n_documents, "document")
     text = f"k = {k:,} is more than the {documents}: no ranking can be that long."

@@ -169,6 +169,7 @@ def _named(profile: str) -> Mapping[str, Any]:
     raise ConfigError(
         f"profile {profile!r}",
         where="--profile",
+        kind="unknown-name",
         accepted=f"{near_names(profile, PROFILES)}; or a YAML file",
         fix="correct the name",
     )

@@ -11,10 +11,10 @@ is one; the few that it cannot tell are searched for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, count, repeat
+from itertools import chain, count, islice, repeat
 from operator import countOf
 from typing import Any, NamedTuple
 
@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.core.types import Qrels
+from retrieval_bench.core.types import Qrels, Slots, by_rule, kind_of_truth
 from retrieval_bench.metrics.ties import TiedHits
+from retrieval_bench.metrics.truths import scores_refused
 
 NOT_JUDGED = -1
 """In place of the number of a query or a document that no judgement names."""
@@ -44,7 +45,9 @@ class Judgements:
     """All judgements, query by query, in the order of ``qrels``; do not change ``qrels`` later.
 
     Attributes:
-        qrels: what they were made from; a query with an empty mapping has no judgement.
+        qrels: what they were made from; a query with an empty mapping has no judgement. Names of
+            slots stand for documents where there are slots.
+        rules, kind: slots by query, and their kind; empty where documents are judged.
         row_of: query id -> its number.
         starts: int64 (queries + 1,), where the judgements of each query begin in ``ideal``.
         ideal: int32 (judgements,), the grades of each query, highest first; a grade below 0, which
@@ -60,6 +63,9 @@ class Judgements:
         Raises:
             DataError: a grade that is no whole number, with its query and document.
         """
+        self.rules, self.kind = by_rule(qrels), kind_of_truth(qrels)
+        if self.rules:
+            qrels = {query_id: of.slots for query_id, of in self.rules.items()}
         grades = list(chain.from_iterable(row.values() for row in qrels.values()))
         if countOf(map(type, grades), int) != len(grades):
             _check_grades(qrels)
@@ -75,6 +81,11 @@ class Judgements:
         self.n_judged = np.bincount(self.row[self._grades >= 0], minlength=n_queries)
         for shared in (self.starts, self.row, self.rank, self.ideal, self.n_judged):
             shared.setflags(write=False)  # joined runs hold them, too
+
+    @property
+    def defined(self) -> Collection[str]:
+        """Names of the only metrics that are, where truth is by rule."""
+        return next((of.defined for of in self.rules.values()), ())
 
     def rows(self, query_ids: Sequence[str]) -> NDArray[np.int64]:
         """The number of each query, -1 for one without an entry."""
@@ -259,7 +270,9 @@ class JudgedRun:
         ideal: the perfect rankings.
         n_judged: int64 (queries,), judgements of grade 0 or more.
         pooled: the hits that the judgements name, also with a grade below 0.
-        ties: hits of equal scores; None where there are none, or scores are not known.
+        ties: hits of equal scores; None where there are none or no known scores.
+        defined, kind: as of :class:`Judgements`. Of slots there is a hit for each that is filled.
+        answers: where there are slots, those of each query (None: it has none), and its hits.
     """
 
     judged: Hits
@@ -268,6 +281,9 @@ class JudgedRun:
     n_judged: NDArray[np.int64]
     pooled: Hits
     ties: TiedHits | None = None
+    defined: Collection[str] = ()
+    kind: str = ""
+    answers: Sequence[tuple[Slots | None, Sequence[str]]] = ()
     _relevant: dict[int, Hits] = field(default_factory=dict, repr=False)
     _n_relevant: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
@@ -286,7 +302,9 @@ class JudgedRun:
         if judged_only:
             judged = pooled = judged._replace(rank=ordinals(judged.row, self.n_queries))
             lengths = self.count(judged.row)
-        return JudgedRun(judged, lengths, self.ideal, self.n_judged, pooled)
+        answers = [(slots, doc_ids[:depth]) for slots, doc_ids in self.answers]
+        of_slots: Any = {"defined": self.defined, "kind": self.kind, "answers": answers}
+        return JudgedRun(judged, lengths, self.ideal, self.n_judged, pooled, **of_slots)
 
     def relevant(self, rel: int = 1, cut: int | None = None) -> Hits:
         """The hits of at least grade ``rel`` at ranks up to ``cut``."""
@@ -348,6 +366,10 @@ def judge(
         doc_ids: ids that the positions of ``ranking`` stand for, distinct.
         query_ids: one id for each row; one without judgements gets no judged hits.
     """
+    if judgements.rules:
+        rows_of = zip(query_ids, ranking.tolist(), strict=True)
+        lists = {query: [doc_ids[i] for i in row if i != NONE] for query, row in rows_of}
+        return judge_lists(lists, query_ids, judgements)
     n_queries, depth = ranking.shape
     rows = judgements.rows(query_ids)
     if judgements.pairs_pay(ranking.size):
@@ -409,6 +431,9 @@ def judge_lists(
     grade: list[int] = []
     repeated: list[bool] = []
     lengths = np.zeros(len(query_ids), dtype=np.int64)
+    rules = judgements.rules
+    for of in islice(rules.values(), 1):
+        of.look_up(chain.from_iterable(lists.get(query_id, ()) for query_id in query_ids))
     for at, query_id in enumerate(query_ids):
         doc_ids = lists.get(query_id, ())
         lengths[at] = len(doc_ids)
@@ -416,7 +441,8 @@ def judge_lists(
         if not judged:
             continue
         seen = set()
-        for i, doc_id in enumerate(doc_ids, start=1):
+        hits_of = rules[query_id].filled(doc_ids) if rules else enumerate(doc_ids, start=1)
+        for i, doc_id in hits_of:
             if doc_id in judged:
                 row.append(at)
                 rank.append(i)
@@ -429,7 +455,8 @@ def judge_lists(
         np.array(grade, dtype=np.int32),
         np.array(repeated, dtype=np.bool_),
     )
-    return joined(hits, lengths, judgements.rows(query_ids), judgements)
+    answers = [(rules.get(query_id), lists.get(query_id, ())) for query_id in query_ids]
+    return joined(hits, lengths, judgements.rows(query_ids), judgements, answers if rules else ())
 
 
 def joined(
@@ -437,20 +464,28 @@ def joined(
     lengths: NDArray[np.int64],
     judged_rows: NDArray[np.int64],
     judgements: Judgements,
+    answers: Sequence[tuple[Slots | None, Sequence[str]]] | None = None,
 ) -> JudgedRun:
     """Hits with the perfect rankings of their queries.
 
     Args:
-        hits: those that the judgements name, in the order of queries and ranks.
+        hits: those that judgements name, in the order of queries and ranks.
         lengths: int64 (queries,), hits returned.
         judged_rows: int64 (queries,), the number of each query in ``judgements``, -1 for none.
+        answers: as of :class:`JudgedRun`; None where ``hits`` cannot be slots.
+
+    Raises:
+        ConfigError: truth is by rule or by spans, and ``hits`` are documents.
     """
+    if judgements.rules and answers is None:
+        raise scores_refused(judgements.kind)
+    of: Any = {"defined": judgements.defined, "kind": judgements.kind, "answers": answers or ()}
     below = hits.grade < 0
     judged = hits.where(~below) if below.any() else hits
     if np.array_equal(judged_rows, np.arange(len(judgements.n_judged))):
         # All judged queries in their order, as often: nothing to pick.
         perfect = Ideal(judgements.row, judgements.rank, judgements.ideal)
-        return JudgedRun(judged, lengths, perfect, judgements.n_judged, hits)
+        return JudgedRun(judged, lengths, perfect, judgements.n_judged, hits, **of)
     known = judged_rows >= 0
     starts, ends = judgements.starts[:-1], judgements.starts[1:]
     counts = np.zeros(len(lengths), dtype=np.int64)
@@ -460,4 +495,5 @@ def joined(
     row = np.repeat(np.arange(len(lengths)), counts)
     rank = ordinals(row, len(lengths))
     grade = judgements.ideal[starts[judged_rows[row]] + rank - 1]
-    return JudgedRun(judged, lengths, Ideal(row, rank, grade), n_judged, hits)
+    ideal = Ideal(row, rank, grade)
+    return JudgedRun(judged, lengths, ideal, n_judged, hits, **of)

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.capabilities import offered, service
 from retrieval_bench.core import plugins
 from retrieval_bench.core.as_json.document import AsText
 from retrieval_bench.core.calls.foreign import failing, folder_kept, foreign_code
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
+from retrieval_bench.core.types import EMPTY, Qrels, kind_of_truth
+from retrieval_bench.metrics import truths
 from retrieval_bench.metrics.definitions import DEFINITIONS, Definition, Kind
-from retrieval_bench.metrics.judged import JudgedRun
+from retrieval_bench.metrics.judged import JudgedRun, Judgements, judge_lists
 from retrieval_bench.metrics.meant import meant
 from retrieval_bench.metrics.trec_names import Row, expanded
 from retrieval_bench.stats.intervals import Scale
@@ -44,7 +48,7 @@ EVERYWHERE: Mapping[str, Kind] = {"depth": int, "judged_only": bool}
 
 Param = str | int | float | tuple[float, ...] | tuple[tuple[int, float], ...]
 
-_ALIASES: Mapping[str, str] = {
+ALIASES: Mapping[str, str] = {
     "ap": "AP",
     "bpref": "Bpref",
     "err": "ERR",
@@ -119,15 +123,28 @@ class Metric(AsText):
         return self.name + (f"({inner})" if inner else "") + (f"@{at}" if at is not None else "")
 
     def compute(self, run: JudgedRun) -> NDArray[np.float64]:
-        """The value of every query, float64 (queries,)."""
-        definition = _definition(self.name)
-        cut = () if definition.cut in ("refused", "recall") else (self.cut,)
+        """The value of every query, float64 (queries,).
+
+        Raises:
+            ConfigError: it, or a parameter of it, is not defined where slots are judged.
+        """
+        if run.defined and self.name == "Judged":  # a slot says of every hit what it is
+            return np.asarray(run.lengths > 0, dtype=np.float64)
+        if run.defined and self.name not in run.defined:
+            raise truths.of_documents(str(self), run.kind, run.defined)
         params: dict[str, Any] = dict(self.params)
+        definition = _definition(self.name)
+        own = () if self.name in DEFINITIONS else definition.params
+        if run.defined and (graded := [key for key in params if key not in ("depth", *own)]):
+            raise truths.of_grades(str(self), self.name, graded, run.kind)
+        if not run.defined and self.name in of_slots():
+            raise truths.of_slots(str(self))
+        cut = () if definition.cut in ("refused", "recall") else (self.cut,)
         general = {
             key: params.pop(key) for key in EVERYWHERE.keys() - definition.params if key in params
         }
         run = run.as_if(general.get("depth"), judged_only=general.get("judged_only", False))
-        if self.name in DEFINITIONS:
+        if run.defined or self.name in DEFINITIONS:
             return definition.compute(run, *cut, **params)
 
         fix = "correct the function that the plug-in registers"
@@ -190,7 +207,7 @@ def parse_metric(text: str) -> Metric:
         accepted = "NAME, NAME@k or NAME(parameter=value)@k, such as nDCG@10"
         raise _error(text, _offered(text) + accepted)
     name, params = match["name"], match["params"] or ""
-    alias = _ALIASES.get(name.lower())
+    alias = ALIASES.get(name.lower())
     if name not in DEFINITIONS and alias is not None:
         name, _, implied = alias.rstrip(")").partition("(")
         params = ", ".join(part for part in (implied, params) if part)
@@ -261,18 +278,53 @@ def one_metric(name: str) -> Metric:
     return metrics[0]
 
 
-def default_metrics(k: int) -> tuple[Metric, ...]:
-    """Choose the metrics where none are asked for: quality near the top, and recall at k."""
+def check_defined(
+    metrics: Iterable[Metric], qrels: Qrels, where: str = "--metrics", fix: str = ""
+) -> None:
+    """Refuse metrics that have no meaning for these judgements.
+
+    Args:
+        where, fix: of the error.
+
+    Raises:
+        ConfigError: one is of documents, and truth is by rule, or the other way round.
+    """
+    nothing = judge_lists({}, (), Judgements(dict(islice(qrels.items(), 1))))
+    try:
+        for metric in metrics:
+            if nothing.defined or metric.name in of_slots():
+                metric.compute(nothing)
+    except ConfigError as problem:
+        given, accepted, fix = problem.given, problem.accepted, fix or problem.fix
+        raise ConfigError(given, where=where, accepted=accepted, fix=fix) from None
+
+
+def default_metrics(k: int, qrels: Qrels = EMPTY) -> tuple[Metric, ...]:
+    """Choose the metrics where none are asked for: quality near the top, and recall at k; where
+    truth is by rule, what is defined for slots."""
+    if kind := kind_of_truth(qrels):
+        return parse_metrics(service(f"choose metrics of {kind}")(k, qrels))
     names = [f"nDCG@{min(k, 10)}", f"AP@{k}", f"RR@{k}", f"R@{k}", "Success@1"]
     if k >= 100:
         names.append("R@100")
     return parse_metrics(names)
 
 
+def of_slots() -> Mapping[str, Definition]:
+    """Metrics that are defined where truth is by rule or by spans, and nowhere else."""
+    return {
+        name: definition
+        for kind in truths.TRUTHS
+        for name, definition in (offered(f"metrics of {kind}") or {}).items()
+    }
+
+
 def _definition(name: str, given: str | None = None) -> Definition:
     known = DEFINITIONS.get(name)
     if known is not None:
         return known
+    if name in (slots := of_slots()):
+        return slots[name]
     if ":" in name:
         with folder_kept():
             return _as_definition(plugins.load(name), given or name)
@@ -280,7 +332,7 @@ def _definition(name: str, given: str | None = None) -> Definition:
         with folder_kept():
             metric: Any = plugins.resolve("metric", name)
     except PluginError:
-        names = {*DEFINITIONS, *plugins.names("metric")}
+        names = {*DEFINITIONS, *of_slots(), *plugins.names("metric")}
         offered = _offered(given or name)
         near = f"{offered}all: {', '.join(sorted(names))}" if offered else near_names(name, names)
         raise _error(given or name, near) from None

@@ -5,20 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from retrieval_bench.capabilities import keys_added_to, offered
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.reports.pictures.draw import svgs
-from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
-from retrieval_bench.reports.pictures.vega import Spec
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.render.table import NOTHING, Findings, Table
 from retrieval_bench.reports.tables.brief import run_brief
 from retrieval_bench.reports.tables.measure.run import run_tables
-from retrieval_bench.runs.records import PICTURES, TEXT, add_files
+from retrieval_bench.runs.records import TEXT, add_files
 from retrieval_bench.runs.run import Run
 
 
@@ -84,30 +80,3 @@ def keep_text(done: Sequence[Finished]) -> None:
     for finished in done:
         if finished.run.folder is not None:
             add_files(finished.run.folder, {TEXT: terminal.plain(finished.tables())})
-
-
-def keep_pictures(runs: Sequence[Run]) -> None:
-    """Put pictures into the folder of each run that has one, those of one dataset side by side.
-
-    Raises:
-        MissingDependencyError: vl-convert-python is not installed, or does not run here.
-        RecordError: they cannot be written; the figures are there.
-    """
-    folders = pictures_of(runs)
-    drawn = iter(svgs([spec for specs in folders.values() for spec in specs.values()]))
-    for folder, specs in folders.items():
-        if specs:
-            add_files(folder, {f"{PICTURES}/{name}": next(drawn) for name in specs})
-
-
-def pictures_of(runs: Sequence[Run]) -> dict[Path, dict[str, Spec]]:
-    """Folder -> file name -> picture, of the runs that have a folder."""
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(run.summary.dataset.fingerprint, []).append(run)
-    folders: dict[Path, dict[str, Spec]] = {}
-    for group in groups.values():
-        together = side_by_side([run.name for run in group], group) if len(group) > 1 else None
-        shared = {} if together is None else {"side-by-side.svg": together}
-        folders |= {run.folder: run_pictures(run) | shared for run in group if run.folder}
-    return folders

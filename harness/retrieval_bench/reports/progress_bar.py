@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -75,8 +76,8 @@ class Bars:
 
 
 class Lines:
-    """A reporter where there is no terminal: a line when a phase begins, and one each half minute
-    of a phase that takes long.
+    """A reporter where there is no terminal: a line when the first phase begins, and then at most
+    one each half minute, for whoever pays by the line.
 
     Args:
         say: prints a line.
@@ -87,23 +88,30 @@ class Lines:
         self, say: Callable[[str], object], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._say, self._clock = say, clock
+        self._said = -math.inf
 
     @contextmanager
     def phase(self, phase: Phase) -> Iterator[Task]:
         """Say that ``phase`` begins; its task says how far it is, and for how much longer."""
-        self._say(f"retrieval-bench: {phase.text} ...")
-        began = said = self._clock()
+        began = self._clock()
+        if self._due(began):
+            self._say(f"retrieval-bench: {phase.text} ...")
 
         def advance(done: int, total: int) -> None:
-            nonlocal said
             now = self._clock()
-            if now - said >= _SECONDS_BETWEEN_LINES and 0 < done < total:
-                said = now
+            if 0 < done < total and self._due(now):
                 left = (now - began) * (total - done) / done
                 about = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
                 self._say(f"retrieval-bench: {phase.text}: {done:,} of {total:,}, {about} left")
 
         yield forward(advance)
+
+    def _due(self, now: float) -> bool:
+        """Say whether a line may be said now, which then is."""
+        due = now - self._said >= _SECONDS_BETWEEN_LINES
+        if due:
+            self._said = now
+        return due
 
 
 def in_notebook(reporter: Reporter | None) -> Reporter | None:

@@ -226,14 +226,14 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
     return [read_run(folder) for folder in folders]
 
 
-def to_json(document: Any) -> str:
+def to_json(document: Any, *, indented: bool = True) -> str:
     """``document`` as JSON text that every reader takes, in UTF-8 and without a last line break.
 
-    Numbers that are not finite become null, for JSON has no word for them; lone surrogates, which
-    UTF-8 cannot hold, become visible escapes; what JSON does not know becomes text. Control
-    characters are written as escapes of JSON, so that they can be printed and read back.
+    Numbers that are not finite become null; lone surrogates, which UTF-8 lacks, become visible
+    escapes, control characters escapes of JSON; what JSON does not know becomes text.
     """
-    text = json.dumps(_plain(document), ensure_ascii=False, indent=2, default=_as_text)
+    how: Any = {"indent": 2} if indented else {"separators": (",", ":")}
+    text = json.dumps(_plain(document), ensure_ascii=False, default=_as_text, **how)
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

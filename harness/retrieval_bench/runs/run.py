@@ -346,6 +346,7 @@ def only_metrics(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
             raise ConfigError(
                 f"metric {missing[0]!r} of a saved run that does not have it",
                 where=str(run.folder or run.name),
+                kind="unknown-name",
                 accepted=near_names(missing[0], map(str, known)),
                 fix="name some of these, or measure again with --retrievers",
             )

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from retrieval_bench.core.as_json.document import MISSING, SPREAD
+from retrieval_bench.core.as_json.document import MISSING, SPREAD, WHOLE
 from retrieval_bench.core.notices import from_document, with_text
 from retrieval_bench.core.types import KEEP, Usage
 from retrieval_bench.metrics.tied import TieEffect
@@ -24,6 +24,7 @@ from retrieval_bench.runs.timing_facts import (
     Maybe,
     StageFacts,
     Text,
+    Whole,
 )
 
 
@@ -334,10 +335,10 @@ class Summary(Facts):
     hits: Maybe[HitFacts] = None
     unanswerable: Unanswerable = Unanswerable()
     latency_ms: LatencyFacts = LatencyFacts()
-    stages_ms: dict[Text, StageFacts] = {}
-    legs: Maybe[LegsFacts] = None
+    stages_ms: Whole[dict[Text, StageFacts]] = {}
+    legs: Whole[Maybe[LegsFacts]] = None
     usage: Maybe[UsageFacts] = None
-    parts: Annotated[tuple[PartFacts, ...], MISSING] = ()
+    parts: Annotated[tuple[PartFacts, ...], MISSING, WHOLE] = ()
     index: IndexFacts = IndexFacts()
     server: Maybe[ServerFacts] = None
     filters: Maybe[FilterFacts] = None

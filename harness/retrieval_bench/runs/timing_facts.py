@@ -18,7 +18,15 @@ from pydantic import (
     model_validator,
 )
 
-from retrieval_bench.core.as_json.document import LEFT_OUT, MISSING, SPREAD, Spelt, plain
+from retrieval_bench.core.as_json.document import (
+    LEFT_OUT,
+    MISSING,
+    SPREAD,
+    WHOLE,
+    Spelt,
+    is_abridged,
+    plain,
+)
 
 Text = InstanceOf[str]
 """A name or a sentence as it was given: with its code if it has one, whatever characters it has."""
@@ -29,6 +37,9 @@ Level = Annotated[str, Spelt(rf"^{_LEVEL.pattern}$")]
 """The name of a percentile."""
 
 T = TypeVar("T")
+
+Whole = Annotated[T, WHOLE]
+"""A fact that ``--format json`` has with ``--full``."""
 
 Maybe = Annotated[T | None, LEFT_OUT]
 """A fact that is not said where there is none."""
@@ -41,7 +52,9 @@ class Facts(BaseModel):
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: what was said, in the order of the fields."""
-        return dict(plain(self.model_dump(exclude_unset=True)))
+        fields = type(self).model_fields.items() if is_abridged() else ()
+        hidden = {name for name, field in fields if WHOLE in field.metadata}
+        return dict(plain(self.model_dump(exclude_unset=True, exclude=hidden)))
 
     def replace(self, **facts: Any) -> Self:
         """The same with other ``facts``."""

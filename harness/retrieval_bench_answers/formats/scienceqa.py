@@ -19,14 +19,6 @@ from retrieval_bench.core.types import Dataset, Message, Query
 from retrieval_bench.data import parts as records
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files.lines import existing, json_lines, kind_of
-from retrieval_bench.data.formats.outgoing import (
-    json_line,
-    lost,
-    lost_grades,
-    relevant,
-    turns,
-    with_metadata,
-)
 from retrieval_bench.data.qrels import TRUTH_KEYS, UNASKED, by_query
 from retrieval_bench.data.settings import Columns, DocumentColumns
 from retrieval_bench.data.source import (
@@ -42,6 +34,14 @@ from retrieval_bench.data.source import (
     rest,
     take_id,
     whole,
+)
+from retrieval_bench_exchange.outgoing import (
+    json_line,
+    lost,
+    lost_grades,
+    relevant,
+    turns,
+    with_metadata,
 )
 
 _TRUTH_NAMES = ("ground_truth.json", "ground_truth.jsonl", "gt.json", "gt.jsonl")

@@ -211,6 +211,7 @@ def load_published(name_or_path: str) -> Published:
         raise ConfigError(
             f"no published numbers {name_or_path!r}",
             where="configs/published",
+            kind="unknown-name",
             accepted=near_names(name_or_path, published_names()) + "; or a path ending in .yaml",
             fix="correct the name",
         )

@@ -88,15 +88,26 @@ def _name_pip(python: Path) -> None:
         path.chmod(0o755)
 
 
+def _search_path() -> list[Path]:
+    """Folders in which the running interpreter looks, in order.
+
+    Not those that an installed package keeps within itself: setuptools names its `_vendor` there
+    once something imports it, so that they depend on what has run, not on what is installed."""
+    paths = [Path(entry) for entry in sys.path if entry]
+    return [
+        path
+        for path in paths
+        if path.is_dir() and not (among_packages(path) and (path.parent / "__init__.py").is_file())
+    ]
+
+
 def _underlay(own_tree: Path) -> list[str]:
     """Where the running interpreter has packages, but for the user's own tree."""
-    paths = [Path(entry) for entry in sys.path if entry]
     return list(
         dict.fromkeys(
             str(path.absolute())
-            for path in paths
-            if path.is_dir()
-            and path != Path(sys.executable).parent
+            for path in _search_path()
+            if path != Path(sys.executable).parent
             and (among_packages(path) or not is_installed(path))
             and not is_code_of(own_tree, path)
         )
@@ -114,12 +125,13 @@ def beneath(own_tree: Path) -> dict[str, Any]:
 
 def _distributions() -> list[str]:
     """Names and versions of all that is installed, as their folders say it."""
-    return sorted(
+    names = {
         path.name
-        for entry in sys.path
-        if among_packages(Path(entry))
-        for path in Path(entry).glob("*-info")
-    )
+        for folder in _search_path()
+        if among_packages(folder)
+        for path in folder.glob("*-info")
+    }
+    return sorted(names)
 
 
 def run_program(

@@ -16,7 +16,6 @@ from typing import Any
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import ratings
 from retrieval_bench.data.faults import Faults, Place, shown
-from retrieval_bench.data.formats.outgoing import judged, lost, only_rated
 from retrieval_bench.data.formats.trec import document_stream
 from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import (
@@ -31,6 +30,7 @@ from retrieval_bench.data.source import (
     take_id,
     whole,
 )
+from retrieval_bench_exchange.outgoing import judged, lost, only_rated
 
 _LONGEST = 500
 """Characters of a query or an id that Quepid holds (app/models/query_doc_pair.rb)."""

@@ -20,7 +20,6 @@ from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import ratings
 from retrieval_bench.data.faults import Faults, Place, shown
 from retrieval_bench.data.files.lines import parse_json
-from retrieval_bench.data.formats.outgoing import judged, lost, only_rated
 from retrieval_bench.data.formats.trec import document_stream
 from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import (
@@ -35,6 +34,7 @@ from retrieval_bench.data.source import (
     looked_up,
     whole,
 )
+from retrieval_bench_exchange.outgoing import judged, lost, only_rated
 
 _WHOLE = ("multi_match", "query_string", "simple_query_string", "combined_fields", "semantic")
 _BY_FIELD = ("match", "match_phrase", "match_phrase_prefix", "match_bool_prefix")

@@ -26,13 +26,6 @@ from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files.lines import head, json_file
 from retrieval_bench.data.files.packed import unpacked_name
-from retrieval_bench.data.formats.outgoing import (
-    json_line,
-    lost,
-    lost_grades,
-    relevant,
-    with_metadata,
-)
 from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import (
     DataFormat,
@@ -51,6 +44,13 @@ from retrieval_bench.data.source import (
     take_text,
     take_title,
     whole,
+)
+from retrieval_bench_exchange.outgoing import (
+    json_line,
+    lost,
+    lost_grades,
+    relevant,
+    with_metadata,
 )
 
 _SNIFFED = 1 << 16

@@ -40,8 +40,8 @@ from retrieval_bench.data.faults import Faults, shown
 from retrieval_bench.data.files.lines import kind_of
 from retrieval_bench.data.files.literals import looks_listed
 from retrieval_bench.data.files.rows import first_keys
-from retrieval_bench.data.formats.outgoing import json_line, turns
 from retrieval_bench.data.source import DataFormat, Found, Outgoing, found_splits
+from retrieval_bench_exchange.outgoing import json_line, turns
 from retrieval_bench_exchange.questions.incoming import Usual, open_questions
 from retrieval_bench_exchange.questions.written import (
     Answered,

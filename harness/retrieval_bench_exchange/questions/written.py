@@ -16,9 +16,9 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data.faults import Faults, shown
 from retrieval_bench.data.files.literals import looks_listed, may_be_listed
-from retrieval_bench.data.formats.outgoing import document_lines, lost, lost_grades, relevant
 from retrieval_bench.data.passages import folded
 from retrieval_bench.data.source import Outgoing
+from retrieval_bench_exchange.outgoing import document_lines, lost, lost_grades, relevant
 from retrieval_bench_exchange.questions.incoming import Usual
 
 CORPUS = "corpus.jsonl"

@@ -12,6 +12,7 @@ from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.runs.run import Run
 from retrieval_bench_exchange.export import Exported
 from retrieval_bench_exchange.formats.irds import PREFIX, QUERIES_IN_CORPUS, Facts, size_text
+from retrieval_bench_exchange.trackers.sent import SentRun
 
 
 def export_tables(made: Exported) -> list[Table]:
@@ -30,6 +31,12 @@ def export_tables(made: Exported) -> list[Table]:
 def run_table(run: Run, path: Path) -> Table:
     """Return which run was written where."""
     message = f"{run.name} {on_dataset(run.summary.dataset.name)}, with its metadata: {path}"
+    return Table("", (), (), lead=[result(message)])
+
+
+def sent_table(made: SentRun) -> Table:
+    """Return which run a tracker has now, and as what."""
+    message = f"{made.run} was sent to {made.into}: {counted(made.figures, 'figure')}, as {made.id}"
     return Table("", (), (), lead=[result(message)])
 
 

@@ -11,7 +11,7 @@ from retrieval_bench.cli.options import HOW_MANY, command, refuse, values
 from retrieval_bench_explain.commands.ledger import LEDGER, MEASURING, by_stage
 from retrieval_bench_explain.commands.losses import by_loss
 
-QUERIES_SHOWN = 5
+QUERIES_SHOWN = 10
 
 
 _EXPLAIN = f"""
@@ -29,6 +29,7 @@ runs RUN +  two saved runs, or one of a hybrid or pipeline: a folder, NAME@lates
 --sort {{largest,worse,better}} [largest]  largest difference first (the default), or where the
     second run is worse, or better
 --no-text [texts]  ids only: no texts of queries and documents
++
 {LEDGER}
 """
 
@@ -44,7 +45,7 @@ def _diff(options: argparse.Namespace) -> int:
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.records import read_run
     from retrieval_bench_explain.differences import differences
-    from retrieval_bench_explain.tables.diff import diff_tables
+    from retrieval_bench_explain.tables.diff import diff_brief, diff_tables
 
     refuse(
         options,
@@ -71,7 +72,7 @@ def _diff(options: argparse.Namespace) -> int:
         query_ids=options.query,
         order=options.sort,
     )
-    show(options, result, lambda: diff_tables(result))
+    show(options, result, lambda: diff_tables(result), lambda: diff_brief(result))
     if not result.explanation.query_ids:
         say("retrieval-bench: nothing could be judged: no query was evaluated")
         return NOT_MEASURED

@@ -7,6 +7,7 @@ JSON document has all of it in full.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from retrieval_bench.comparison.claims import Claim, left_open, unless
 from retrieval_bench.comparison.pairs.voided import void
@@ -14,7 +15,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, SHORT_QUALITY, Content
-from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.text import cells_of, clean, cut
 from retrieval_bench.reports.render.words import metric_label, unit_note
 from retrieval_bench.reports.tables.run_facts import title_of
@@ -39,8 +40,8 @@ from retrieval_bench_explain.winners import Ceiling, Partition, QueryGroup
 DOCUMENTS_SHOWN = 10
 """Of each run in one block; and of the relevant documents that no run shows there."""
 
-_NAME, _DOCUMENT, _QUERY = 22, 40, 240
-"""Cells of a system's name, of a document and of the text of a query."""
+_NAME, _DOCUMENT, _QUERY, _QUERY_ID = 22, 40, 240, 20
+"""Cells of a system's name, of a document, and of the text and the id of a query."""
 
 _TITLES = {
     "outcome": "Who is better on each query: {metric}",
@@ -57,6 +58,31 @@ def diff_tables(found: Differences) -> list[Table]:
         legend = "Rank in each list; -: not in it. A grade stands only where there is a judgement."
         blocks[-1] = blocks[-1].with_notes([legend])
     return [*explanation_tables(explanation, explanation.warnings), *blocks]
+
+
+def diff_brief(of: Differences) -> list[Table]:
+    """The answer, the means, the groups, and a line for each of the chosen queries; those that were
+    named one by one in full."""
+    if of.named or not of.details:
+        return diff_tables(of)
+    explanation = of.explanation
+    at = 0 if len(explanation.runs) > 1 else -1  # who is better, or what fusion did
+    rows = [
+        (
+            _ends(detail.query.id, _QUERY_ID),
+            signed(detail.difference),
+            detail.groups[at],
+            cut(detail.query.text, _DOCUMENT) if of.texts else "",
+        )
+        for detail in of.details
+    ]
+    more = next_step("more:  --query ID (its documents and ranks), -v (those of all of these)")
+    title = f"Queries: {' minus '.join(explanation.subtracted)}"
+    columns = ("query", "difference", "", "text" if of.texts else "")
+    table = Table(title, columns, rows, words=(0, 2, 3), notes=[more])
+    means = replace(_means(explanation, ()), notes=[*map(warning, explanation.warnings)])
+    groups = [_groups(explanation, partition) for partition in [*explanation.partitions][at:][:1]]
+    return [Table(answer(explanation), (), ()), means, *groups, table]
 
 
 def explanation_tables(explanation: Explanation, warnings: Sequence[str] = ()) -> list[Table]:

@@ -71,7 +71,7 @@ def _cold(options: argparse.Namespace, run: Run) -> Any:
 
 
 COLD = Added(
-    "--cold N ?  then start N fresh processes (5) and time each step until the first answer",
+    "--cold N ?  then time each step to the first answer in N fresh processes (5)",
     "cold",
     run_cold,
     more={"cold": {"const": 5}},

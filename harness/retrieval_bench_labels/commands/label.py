@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retrieval_bench.capabilities import offered
 from retrieval_bench.cli.console import OK, UNDECIDED, output_kept_clean, show, working
 from retrieval_bench.cli.options import SELF_HITS, command, values
 
 if TYPE_CHECKING:
     from retrieval_bench_labels.store import Store
+
+_RULES = (
+    "What hits of this dataset must have is said by rules: judgements of documents stand in their "
+    "place, and make another dataset."
+)
 
 FOLDER = Path("results") / "labels"
 """Where files of labels lie."""
@@ -82,6 +89,7 @@ def labels_file(options: argparse.Namespace) -> Path:
     if not files:
         raise ConfigError(
             "no file of labels",
+            kind="no-file",
             where=str(FOLDER),
             accepted="a file that `retrieval-bench label pool` made",
             fix="make one: retrieval-bench label pool @last",
@@ -105,6 +113,7 @@ def opened(options: argparse.Namespace) -> Store:
 @command(_POOL, **{"for": {"dest": "target"}})
 def run_pool(options: argparse.Namespace) -> int:
     """Collect what is to be judged."""
+    from retrieval_bench.core.types import by_rule
     from retrieval_bench.experiment.until import Target
     from retrieval_bench_labels.decide.status import Pooled, status
     from retrieval_bench_labels.pool import Wanted, default_file, make_pool
@@ -136,7 +145,8 @@ def run_pool(options: argparse.Namespace) -> int:
             store, data, gathered.lists, wanted, source=gathered.source, failed=gathered.failed
         )
         pool_status = status(store)
-    warnings = (*gathered.warnings, *pool_status.warnings)
+    rules = [_RULES] if by_rule(data.qrels) else []
+    warnings = (*gathered.warnings, *rules, *pool_status.warnings)
     show(
         options,
         Pooled(pool_status, str(path), warnings),
@@ -179,11 +189,12 @@ def run_status(options: argparse.Namespace) -> int:
         store = opened(options)
         pool_status = status(store)
     file = str(store.path)
+    judges: Callable[[Store], list[Any]] = offered("show judges") or (lambda _store: [])
     show(
         options,
         LabelStatus(pool_status, file),
-        lambda: status_tables(pool_status, file),
-        lambda: status_tables(pool_status, file, verbose=False),
+        lambda: [*status_tables(pool_status, file), *judges(store)],
+        lambda: [*status_tables(pool_status, file, verbose=False), *judges(store)],
     )
     return OK if pool_status.done else UNDECIDED
 

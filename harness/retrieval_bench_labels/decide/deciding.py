@@ -27,10 +27,10 @@ from retrieval_bench.metrics import Judgements, Metric, judge_lists, one_metric
 from retrieval_bench.stats.intervals import ALPHA, SHARE, Floats
 from retrieval_bench.stats.percentiles import quantiles
 from retrieval_bench.stats.randomization import ROUNDING
-from retrieval_bench.stats.sequential import Betting, Draw, anytime_intervals, verdicts
 from retrieval_bench_labels.decide.draws import all_bounds, estimate
 from retrieval_bench_labels.grades import Settled
 from retrieval_bench_labels.label import Pair, Pool
+from retrieval_bench_modes.sequential import Betting, Draw, anytime_intervals, verdicts
 
 _FUTURES = 40
 """Continuations that are played to tell how many more queries it may take."""

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.fixed import resamples_for, told_with_verdicts
-from retrieval_bench.comparison.pairs.anytime import deltas_in_order, scale_to_bet_on
 from retrieval_bench.comparison.pairs.comparability import NOTHING_RELEVANT
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
@@ -38,6 +37,7 @@ from retrieval_bench_labels.decide.completeness import RELEVANT
 from retrieval_bench_labels.decide.deciding import FEW, between, level, values_by_grades
 from retrieval_bench_labels.grades import Settled
 from retrieval_bench_labels.label import Pair, Pool, PooledQuery
+from retrieval_bench_modes.anytime import deltas_in_order, scale_to_bet_on
 
 BETTING = 0.01
 """Chance of a wrong word before all is judged; with the test of all labels at most 6 %."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
+from retrieval_bench.capabilities import keys_added_to
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.experiment.until import Target
 from retrieval_bench_labels.agreement import Agreement, cohen_kappa
 from retrieval_bench_labels.decide.completeness import Completeness, completeness
 from retrieval_bench_labels.decide.deciding import Decision, decide
 from retrieval_bench_labels.decide.population import Population, by_question
-from retrieval_bench_labels.grades import Settled, Whose, settled
-from retrieval_bench_labels.label import GRADES, Label, Pair, Pool
+from retrieval_bench_labels.grades import Settled, Whose, by_people, settled
+from retrieval_bench_labels.label import GRADES, Kind, Label, Pair, Pool
 from retrieval_bench_labels.queue import Progress, progress
 from retrieval_bench_labels.store import Store
 
@@ -58,7 +61,8 @@ class Status(Documented):
         pool: what is judged.
         progress: how far it is.
         completeness: of the pool.
-        whose: judgements the figures rest on.
+        whose: judgements the figures rest on; a model's never.
+        models: name -> documents of the pool that it judged, which count in no verdict.
         agreements: of each two who judged something in common.
         outdated: labels of texts that have changed, which no longer count.
         population: what is shown of questions like those of the pool; None where they were drawn
@@ -68,13 +72,15 @@ class Status(Documented):
     """
 
     KEYS = (
-        "pool=shown_pool progress completeness whose agreements outdated population decision done"
+        "pool=shown_pool progress completeness whose models agreements outdated population "
+        "decision done"
     )
 
     pool: Pool
     progress: Progress
     completeness: Completeness
     whose: Whose
+    models: Mapping[str, int]
     agreements: tuple[Agreed, ...]
     outdated: int
     population: Population | None
@@ -118,10 +124,15 @@ class LabelStatus(Documented):
         file: of the labels.
     """
 
-    KEYS = "*status file warnings=status.warnings"
+    KEYS = "*status file warnings=status.warnings +"
 
     status: Status
     file: str
+
+    @staticmethod
+    def added() -> Sequence[Any]:
+        """Records of packages, made of a status, whose keys stand in its document."""
+        return keys_added_to("labels")
 
 
 def status(store: Store) -> Status:
@@ -132,7 +143,7 @@ def status(store: Store) -> Status:
     """
     pool = store.pool()
     labels = store.labels()
-    grades = settled(labels)
+    grades = settled(by_people(labels))
     inside = set(pool.pairs)
     counting: Mapping[Pair, Settled] = {p: g for p, g in grades.items() if p in inside}
     counted, population, warnings = by_question(pool, grades)
@@ -141,6 +152,7 @@ def status(store: Store) -> Status:
         progress(pool, store),
         completeness(pool, grades),
         Whose.of(counting.values()),
+        Counter(x.who for x in labels if x.kind is Kind.MODEL and x.pair in inside),
         tuple(_agreements(labels)),
         len(store.outdated()),
         population,

@@ -108,6 +108,7 @@ def import_labels(
             raise ConfigError(
                 f"format {name!r}",
                 where="--from",
+                kind="unknown-name",
                 accepted=near_names(name, [*READERS, OWN]),
                 fix="name one of them, or leave it out",
             )
@@ -285,7 +286,11 @@ def recognised(path: Path) -> str:
     """
     if not path.is_file():
         raise DataError(
-            "no such file", where=str(path), accepted="a file of judgements", fix="check the path"
+            "no such file",
+            kind="no-file",
+            where=str(path),
+            accepted="a file of judgements",
+            fix="check the path",
         )
     if is_offline(path):
         return OWN

@@ -13,7 +13,7 @@ from retrieval_bench.core.figures import DIRECTIONS
 from retrieval_bench.core.types import Document
 from retrieval_bench_labels.decide.deciding import decide
 from retrieval_bench_labels.decide.population import of_population
-from retrieval_bench_labels.grades import settled
+from retrieval_bench_labels.grades import by_people, settled
 from retrieval_bench_labels.label import Kind, Label, Pair, Pool, PooledQuery
 from retrieval_bench_labels.queue import Progress, next_task, progress
 from retrieval_bench_labels.store import EDITION, Store
@@ -167,7 +167,7 @@ class Judging:
         """About how many queries it may take; None = not known yet, or nothing is compared."""
         if len(pool.systems) < 2:
             return None
-        grades = settled(self.store.labels())
+        grades = settled(by_people(self.store.labels()))
         population = of_population(pool, grades)
         if population is not None:
             return 0 if population.done else None

@@ -238,9 +238,12 @@ def _of_labels(status: Status) -> Iterator[Note]:
     yield from map(warning, status.warnings)
     if status.whose.mixed:
         yield warning(
-            "These figures mix judgements of people with those of models or of the dataset; "
-            "where both judged, people count."
+            "These figures mix judgements of people with those of the dataset; where both judged, "
+            "people count."
         )
+    if status.models:
+        given = [f"{who} ({counted(n, 'judgement')})" for who, n in status.models.items()]
+        yield result(f"Labels of models count in no verdict here: {', '.join(given)}.")
     if decided.waiting and decided.out_of_turn:
         yield warning(
             f"{counted(decided.out_of_turn, 'query')} behind {decided.waiting!r} will count when "

@@ -100,7 +100,8 @@ class LevelResult(Documented):
             way.
         slots_needed: of each process, about, where all that the generator has were taken.
         troubled: calls that were refused at least once, or had no answer.
-        troubled_of: independent calls of which their share is known as well as of these.
+        troubled_of: independent calls of which their share is known as well as of these; 0 where
+            it is not known. It may be where times are not: whoever hears an answer late counts it.
     """
 
     planned: float | None
@@ -233,7 +234,8 @@ def judged(
     level, calls, times = made.level, made.calls, Times.of(made)
     due = calls[made.inside]
     timeout_ms = level.timeout_s * 1e3
-    ours = _our_fault(made, times, due, service=not in_process)
+    unmade = _not_made(made, times, due)
+    ours = unmade + _our_fault(made, due, service=not in_process)
     theirs = _overload(made, due)
     needed = 0 if in_process else _slots_needed(made, times, due, grows=bool(theirs))
     if needed:
@@ -251,7 +253,7 @@ def judged(
     state = State.NOT_MEASURED if ours else State.OVERLOADED if theirs else State.MEASURED
     shown = state is State.MEASURED
     done = (calls.done >= made.begin) & (calls.done < made.end) & (calls.status == ANSWERED)
-    cpu = [one.cpu_s / one.took_s for one in made.processes if one is not None]
+    cpu = [made_by.cpu_s / made_by.took_s for made_by in made.processes if made_by is not None]
     return LevelResult(
         planned=None if level.pace is None else level.pace.rate,
         rate=None if level.pace is None else len(due) / made.seconds,
@@ -278,7 +280,9 @@ def judged(
         waiting=_waiting(calls, made.begin, made.end),
         slots_needed=needed,
         troubled=int(np.count_nonzero(troubled)),
-        troubled_of=effective_calls(troubled, times.block) if len(due) else 0.0,
+        troubled_of=0.0
+        if unmade or needed or not len(due)
+        else effective_calls(troubled, times.block),
     )
 
 
@@ -304,15 +308,30 @@ def _errors(calls: Calls) -> dict[str, int]:
     return {kind: n for kind, n in found.items() if n}
 
 
-def _our_fault(made: Made, times: Times, due: Calls, *, service: bool) -> list[str]:
-    """Why the level says nothing of the system, in words; none where it does."""
+def _not_made(made: Made, times: Times, due: Calls) -> list[str]:
+    """Why the calls are not those that were asked for, in words; none where they are."""
     found = [f"a process of the generator {one}" for one in made.lost]
     if not len(due) and not _all_wait(made):
         found.append("no call was due in the window")
-    if made.lost or not len(due):
+    if made.lost or not len(due) or made.level.pace is None:
         return found
-    here = [one for one in made.processes if one is not None]
-    busy = max(one.cpu_s / one.took_s for one in here)
+    late = (due.sent == NEVER) | (due.sent >= made.end)
+    late &= ~times.waited & (due.due < made.end - 1_000_000)
+    in_time = 1 - float(np.mean(late))
+    free = made.level.slots - max(process.most for process in made.processes if process)
+    if in_time < LEAST_SENT and free > 0:
+        found.append(f"only {in_time:.1%} of the calls were made in time, with slots free")
+    return found
+
+
+def _our_fault(made: Made, due: Calls, *, service: bool) -> list[str]:
+    """Why the times of calls that were made say nothing of the system, in words; none where they
+    do."""
+    if made.lost or not len(due):
+        return []
+    found = list[str]()
+    here = [process for process in made.processes if process is not None]
+    busy = max(process.cpu_s / process.took_s for process in here)
     if service and busy > MOST_OF_A_CORE:
         found.append(
             f"a process of the generator took {busy:.0%} of a core, so that its own work is in the "
@@ -320,15 +339,8 @@ def _our_fault(made: Made, times: Times, due: Calls, *, service: bool) -> list[s
         )
     if service and (waited := _waited_for_a_core(made, here)):
         found.append(waited)
-    if made.level.pace is not None:
-        late = (due.sent == NEVER) | (due.sent >= made.end)
-        late &= ~times.waited & (due.due < made.end - 1_000_000)
-        in_time = 1 - float(np.mean(late))
-        free = made.level.slots - max(one.most for one in here)
-        if in_time < LEAST_SENT and free > 0:
-            found.append(f"only {in_time:.1%} of the calls were made in time, with slots free")
     stamped = _under_way(made.calls, made.begin, made.end)
-    counted_ns = sum(one.integral for one in here)
+    counted_ns = sum(process.integral for process in here)
     whole = not made.level.once  # else it was counted beyond the end of the window, too
     if whole and abs(stamped - counted_ns) > LITTLE * max(stamped, counted_ns):
         found.append(

@@ -299,8 +299,8 @@ def generator_of(
         with Generator(lambda _: LocalMember(spec), folder) as generator:
             yield generator, 1
         return
-    from retrieval_bench.measure.cluster import connected
     from retrieval_bench_load.engine.remote import place
+    from retrieval_bench_scale.cluster import connected
 
     with connected(on, folder) as cluster, Generator(place(cluster, spec), folder) as generator:
         yield generator, len(cluster.workers)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.core.types import Dataset, Query, Ranking, by_rule
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.run import pack_rankings
@@ -63,7 +63,7 @@ class Scorer:
     ) -> None:
         self.queries = queries
         self.qrels = dataset.qrels
-        self.metric = metric
+        self.metric = None if by_rule(dataset.qrels) else metric  # texts of hits are not kept
         self.k = k
         self.counted = np.array([q.answerable and q.id in dataset.qrels for q in queries], bool)
         self._values: dict[Answer, float] = {}

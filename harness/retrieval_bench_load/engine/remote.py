@@ -18,8 +18,8 @@ from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.measure import child
-from retrieval_bench.measure.cluster import Cluster, dask
 from retrieval_bench_load.engine.generator import CLOSING_S, SILENT, WORKER, Member
+from retrieval_bench_scale.cluster import Cluster, dask
 
 _LOOK_S = 0.5
 _HERE = "here"

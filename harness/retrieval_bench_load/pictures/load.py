@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.pictures import vega
-from retrieval_bench.reports.pictures.draw import svg
-from retrieval_bench.reports.pictures.vega import Spec, mark, span
 from retrieval_bench.reports.render.text import number
 from retrieval_bench.runs.records import PICTURES, add_files
 from retrieval_bench_load.engine.levels import LevelResult, State
 from retrieval_bench_load.engine.load import LoadResult
 from retrieval_bench_load.engine.tails import LEVELS, Tail
+from retrieval_bench_pictures import vega
+from retrieval_bench_pictures.draw import svg
+from retrieval_bench_pictures.vega import Spec, mark, span
 
 _SERVICE = "service p50"
 

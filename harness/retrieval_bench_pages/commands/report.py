@@ -43,10 +43,10 @@ def run_report(options: argparse.Namespace) -> int:
     if options.verify is not None:
         return _verify(options)
     from retrieval_bench.reports.file import check_place
-    from retrieval_bench.reports.finish import pictures_of
-    from retrieval_bench.reports.pictures.draw import ahead
     from retrieval_bench.runs.run import only_metrics
     from retrieval_bench_pages.report import write_report
+    from retrieval_bench_pictures.draw import ahead
+    from retrieval_bench_pictures.of_runs import pictures_of
 
     check_place(options.out)
     name_systems(options)

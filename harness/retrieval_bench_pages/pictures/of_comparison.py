@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.core.types import EMPTY
-from retrieval_bench.reports.pictures.vega import WIDTH, Spec
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.runs.run import Run
 from retrieval_bench_pages.pictures.pareto import Spot, Step, pareto
 from retrieval_bench_pages.pictures.quality import quality
+from retrieval_bench_pictures.vega import WIDTH, Spec
 
 MOST_METRICS = 6
 """Panels of the picture of quality where there are more systems than can be told apart."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 
 from retrieval_bench.core.errors import distinct_names
-from retrieval_bench.reports.pictures import vega
-from retrieval_bench.reports.pictures.rows import COLUMN, rows_of
-from retrieval_bench.reports.pictures.vega import Spec, mark
 from retrieval_bench.reports.render.text import clean, fitted
+from retrieval_bench_pictures import vega
+from retrieval_bench_pictures.rows import COLUMN, rows_of
+from retrieval_bench_pictures.vega import Spec, mark
 
 Estimate = tuple[float, tuple[float, float] | None]
 """A mean and its 95 % interval; NaN = not known."""

@@ -90,7 +90,7 @@ def _draw(options: argparse.Namespace, result: History) -> list[str]:
     """
     from retrieval_bench.core.errors import HarnessError
     from retrieval_bench.reports.file import check_place, write_page
-    from retrieval_bench.reports.pictures.draw import svg
+    from retrieval_bench_pictures.draw import svg
     from retrieval_bench_regress.pictures.history import history_picture
 
     several = len(result.subjects) > 1 and options.out is None

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _SUBJECT = f"""
 {RETRIEVER}
 {dataset()}
---policy FILE  limits; the word quality: none on latency (default: configs/policy.yaml)
+--policy FILE  limits; the words quality: none on latency, improvement: rises must be shown
+    (default: configs/policy.yaml)
 --baselines DIR  folder of the baselines (default: results/baselines)
 """
 _BASELINE = f"""

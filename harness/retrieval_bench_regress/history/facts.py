@@ -225,6 +225,7 @@ def read_history(folders: Sequence[Path] = ()) -> Found:
         if not folder.is_dir():
             raise RecordError(
                 "no such folder",
+                kind="no-file",
                 where=str(folder),
                 accepted="a folder with run folders in it, such as results/runs",
                 fix="correct --runs",

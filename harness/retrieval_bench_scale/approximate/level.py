@@ -55,9 +55,10 @@ def measured_level(
     """What ``systems`` find and take, one for each value, and warnings of their times; None where
     the user stopped it before the first call counted.
 
-    The exhaustive search is measured before them, one call a query: between their calls it would
-    leave the processor's caches full of its own vectors. It is timed like them, for ``k`` hits,
-    after a warm-up, and as often in a row: which hits are right takes some more, and no times.
+    The exhaustive search is not measured between their calls: it would leave the processor's caches
+    full of its own vectors. It is timed like them, for ``k`` hits, after a warm-up, and as often in
+    a row, for half of the queries before them and for the others after them, since a machine gets
+    faster or slower meanwhile: which hits are right takes some more, and no times.
     """
     k, protocol, data = experiment.k, experiment.protocol, experiment.dataset
     once = replace(protocol, rounds=1)
@@ -66,8 +67,8 @@ def measured_level(
         return None, []
     short = (_p50s(true.timings)[0].value or 0.0) < _SHORT_MS
     timed_on, often = (layer.queries, protocol) if short else (layer.queries[:: len(systems)], once)
-    timed, *_ = measure([exact] * len(systems), timed_on, k, often)
-    if timed.interrupted:
+    before, *_ = measure([exact] * len(systems), timed_on[::2], k, often)
+    if before.interrupted:
         return None, []
     truths = [
         None if ranking is None else _truth(exact, query, ranking, k)
@@ -76,6 +77,11 @@ def measured_level(
     found = measure([*systems.values()], layer.queries, k, protocol, progress=progress)
     if not any(len(one.timings.wall_ns) for one in found):
         return None, []
+    partial = any(measured.interrupted for measured in found)
+    timed = [before.timings]
+    if not partial and len(timed_on) > 1:
+        after, *_ = measure([exact] * len(systems), timed_on[1::2], k, often)
+        timed.append(after.timings)
     reached = [
         truth is not None and all(one.status[at] != NOT_RUN for one in found)
         for at, truth in enumerate(truths)
@@ -90,7 +96,7 @@ def measured_level(
         for (value, system), one in zip(systems.items(), found, strict=True)
     ]
     chosen = cheapest(rows)
-    whole, search = _p50s(timed.timings)
+    whole, search = _p50s(_joined(timed))
     level = SweptLevel(
         layer.name,
         layer.share,
@@ -100,7 +106,7 @@ def measured_level(
         tuple(rows),
         chosen.value if chosen else None,
         undecided(rows, chosen),
-        partial=any(one.interrupted for one in found),
+        partial=partial,
         clusters=number_of(clusters),
     )
     disturbed = disturbances(found[0].noise, machine(), protocol.threads)
@@ -161,6 +167,20 @@ def _value(
         ),
         of_filters.leaked if of_filters else None,
         tuple(recalls),
+    )
+
+
+def _joined(parts: Sequence[Timings]) -> Timings:
+    """The calls of all ``parts``, whose rounds follow each other."""
+    rounds = np.cumsum([0, *(1 + int(part.round.max(initial=-1)) for part in parts)])
+    stages = set.intersection(*(set(part.stages) for part in parts))
+    return Timings(
+        np.concatenate([part.wall_ns for part in parts]),
+        np.concatenate([part.round + at for part, at in zip(parts, rounds, strict=False)]),
+        np.concatenate([part.position for part in parts]),
+        np.concatenate([part.query for part in parts]),
+        np.concatenate([part.failed for part in parts]),
+        {name: np.concatenate([part.stages[name] for part in parts]) for name in sorted(stages)},
     )
 
 

@@ -10,14 +10,14 @@ from retrieval_bench.cli.options import Added, protocol_of, refuse, values
 
 _SWEEP = """
 approximate against exact:
---sweep KEY=N,N,...  how much of an exhaustive search's first k is found, and the p50, at each
-    value of a parameter, such as ef_search=16,32,64; says the cheapest that finds enough
+--sweep KEY=N,N,...  how much of an exhaustive search is found, and the p50, at each value of a
+    parameter, such as ef_search=16,32
 --recall R  with --sweep: the share that is enough, by the lower end of its interval (default:
     0.95)
---tail R  with --sweep: choose by the tail: --recall is the share of queries that must each find
-    so much (default: the mean decides, and the share of queries that find 0.9 is shown)
+--tail R  with --sweep: --recall is the share of queries that must each find so much (default:
+    the mean decides)
 --filters PERCENT + []  with --sweep: also under filters that so many percent of the documents fit,
-    such as 100 50 10 1, or `tenants`: 50 of Zipf sizes
+    such as 100 50 10 1, or `tenants`
 """
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.pictures import vega
-from retrieval_bench.reports.pictures.draw import svg
-from retrieval_bench.reports.pictures.vega import Spec, mark, span
 from retrieval_bench.reports.render.text import number
 from retrieval_bench.runs.records import PICTURES, add_files
+from retrieval_bench_pictures import vega
+from retrieval_bench_pictures.draw import svg
+from retrieval_bench_pictures.vega import Spec, mark, span
 from retrieval_bench_scale.approximate.swept import Sweep, SweptLevel
 
 _LOG_FROM = 4.0

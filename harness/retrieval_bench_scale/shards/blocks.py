@@ -29,8 +29,8 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.installed.cache import write_whole
 from retrieval_bench.core.retriever import DocumentEncoder
 from retrieval_bench.core.types import Document, Documents
-from retrieval_bench.measure.cluster import difference
 from retrieval_bench.measure.machine.kernel import read_table
+from retrieval_bench_scale.cluster import difference
 
 Vectors = NDArray[np.float32]
 

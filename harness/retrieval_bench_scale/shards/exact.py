@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Task
-from retrieval_bench.measure.cluster import check_same
 from retrieval_bench.measure.threads import search_threads
+from retrieval_bench_scale.cluster import check_same
 from retrieval_bench_scale.shards.blocks import SIZE, BlockFolder, Corpus, Vectors, processor
 from retrieval_bench_scale.shards.executors import one_at_a_time, run_all
 

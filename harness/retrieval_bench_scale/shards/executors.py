@@ -27,7 +27,7 @@ from typing import Any
 from retrieval_bench.core.calls.foreign import message_of
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.progress import Task
-from retrieval_bench.measure.cluster import connected
+from retrieval_bench_scale.cluster import connected
 
 _LOCAL = re.compile(r"local:([1-9]\d{0,3})")
 _TRIES = 8
@@ -44,7 +44,7 @@ def executor(on: str, folder: Path) -> Iterator[tuple[Executor, int]]:
 
     Args:
         on: ``local:N`` for so many processes, or the address of a Dask scheduler, whose workers
-            prove that they are like this process: see :mod:`retrieval_bench.measure.cluster`.
+            prove that they are like this process: see :mod:`retrieval_bench_scale.cluster`.
         folder: that all workers must see under the same path.
 
     Raises:

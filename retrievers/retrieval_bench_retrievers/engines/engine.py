@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from time import perf_counter_ns
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.config import validate
@@ -23,6 +24,7 @@ from retrieval_bench_retrievers.sql import params
 from retrieval_bench_retrievers.sql.filling import Plan, identity_of
 from retrieval_bench_retrievers.sql.health import of_others, unfinished
 
+_Given = TypeVar("_Given")
 _FIX = "correct the parameters of the retriever"
 
 
@@ -82,6 +84,7 @@ class Engine(LoadedByURI, Retriever):
         self._given, self._language = params.check_language(language, where), ""
         self._vectors = mode in ("dense", "hybrid")
         self._encoder: Encoder | None = None
+        self._writer: Encoder | None = None
         if self._vectors and (encoder is not None or self._address is None):
             given = validate(params.EncoderSettings, encoder or {}, where=where, fix=_FIX)
             self._encoder = Encoder(**given.model_dump(exclude_unset=True))
@@ -97,7 +100,9 @@ class Engine(LoadedByURI, Retriever):
         ranks another number of documents changes."""
         whole = self._mode != "hybrid" and (self._exact or not self._vectors)
         external = self._address is not None
-        return Capabilities(external=external, exact=whole, filters=True, score_tolerance=1e-5)
+        return Capabilities(
+            external=external, exact=whole, filters=True, score_tolerance=1e-5, writes=True
+        )
 
     def use_language(self, language: str | None) -> None:
         """Decides on stems and stop words, unless ``language`` was given."""
@@ -134,6 +139,41 @@ class Engine(LoadedByURI, Retriever):
         filled = store.fill(documents, self.progress)
         self._loaded = {**(store.known() or {}), "documents": filled.sent}
 
+    def collection(self) -> str:
+        """The table, where it was filled before."""
+        return "" if self._address is None else self._table
+
+    def add(self, documents: Sequence[Document]) -> None:
+        """Add them as they were filled: with vectors, also where this mode searches by words.
+
+        Raises:
+            CallError: the engine failed.
+        """
+        store = self._written()
+        self._calling(store, lambda: store.write(documents))
+        self._loaded["documents"] = max(1, self._loaded["documents"])
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Take documents out.
+
+        Raises:
+            CallError: the engine failed.
+        """
+        store = self._written()
+        self._calling(store, lambda: store.remove(ids))
+
+    def _written(self) -> base.EngineStore:
+        """The store, whose plan has the encoder that it was filled with."""
+        require_index(self._store is not None or self._address is not None, self)
+        self.prepare()
+        assert self._store is not None
+        encoder = self._loaded.get("encoder")
+        if encoder is not None and self._store.plan.encoder is None:
+            self._writer = Encoder(encoder["model"])
+            self._writer.load()
+            self._store.plan = replace(self._store.plan, encoder=self._writer)
+        return self._store
+
     def search(self, query: Query, k: int) -> Ranking:
         """The ``k`` best; stages ``encode`` and ``engine``. A blank query finds nothing.
 
@@ -153,14 +193,19 @@ class Engine(LoadedByURI, Retriever):
             vector = normalised(self._encoder.encode_query(query.text)[0])
             stages["encode"] = perf_counter_ns() - begin
             begin = perf_counter_ns()
+        store = self._store
+        hits = self._calling(store, lambda: self._ranked(store, query, vector, k))
+        stages["engine"] = perf_counter_ns() - begin
+        return Ranking([doc_id for doc_id, _ in hits], [score for _, score in hits], stages)
+
+    @staticmethod
+    def _calling(store: base.EngineStore, call: Callable[[], _Given]) -> _Given:
         try:
-            hits = self._ranked(self._store, query, vector, k)
+            return call()
         except (HarnessError, CallError):
             raise
         except Exception as problem:
-            raise self._store.failed(problem) from None
-        stages["engine"] = perf_counter_ns() - begin
-        return Ranking([doc_id for doc_id, _ in hits], [score for _, score in hits], stages)
+            raise store.failed(problem) from None
 
     def _ranked(self, store: base.EngineStore, query: Query, vector: Any, k: int) -> base.Hits:
         """By score, ties by id. What is exact is asked on while the cut goes through a tie, unless
@@ -238,8 +283,8 @@ class Engine(LoadedByURI, Retriever):
     def close(self) -> None:
         """Let go of the engine, of what was embedded, and of the model."""
         self._close_store()
-        if self._encoder is not None:
-            self._encoder.close()
+        for encoder in filter(None, (self._encoder, self._writer)):
+            encoder.close()
 
     def _close_store(self) -> None:
         store, self._store, self._loaded = self._store, None, {}

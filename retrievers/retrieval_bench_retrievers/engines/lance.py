@@ -77,6 +77,17 @@ class _Lance(FolderStore):
         return set(ids) - set(found["id"].to_pylist())
 
     def send(self, rows: Sequence[Row]) -> None:
+        self._table.add(self._records(rows))
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """One new version of the table for each call."""
+        merged = self._table.merge_insert("id").when_matched_update_all()
+        merged.when_not_matched_insert_all().execute(self._records(rows))
+
+    def remove(self, ids: Sequence[str]) -> None:
+        self._table.delete(f"id IN ({', '.join(map(_quoted, ids))})")
+
+    def _records(self, rows: Sequence[Row]) -> Any:
         import pyarrow as pa
 
         records = []
@@ -84,7 +95,7 @@ class _Lance(FolderStore):
             filtered = columns.cells(row, self.plan.fields)
             own = {"id": row.id, "contents": row.contents, "vector": row.vector}
             records.append({**own, **filtered})
-        self._table.add(pa.Table.from_pylist(records, schema=self._table.schema))
+        return pa.Table.from_pylist(records, schema=self._table.schema)
 
     def finish(self) -> None:
         """Indexes of words, of filters, and of the vectors, from so many on; then one file each."""

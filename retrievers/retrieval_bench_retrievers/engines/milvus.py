@@ -125,6 +125,18 @@ class _Milvus(FolderStore):
         return set(ids) - {row["id"] for row in rows}
 
     def send(self, rows: Sequence[Row]) -> None:
+        records = self._records(rows)
+        for start in range(0, len(records), _SEND):
+            self._client.insert(self.table, records[start : start + _SEND])
+        self._client.flush(self.table)
+
+    def put(self, rows: Sequence[Row]) -> None:
+        self._client.upsert(self.table, self._records(rows))
+
+    def remove(self, ids: Sequence[str]) -> None:
+        self._client.delete(self.table, ids=list(ids))
+
+    def _records(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
         records = []
         for row in rows:
             if (n := len(row.contents.encode())) > _LONGEST:
@@ -139,9 +151,7 @@ class _Milvus(FolderStore):
                 none = "" if "t" in name else 0.0
                 record[name] = none if value is None else value
             records.append(record)
-        for start in range(0, len(records), _SEND):
-            self._client.insert(self.table, records[start : start + _SEND])
-        self._client.flush(self.table)
+        return records
 
     def finish(self) -> None:
         """Until every row is in its indexes."""

@@ -152,6 +152,10 @@ class _Edge(QdrantWords, FolderStore):
         self._shard.update(self.words.UpdateOperation.upsert_points(points))
         self._shard.flush()
 
+    def _delete(self, points: list[str]) -> None:
+        self._shard.update(self.words.UpdateOperation.delete_points(points))
+        self._shard.flush()
+
 
 class Qdrant(Engine):
     """See :class:`.Engine`; ``bm25`` is that of Qdrant's text index."""

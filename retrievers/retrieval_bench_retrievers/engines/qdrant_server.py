@@ -135,3 +135,6 @@ class QdrantServer(QdrantWords):
 
     def _upsert(self, points: list[Any]) -> None:
         self._client.upsert(self.table, points, wait=True)
+
+    def _delete(self, points: list[str]) -> None:
+        self._client.delete(self.table, points, wait=True)

@@ -74,6 +74,13 @@ class QdrantWords(base.EngineStore):
                 ]
             )
 
+    def put(self, rows: Sequence[Row]) -> None:
+        """A point of the same name is replaced."""
+        self.send(rows)
+
+    def remove(self, ids: Sequence[str]) -> None:
+        self._delete([_point_id(doc_id) for doc_id in ids])
+
     def missing(self, ids: Sequence[str]) -> set[str]:
         points = {_point_id(one): one for one in ids}
         return set(ids) - {points[found] for found in self._there(list(points))}
@@ -150,6 +157,10 @@ class QdrantWords(base.EngineStore):
     @abstractmethod
     def _upsert(self, points: list[Any]) -> None:
         """Send them, and wait."""
+
+    @abstractmethod
+    def _delete(self, points: list[str]) -> None:
+        """Take them out, and wait."""
 
 
 def _point_id(doc_id: str) -> str:

@@ -78,6 +78,17 @@ class SeekdbServer(base.EngineStore):
         return set(ids) - {row[0].decode() for row in rows}
 
     def send(self, rows: Sequence[Row]) -> None:
+        self._write("INSERT", rows)
+
+    def put(self, rows: Sequence[Row]) -> None:
+        self._write("REPLACE", rows)
+
+    def remove(self, ids: Sequence[str]) -> None:
+        self._ask(
+            f"DELETE FROM {self._table} WHERE id IN %s", ([doc_id.encode() for doc_id in ids],)
+        )
+
+    def _write(self, how: str, rows: Sequence[Row]) -> None:
         marks = "%s, %s, %s, %s" + ", %s" * (self.plan.dimension is not None)
         values = []
         for row in rows:
@@ -85,7 +96,7 @@ class SeekdbServer(base.EngineStore):
             vector = () if row.vector is None else (_written(row.vector),)
             values.append((row.id.encode(), row.contents, metadata, ends, *vector))
         with self._connections[0].cursor() as cursor:
-            cursor.executemany(f"INSERT INTO {self._table} VALUES ({marks})", values)
+            cursor.executemany(f"{how} INTO {self._table} VALUES ({marks})", values)
 
     def finish(self) -> None:
         plan, there = self.plan, self._indexes()

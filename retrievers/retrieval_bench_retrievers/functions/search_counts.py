@@ -34,6 +34,7 @@ class SearchCounts:
     def reset(self) -> None:
         """Forget all searches: another index begins."""
         self.searches = self._short = self._collapsed = self._most_hits = self._most_asked = 0
+        self._fewest_hits: int | None = None
 
     def add(
         self,
@@ -59,14 +60,23 @@ class SearchCounts:
         self._short += query.filter is None and hits < limit
         self._collapsed += left < min(hits, limit)
         self._most_hits = max(self._most_hits, min(hits, k))
+        fewest = hits if self._fewest_hits is None else self._fewest_hits
+        self._fewest_hits = min(fewest, hits)
         self._most_asked = max(self._most_asked, k)
 
     def warnings(self) -> list[str]:
-        """Says when every search found nothing, or got fewer hits than asked for."""
+        """Says when every search found nothing, or got fewer hits than asked for; as a note where
+        not all got the same number, for who returns what matches alone has no limit."""
         if self.searches and not self._most_hits:
             text = f"every search found nothing: {self._nothing}"
             return [Notice(text, Code.NOTHING_FOUND)]
         if self.searches and self._short == self.searches:
+            if self._fewest_hits != self._most_hits:
+                each = f"{self._fewest_hits} to {self._most_hits} of {self._most_asked}"
+                text = (
+                    f"every search got fewer hits than asked for ({each}): what matches alone may"
+                )
+                return [Notice(f"{text} come back; otherwise {self._told_short}", Code.NOTE)]
             most = f"at most {self._most_hits} of {self._most_asked}"
             text = f"every search got fewer hits than asked for ({most}): {self._told_short}"
             return [Notice(text, Code.FEWER)]

@@ -63,6 +63,7 @@ def check_call(
         raise ConfigError(
             f"{name} cannot be called as function({call}): {problem}",
             where=f"{name}{signature}",
+            kind="unknown-name",
             accepted=near_names(unknown[0], {*takes, *reserved})
             if unknown
             else f"a function of ({call})",

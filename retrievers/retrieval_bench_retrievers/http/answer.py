@@ -7,20 +7,26 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NoReturn
 
 from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.calls.usage import FIELDS
 from retrieval_bench.core.errors import ConfigError, ContractError
+from retrieval_bench_retrievers.http.suggested import suggested_hits
 
 Path = Callable[[Any], Any]
 """Reads one value out of parsed JSON; None where nothing is there."""
 
+WHERE = "target http"
 ORDERS = ("descending", "ascending")
 NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 
 _SHOWN = 200
 """Characters of an answer that a message shows."""
+
+_LONGEST_TIME = 9e9
+"""In any unit. So many seconds as whole nanoseconds are still an int64."""
 
 _ORDER_RANKS = "the order of the list then is the ranking"
 
@@ -78,6 +84,26 @@ class Reading:
         ids = [self._id(hit, rank, answer) for rank, hit in enumerate(named, start=1)]
         return ids, None if numbers is None else self._in_order(numbers, answer), len(given)
 
+    def beside(self, path: Path, param: str, answer: Any, k: int) -> list[str | None] | None:
+        """Texts that the first ``k`` hits came with, such as where they are from; None where none
+        has one.
+
+        Args:
+            path: inside of a hit, or from the answer where the ids are.
+            param: what the user calls it.
+
+        Raises:
+            ContractError: there is something else.
+        """
+        if self.hits is None:
+            given = self._list(path, param, answer)[:k]
+        else:
+            given = [path(hit) for hit in self._list(self.hits, "hits", answer)[:k]]
+        for rank, value in enumerate(given, start=1):
+            if value is not None and not isinstance(value, str):
+                raise self._unfit(param, _kind(value), rank, answer, "a text")
+        return given if any(value is not None for value in given) else None
+
     def _list(self, path: Path, param: str, answer: Any) -> list[Any]:
         hits = path(answer)
         if isinstance(hits, list):
@@ -87,7 +113,7 @@ class Reading:
         what = "nothing" if hits is None else f"{_kind(hits)}, no list,"
         raise ContractError(
             f"{param} found {what} in the answer",
-            where=f"{param}: {self.names[param]}",
+            where=f"{param}: {self.names.get(param, param)}",
             accepted=f"a JMESPath to a list; the answer has {outline(answer)}",
             fix=f"correct `{param}`",
         )
@@ -95,9 +121,12 @@ class Reading:
     def _id(self, value: Any, rank: int, answer: Any) -> str:
         if isinstance(value, str):
             return value
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
-        raise self._unfit("id" if self.hits else "ids", _kind(value), rank, answer, "a text")
+        # A number with a point has lost what tells 1.10 from 1.1.
+        kind = f"the number {value!r}" if isinstance(value, float) else _kind(value)
+        place = "id" if self.hits else "ids"
+        raise self._unfit(place, kind, rank, answer, "a text or a whole number")
 
     def _in_order(self, numbers: Sequence[Any], answer: Any) -> list[float]:
         scores: list[float] = []
@@ -105,7 +134,7 @@ class Reading:
             fit = isinstance(number, int | float | str) and not isinstance(number, bool)
             try:
                 score = float(number) if fit else math.nan
-            except ValueError:
+            except (ValueError, OverflowError):
                 score = math.nan
             if not math.isfinite(score):
                 param = "score" if self.hits else "scores"
@@ -131,7 +160,7 @@ class Reading:
     def _unfit(self, param: str, kind: str, rank: int, answer: Any, accepted: str) -> ContractError:
         return ContractError(
             f"{param} found {kind} at rank {rank}",
-            where=f"{param}: {self.names[param]}",
+            where=f"{param}: {self.names.get(param, param)}",
             accepted=f"{accepted}; the answer has {outline(answer)}",
             fix=f"correct `{param}`"
             + (f", or leave it out: {_ORDER_RANKS}" if param.startswith("score") else ""),
@@ -146,25 +175,39 @@ def reading(
     ids: str | None,
     scores: str | None,
     order: str,
+    where: str = WHERE,
 ) -> Reading:
-    """A :class:`Reading` from the parameters of the retriever.
+    """A :class:`Reading` from the parameters of the retriever; ``where`` is what it is.
+
+    Without any of them the first answer is shown, with the lines that would read it.
 
     Raises:
-        ConfigError: neither of the two ways or both, or an expression that is no JMESPath.
+        ConfigError: the two ways mixed or half, or an expression that is no JMESPath.
     """
     given = {"hits": hits, "id": hit_id, "score": score, "ids": ids, "scores": scores}
     names = {name: value for name, value in given.items() if value is not None}
+    if not names:
+
+        def untold(answer: Any) -> NoReturn:
+            raise ContractError(
+                "nothing says where the hits are",
+                where=f"{where}, hits and id",
+                accepted=f"hits and id, or ids; the answer has {outline(answer)}",
+                fix=suggested_hits(answer) or "for example hits: hits.hits, id: _id, score: _score",
+            )
+
+        return Reading(None, untold, None, ascending=False, names={})
     in_hits = set(names) in ({"hits", "id"}, {"hits", "id", "score"})
     if not in_hits and set(names) not in ({"ids"}, {"ids", "scores"}):
         raise ConfigError(
-            f"how to read an answer: {', '.join(names) or 'nothing is given'}",
-            where="target http",
+            f"how to read an answer: {', '.join(names)}",
+            where=where,
             accepted="hits and id, with or without score; or ids, with or without scores",
             fix="for example hits: hits.hits, id: _id, score: _score",
         )
     if order not in ORDERS:
-        raise ConfigError(f"order = {order!r}", where="target http", accepted=" or ".join(ORDERS))
-    paths = {name: compiled(value, name) for name, value in names.items()}
+        raise ConfigError(f"order = {order!r}", where=where, accepted=" or ".join(ORDERS))
+    paths = {name: compiled(value, name, where) for name, value in names.items()}
     return Reading(
         paths.get("hits"),
         paths["id" if in_hits else "ids"],
@@ -174,7 +217,7 @@ def reading(
     )
 
 
-def server_time(given: Any) -> tuple[Path, float, str] | None:
+def server_time(given: Any, where: str = WHERE) -> tuple[Path, float, str] | None:
     """From the parameter ``server_time``: where the answer has it, nanoseconds in its unit, and the
     expression.
 
@@ -191,12 +234,12 @@ def server_time(given: Any) -> tuple[Path, float, str] | None:
     if several or unit not in NANOSECONDS or not isinstance(expression, str):
         raise ConfigError(
             f"server_time = {given!r}",
-            where="target http",
+            where=where,
             accepted="a JMESPath to milliseconds, or {UNIT: JMESPath} with one of "
             + ", ".join(NANOSECONDS),
             fix="for example server_time: took, or server_time: {s: time}",
         )
-    return compiled(expression, "server_time"), NANOSECONDS[unit], expression
+    return compiled(expression, "server_time", where), NANOSECONDS[unit], expression
 
 
 def server_ns(how: tuple[Path, float, str], answer: Any) -> int:
@@ -207,17 +250,18 @@ def server_ns(how: tuple[Path, float, str], answer: Any) -> int:
     """
     path, unit, expression = how
     time = path(answer)
-    if isinstance(time, bool) or not isinstance(time, int | float) or not 0 <= time < math.inf:
+    fit = isinstance(time, int | float) and not isinstance(time, bool)
+    if not fit or not 0 <= time < _LONGEST_TIME:
         raise ContractError(
             f"server_time found {_kind(time)} in the answer",
             where=f"server_time: {expression}",
             accepted=f"a number; the answer has {outline(answer)}",
             fix="correct `server_time`, or leave it out",
         )
-    return round(time * unit)
+    return round(float(time) * unit)
 
 
-def usage_paths(given: Any) -> dict[str, Path]:
+def usage_paths(given: Any, where: str = WHERE) -> dict[str, Path]:
     """From the parameter ``usage``: where the answer has each kind of it.
 
     Raises:
@@ -228,14 +272,14 @@ def usage_paths(given: Any) -> dict[str, Path]:
     if not isinstance(given, Mapping) or not given or not set(given) <= set(FIELDS):
         raise ConfigError(
             f"usage = {given!r}",
-            where="target http",
+            where=where,
             accepted=f"a mapping with some of {', '.join(FIELDS)} to JMESPath",
             fix="for example usage: {tokens_in: usage.prompt_tokens}",
         )
-    return {name: compiled(expression, f"usage.{name}") for name, expression in given.items()}
+    return {name: compiled(path, f"usage.{name}", where) for name, path in given.items()}
 
 
-def compiled(expression: Any, param: str) -> Path:
+def compiled(expression: Any, param: str, where: str = WHERE) -> Path:
     """A JMESPath as a function; plain names with dots, the usual case, cost next to nothing.
 
     Raises:
@@ -249,12 +293,12 @@ def compiled(expression: Any, param: str) -> Path:
     except (JMESPathError, TypeError, ValueError) as problem:
         raise ConfigError(
             f"{param} = {expression!r} is no JMESPath: {str(problem).partition(chr(10))[0]}",
-            where="target http",
+            where=where,
             accepted="a JMESPath, such as hits.hits or result.points[].payload",
             fix=f"correct `{param}`",
         ) from None
     if _PLAIN.fullmatch(expression):
-        return _walker(expression.split("."))
+        return walker(expression.split("."))
 
     def search(content: Any) -> Any:
         try:
@@ -290,7 +334,9 @@ def shown(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..."
 
 
-def _walker(steps: Sequence[str]) -> Path:
+def walker(steps: Sequence[str]) -> Path:
+    """Reads what stands under these keys, one in the other."""
+
     def walk(content: Any) -> Any:
         for step in steps:
             if not isinstance(content, dict):
@@ -315,3 +361,9 @@ def _places(node: Any, place: str, depth: int) -> Iterator[tuple[str, list[str]]
 def _kind(value: object) -> str:
     kinds = {dict: "a mapping", list: "a list", str: "a text", bool: "true or false"}
     return "nothing" if value is None else kinds.get(type(value), "a number")
+
+
+def order_of_ties(scores: Sequence[float] | None) -> range | None:
+    """:attr:`.Ranking.order` where scores tie: the answer's own order stays. None = none do."""
+    ties = scores is not None and any(a == b for a, b in pairwise(scores))
+    return range(len(scores or ())) if ties else None

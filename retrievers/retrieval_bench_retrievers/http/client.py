@@ -12,8 +12,8 @@ import math
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.util import find_spec
@@ -26,7 +26,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
-from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench_retrievers.http.answer import shown
 
 if TYPE_CHECKING or find_spec("httpx2") is not None:
@@ -40,6 +40,7 @@ _PASSES = {408: Kind.TIMEOUT, 429: Kind.THROTTLED}
 _GENEROUS_S, _CONNECT_S = 600.0, 30.0
 """Time-outs where none is given; the harness ends a call that takes too long by its own."""
 
+_SHORTEST_S = 0.001
 _REDIRECTS = 5
 _SHORTEST_HIDDEN = 4
 _SCHEMES = ("Basic", "Bearer", "ApiKey")
@@ -57,6 +58,7 @@ class Line:
         timeout_s: seconds to wait for a connection, and for each part of an answer; None = many.
         verify: whether certificates are checked, or the context to check them with.
         host: of the service: where it is this machine, no proxy stands between.
+        where: the target, for messages.
 
     Attributes:
         library: that makes the connections.
@@ -72,7 +74,9 @@ class Line:
         timeout_s: float | None,
         verify: bool | ssl.SSLContext,
         host: str = "",
+        where: str = "target http",
     ) -> None:
+        self._where = where
         self.library = httpx.__name__
         logging.getLogger(self.library).addFilter(_redacted)  # once, however often it is asked to
         self._reuse = reuse
@@ -86,6 +90,7 @@ class Line:
         self.opened = self.redirected = self.proxied = 0
         self._reached = False
         self._proxies: dict[str, str] = {}
+        self._url: tuple[str, httpx.URL] = ("", httpx.URL())
 
     def hide(self, texts: Iterable[str]) -> None:
         """Keep these texts, and their parts between blanks, out of every message."""
@@ -94,9 +99,16 @@ class Line:
         self._hidden = tuple(sorted({*self._hidden, *long}, key=len, reverse=True))
 
     def ask(
-        self, method: str, url: str, headers: Mapping[str, bytes], content: bytes | None
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, bytes],
+        content: bytes | None,
+        *,
+        gone: bool = False,
     ) -> tuple[bytes, int]:
-        """The body of the answer, and the nanoseconds from sending to its last byte.
+        """The body of the answer, and the nanoseconds from sending to its last byte; with ``gone``
+        404 is an answer like others.
 
         Raises:
             TransientError: 408, 429, 5xx, a lost connection, a time-out.
@@ -104,47 +116,101 @@ class Line:
                 be sent.
             ConfigError: the very first connection could not be made.
         """
-        client = self._client = self._client or self._new_client()
-        place = _place(url)
-        try:
-            request = client.build_request(
-                method,
-                url,
-                headers=[(name.encode(), value) for name, value in headers.items()],
-                content=content,
-                extensions={"trace": self._trace},
-            )
-            self.proxied += bool(self._proxy_of(request.url))
+        with self._told(url):
+            request = self._request(method, url, headers, content)
             start = perf_counter_ns()
-            response = client.send(request)
-            for _ in range(_REDIRECTS):
-                if not response.has_redirect_location:
-                    break
-                response = client.send(self._allowed(response))
+            response = self._send(request)
             elapsed = perf_counter_ns() - start
+            if response.is_success or (gone and response.status_code == 404):
+                return response.content, elapsed
+            raise self.refused(response, response.content)
+
+    @contextmanager
+    def stream(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, bytes],
+        content: bytes | None,
+        timeout_s: float,
+    ) -> Iterator[httpx.Response]:
+        """The answer of any status as it comes, its body not read yet; what goes wrong while it is
+        read is told as by :meth:`ask`."""
+        with self._told(url):
+            request = self._request(method, url, headers, content)
+            wait = max(timeout_s, _SHORTEST_S)
+            connect = min(wait, _CONNECT_S)
+            timeout = httpx.Timeout(wait, connect=connect).as_dict()
+            request.extensions = {**request.extensions, "timeout": timeout}
+            response = self._send(request, stream=True)
+            try:
+                yield response
+            finally:
+                response.close()
+
+    def refused(self, response: httpx.Response, content: bytes) -> CallError:
+        """Say that ``response``, of which ``content`` was read, is none."""
+        place, status = _place(str(response.request.url)), response.status_code
+        text = self.clean(content[:4000].decode("utf-8", "replace"))
+        says = f"{place} answered {status}" + (f": {shown(text)}" if text.strip() else "")
+        kind = _PASSES.get(status, Kind.SERVER if status >= 500 else None)
+        if kind is None:
+            return CallError(says)
+        return TransientError(says, kind, retry_after=_seconds(response.headers.get("retry-after")))
+
+    def _request(
+        self, method: str, url: str, headers: Mapping[str, bytes], content: bytes | None
+    ) -> httpx.Request:
+        client = self._client = self._client or self._new_client()
+        if url != self._url[0]:  # parsing one takes a tenth of a call
+            self._url = (url, httpx.URL(url))
+        request = client.build_request(
+            method,
+            self._url[1],
+            headers=[(name.encode(), value) for name, value in headers.items()],
+            content=content,
+            extensions={"trace": self._trace},
+        )
+        self.proxied += bool(self._proxy_of(request.url))
+        return request
+
+    def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
+        client = self._client = self._client or self._new_client()
+        response = client.send(request, stream=stream)
+        for _ in range(_REDIRECTS):
+            if not response.has_redirect_location:
+                break
+            response.close()
+            response = client.send(self._allowed(response), stream=stream)
+        return response
+
+    @contextmanager
+    def _told(self, url: str) -> Iterator[None]:
+        """Translate what httpx raises."""
+        try:
+            yield
         except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
-            raise self._unreachable(place, problem, self._proxy_of(httpx.URL(url))) from None
+            raise self._unreachable(url, problem) from None
         except httpx.TimeoutException as problem:
             name = type(problem).__name__
-            raise TransientError(f"{place} did not answer in time ({name})", Kind.TIMEOUT) from None
+            raise TransientError(
+                f"{_place(url)} did not answer in time ({name})", Kind.TIMEOUT
+            ) from None
         except (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ProxyError) as problem:
             says = self.clean(str(problem)) or type(problem).__name__
             raise TransientError(
-                f"the connection to {place} broke: {says}", Kind.CONNECTION
+                f"the connection to {_place(url)} broke: {says}", Kind.CONNECTION
             ) from None
         except httpx.LocalProtocolError:  # its text repeats the header
-            raise CallError(f"a header for {place} holds what HTTP cannot carry") from None
+            raise CallError(f"a header for {_place(url)} holds what HTTP cannot carry") from None
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             says = self.clean(str(problem))
-            raise CallError(f"the request to {place} failed: {says}") from None
-        except Exception:
+            raise CallError(f"the request to {_place(url)} failed: {says}") from None
+        except (Exception, GeneratorExit):
             raise
         except BaseException:  # a deadline: what is half read must not be the next answer
             self.close()
             raise
-        if response.is_success:
-            return response.content, elapsed
-        raise self._refused(response, place)
 
     def close(self) -> None:
         """Close all connections; the next request opens new ones."""
@@ -203,16 +269,8 @@ class Line:
             )
         return onward
 
-    def _refused(self, response: httpx.Response, place: str) -> CallError:
-        status = response.status_code
-        text = self.clean(response.content[:4000].decode("utf-8", "replace"))
-        says = f"{place} answered {status}" + (f": {shown(text)}" if text.strip() else "")
-        kind = _PASSES.get(status, Kind.SERVER if status >= 500 else None)
-        if kind is None:
-            return CallError(says)
-        return TransientError(says, kind, retry_after=_seconds(response.headers.get("retry-after")))
-
-    def _unreachable(self, place: str, problem: Exception, through: str) -> Exception:
+    def _unreachable(self, url: str, problem: Exception) -> Exception:
+        place, through = _place(url), self._proxy_of(httpx.URL(url))
         says = self.clean(str(problem)) or type(problem).__name__
         if through:
             place += f" through the proxy {through} of the environment"
@@ -226,10 +284,25 @@ class Line:
             fix = "start the service, and check host and port in `url`"
         return ConfigError(
             f"nothing can be reached at {place}: {says}",
-            where="target http, url",
+            where=f"{self._where}, url",
             accepted="a service that answers",
             fix=fix,
         )
+
+    def warnings(self, who: str) -> list[str]:
+        """Say when a proxy stood between, and when ``who`` redirects."""
+        told = []
+        if self.proxied:
+            told.append(
+                f"{counted(self.proxied, 'request')} went through the proxy that the environment "
+                "names, which is in every time: NO_PROXY names hosts without one"
+            )
+        if self.redirected:
+            told.append(
+                f"the {who} redirected {counted(self.redirected, 'request')}, which adds a round "
+                "trip to each: give the address that it leads to as `url`"
+            )
+        return told
 
     def clean(self, text: str) -> str:
         """``text`` without secrets and without values of headers."""

@@ -8,24 +8,28 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
 from retrieval_bench.core.calls.usage import report, usage_of
-from retrieval_bench.core.errors import ConfigError, ContractError, check_known, counted
+from retrieval_bench.core.errors import ConfigError, check_known, counted
 from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
-from retrieval_bench.core.types import Query, Ranking
-from retrieval_bench_retrievers.encoders.encoder import Encoder, readable
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.encoders.fit import fit_of
 from retrieval_bench_retrievers.functions.search_counts import SearchCounts
 from retrieval_bench_retrievers.functions.user_code import declared_index
+from retrieval_bench_retrievers.functions.writing import ID, added, unwritable
 from retrieval_bench_retrievers.http import answer as http_answer
 from retrieval_bench_retrievers.http.partial import partial as partial_answer
-from retrieval_bench_retrievers.http.templates import FILTER, unplaced, values_of
+from retrieval_bench_retrievers.http.templates import FILTER, checked_names, filled
+
+if TYPE_CHECKING:
+    from retrieval_bench_retrievers.http.write import WriteRequests
 
 WHERE = "target http"
 _MISSING = ("error", "drop")
@@ -48,6 +52,8 @@ class HTTP(Retriever):
         score: the same for its score.
         ids: JMESPath to a list of ids, in place of ``hits`` and ``id``.
         scores: the same for scores.
+        text: JMESPath to the text of a hit, beside its id.
+        source: the same to where it is from.
         order: ``descending``; ``ascending`` for distances, of which the lowest is the best.
         server_time: JMESPath to the milliseconds that the service says it took, or ``{s: path}``.
         usage: ``{tokens_in, tokens_out, calls, money}``: JMESPath to what the call used up.
@@ -64,6 +70,9 @@ class HTTP(Retriever):
             ``accept`` the answer; see :mod:`retrieval_bench_retrievers.http.partial`.
         encoder: parameters of :class:`retrieval_bench_retrievers.encoders.encoder.Encoder`,
             which makes ``{embedding}``.
+        write: ``{into: COLLECTION, add: {url, method, headers, body}, delete: {...}}`` with
+            ``{document.id}`` and ``{document.text}``: how documents are added and deleted; see
+            :mod:`retrieval_bench_retrievers.http.write`.
 
     Raises:
         ConfigError: parameters that do not fit.
@@ -82,6 +91,8 @@ class HTTP(Retriever):
         score: str | None = None,
         ids: str | None = None,
         scores: str | None = None,
+        text: str | None = None,
+        source: str | None = None,
         order: str = "descending",
         server_time: str | dict[str, str] | None = None,
         usage: dict[str, str] | None = None,
@@ -94,16 +105,23 @@ class HTTP(Retriever):
         missing: str = "error",
         partial: str = "fail",
         encoder: dict[str, Any] | None = None,
+        write: dict[str, Any] | None = None,
     ) -> None:
         require("httpx2", "http", WHERE, instead="httpx")
         require("jmespath", "http", WHERE)
         from retrieval_bench_retrievers.http import client as http_client
+        from retrieval_bench_retrievers.http import write as http_write
         from retrieval_bench_retrievers.http.request import RequestTemplate
 
         self._declared = declared_index(external)
         self._reading = http_answer.reading(
             hits=hits, hit_id=id, score=score, ids=ids, scores=scores, order=order
         )
+        self._beside = {
+            name: http_answer.compiled(path, name)
+            for name, path in (("text", text), ("source", source))
+            if path is not None
+        }
         self._server = http_answer.server_time(server_time)
         self._usage = http_answer.usage_paths(usage)
         self._drop = _one_of(missing, "missing", _MISSING) == "drop"
@@ -114,8 +132,15 @@ class HTTP(Retriever):
 
         self._request = RequestTemplate(method, url, headers or {}, body, literal=raw)
         self._names = self._request.names
-        self._check_names(raw, encoder)
-        self._encoder = None if encoder is None else _encoder(encoder)
+        if not raw or encoder is not None:
+            checked_names(
+                self._names if not raw else self._names | {"text"},
+                encoder,
+                where=WHERE,
+                places="url, headers or body",
+                otherwise=", or raw: true to send the same request for every query",
+            )
+        self._encoder = None if encoder is None else encoder_of(encoder, WHERE)
 
         self._line = http_client.Line(
             reuse=self._reuse,
@@ -124,31 +149,16 @@ class HTTP(Retriever):
             host=urlsplit(url).hostname or "",
         )
         self._line.hide(self._request.hidden)
+        self._writes = None
+        if write is not None:
+            self._writes = http_write.WriteRequests(write, headers or {}, self._encoder)
+            self._line.hide(self._writes.hidden)
         self._counts = SearchCounts(
             "is the index filled, and is it this one?",
             'does "{k}" stand where the service takes the number of hits, and does it give so '
             "many?",
         )
         self._partial, self._partial_says = 0, ""
-
-    def _check_names(self, raw: bool, encoder: Mapping[str, Any] | None) -> None:
-        if not raw and not {"text", "embedding"} & self._names:
-            raise ConfigError(
-                "nothing of the query is in the request",
-                where=WHERE,
-                accepted="{text} or {embedding} in url, headers or body",
-                fix='write "{text}" where the text of the query belongs, or raw: true to send the '
-                "same request for every query",
-            )
-        if ("embedding" in self._names) != (encoder is not None):
-            given = "encoder" if encoder is not None else "{embedding}"
-            other = "{embedding}" if encoder is not None else "encoder"
-            raise ConfigError(
-                f"{given} without {other}",
-                where=WHERE,
-                accepted="both or neither",
-                fix='for example encoder: {model: all-MiniLM-L6-v2} and "{embedding}" in the body',
-            )
 
     @property
     def capabilities(self) -> Capabilities:
@@ -159,6 +169,7 @@ class HTTP(Retriever):
             has_scores=self._reading.scores is not None,
             filters=any(name.partition(".")[0] == FILTER for name in self._names),
             score_tolerance=1e-5 if self._encoder is not None else 1e-9,
+            writes=self._writes is not None,
         )
 
     def prepare(self) -> None:
@@ -174,6 +185,34 @@ class HTTP(Retriever):
         """Load the encoder now: an external retriever has no ``index`` to do it in, and the first
         search is timed."""
         self.prepare()
+
+    def collection(self) -> str:
+        """``into`` of ``write``."""
+        return "" if self._writes is None else self._writes.into
+
+    def add(self, documents: Sequence[Document]) -> None:
+        """Send one request for each; it is acknowledged by an answer of 2xx.
+
+        Raises:
+            TransientError, CallError: the service did not acknowledge one.
+        """
+        for values in added(documents, self._encoder if self._writing.embeds else None):
+            self._line.ask(*self._writing.request("add", values))
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Send one request for each; it is acknowledged by an answer of 2xx, or by 404.
+
+        Raises:
+            TransientError, CallError: the service did not acknowledge one.
+        """
+        for name in ids:
+            self._line.ask(*self._writing.request("delete", {ID: name}), gone=True)
+
+    @property
+    def _writing(self) -> WriteRequests:
+        if self._writes is None:
+            raise unwritable(WHERE, "{into: NAME, add: {...}, delete: {...}}")
+        return self._writes
 
     def search(self, query: Query, k: int) -> Ranking:
         """The hits of the service's answer, in its order; those beyond ``k`` are cut off.
@@ -208,7 +247,11 @@ class HTTP(Retriever):
         if self._usage:
             report(usage_of({name: path(answer) for name, path in self._usage.items()}))
         self._counts.add(query, k, given)
-        ranking = Ranking(ids, scores, stages)
+        texts, sources = (
+            (path := self._beside.get(name)) and self._reading.beside(path, name, answer, k)
+            for name in ("text", "source")
+        )
+        ranking = Ranking(ids, scores, stages, texts=texts, sources=sources)
         stages["wrapper"] = perf_counter_ns() - start - elapsed - stages.get("encode", 0)
         return ranking
 
@@ -241,16 +284,7 @@ class HTTP(Retriever):
         if self._partial:
             warnings.append(self._partial_warning())
         warnings += self._counts.warnings()
-        if self._line.proxied:
-            warnings.append(
-                f"{counted(self._line.proxied, 'request')} went through the proxy that the "
-                "environment names, which is in every time: NO_PROXY names hosts without one"
-            )
-        if self._line.redirected:
-            warnings.append(
-                f"the service redirected {counted(self._line.redirected, 'request')}, which adds "
-                "a round trip to each: give the address that it leads to as `url`"
-            )
+        warnings += self._line.warnings("service")
         return warnings
 
     def close(self) -> None:
@@ -260,27 +294,9 @@ class HTTP(Retriever):
     def _values(self, query: Query, k: int, stages: dict[str, int]) -> dict[str, Any]:
         """Return the value of each placeholder; those that this query has no value for are not
         there."""
-        values = {"text": readable(query.text), "k": k, **values_of(query.filter)}
-        if query.filter is not None and (left := unplaced(query.filter, self._names)):
-            raise ContractError(
-                f"the filter of query {query.id!r} has {', '.join(left)}, for which the request "
-                "has no place",
-                where=WHERE,
-                accepted=", ".join(f"{{{name}}}" for name in sorted(self._names)),
-                fix='add a placeholder for it, or "{filter}" for the filter as it is written',
-            )
-        absent = {name for name in self._names - {"embedding"} if name not in values}
-        kept = absent & self._request.in_path if self._drop else absent
-        if kept:
-            names = ", ".join(f"{{{name}}}" for name in sorted(kept))
-            raise ContractError(
-                f"query {query.id!r} has no value for {names}",
-                where=WHERE,
-                accepted="a filter with these fields for every query",
-                fix="take the placeholder out of the path"
-                if self._drop
-                else "say `missing: drop` to leave out what holds it",
-            )
+        values = filled(
+            query, k, self._names, where=WHERE, drop=self._drop, kept=self._request.in_path
+        )
         if self._encoder is not None:
             begin = perf_counter_ns()
             self._encoder.load()
@@ -313,11 +329,16 @@ class HTTP(Retriever):
         )
 
 
-def _encoder(params: Mapping[str, Any]) -> Encoder:
+def encoder_of(params: Mapping[str, Any], where: str) -> Encoder:
+    """The encoder that the parameter ``encoder`` of a target describes.
+
+    Raises:
+        ConfigError: an unknown key.
+    """
     known = list(inspect.signature(Encoder).parameters)
     for name in params:
         fix = "correct the keys under `encoder:`"
-        check_known(name, known, f"encoder: unknown key {name!r}", where=WHERE, fix=fix)
+        check_known(name, known, f"encoder: unknown key {name!r}", where=where, fix=fix)
     return Encoder(**params)
 
 

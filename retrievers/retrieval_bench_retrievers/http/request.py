@@ -9,6 +9,7 @@ from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.secrets import Filled
+from retrieval_bench_retrievers.functions.secret_words import is_secret
 from retrieval_bench_retrievers.http.client import check_url, without_userinfo
 from retrieval_bench_retrievers.http.templates import GONE, Template, UrlTemplate
 
@@ -17,14 +18,10 @@ _METHOD = re.compile("[A-Z]+")
 _OPEN = frozenset({"content-type", "accept", "accept-encoding", "user-agent"})
 """Headers whose values are no secret, so that a message may hold the same words."""
 
-_SECRET = re.compile("auth|cookie|key|token|secret|password|credential", re.IGNORECASE)
-"""Headers whose values are: they come from the environment, for a manifest holds parameters."""
-
-
 _SECRET_PARAMETER = re.compile(
     r"[?&]([^=&#]*(?:api_?key|token|secret|password|signature)[^=&#]*)=([^&#]+)", re.IGNORECASE
 )
-"""Likewise in the query of a URL."""
+"""Those in the query of a URL come from the environment, for a manifest holds parameters."""
 
 
 class RequestTemplate:
@@ -102,11 +99,11 @@ def _address(url: Any) -> tuple[str, str | None]:
     plain, authorization, (start, end) = without_userinfo(url)
     spans = url.spans if isinstance(url, Filled) else ()
     if authorization is not None and not any(a < end and b > start for a, b in spans):
-        raise _in_the_open("user and password in the url")
+        raise in_the_open("user and password in the url")
 
     for match in _SECRET_PARAMETER.finditer(url):
         if not any(a < match.end(2) and b > match.start(2) for a, b in spans):
-            raise _in_the_open(f"the value of {match[1]} in the url")
+            raise in_the_open(f"the value of {match[1]} in the url")
 
     def moved(at: int) -> int:
         return at if at <= start else max(start, at - (end - start))
@@ -124,15 +121,16 @@ def _as_texts(headers: Mapping[str, Any]) -> dict[str, str]:
                 accepted="a text",
                 fix="put the value into quotes",
             )
-        if _SECRET.search(name) and not isinstance(value, Filled):
-            raise _in_the_open(f"the value of the header {name!r}")
+        if is_secret(name) and not isinstance(value, Filled):
+            raise in_the_open(f"the value of the header {name!r}")
     return {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in headers.items()
     }
 
 
-def _in_the_open(what: str) -> ConfigError:
+def in_the_open(what: str) -> ConfigError:
+    """Refuse a secret that is written in a config."""
     return ConfigError(
         f"{what} stands in the config, which is copied into every saved run",
         where=_WHERE,

@@ -1,5 +1,5 @@
 """Requests with places for a query: ``{text}``, ``{k}``, ``{embedding}``, ``{filter}`` and
-``{filter.NAME}``.
+``{filter.NAME}``; where a document is written, ``{document.id}`` and ``{document.text}``.
 
 The list is closed. Every other brace stays as it is, so that the query languages of engines pass
 through untouched, and ``{{text}}`` writes ``{text}``. Only values are looked at: never the keys of
@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.filters import Filter
 from retrieval_bench.core.secrets import Filled
+from retrieval_bench.core.types import Query
+from retrieval_bench_retrievers.encoders.encoder import readable
 
 FILTER = "filter"
 """The placeholder of a whole filter, and what those of its values begin with."""
 
-_NAMES = rf"text|k|embedding|{FILTER}(?:\.[^{{}}\s]+)?"
+_NAMES = rf"text|k|embedding|document\.(?:id|text)|{FILTER}(?:\.[^{{}}\s]+)?"
 _PLACEHOLDER = re.compile(rf"\{{(\{{)?({_NAMES})\}}(?(1)\}})")
 _UNQUOTED = re.compile(_NAMES)
 
@@ -117,6 +119,79 @@ def values_of(asked: Filter | None) -> dict[str, Any]:
         return {}
     named = {f"{FILTER}.{name}": value for name, value in asked.values.items()}
     return {FILTER: dict(asked.source), **named}
+
+
+def filled(
+    query: Query, k: int, names: frozenset[str], *, where: str, drop: bool, kept: frozenset[str]
+) -> dict[str, Any]:
+    """The values of a query for the placeholders ``names`` (but ``embedding``), by name; those that
+    it has no value for are not there.
+
+    Args:
+        drop: what holds a placeholder without a value is left out.
+        kept: placeholders that stand where nothing can be left out.
+
+    Raises:
+        ContractError: a condition of its filter has no placeholder, or a placeholder no value.
+    """
+    values = {"text": readable(query.text), "k": k, **values_of(query.filter)}
+    if query.filter is not None and (left := unplaced(query.filter, names)):
+        raise ContractError(
+            f"the filter of query {query.id!r} has {', '.join(left)}, for which the request "
+            "has no place",
+            where=where,
+            accepted=", ".join(f"{{{name}}}" for name in sorted(names)),
+            fix='add a placeholder for it, or "{filter}" for the filter as it is written',
+        )
+    absent = {name for name in names - {"embedding"} if name not in values}
+    if without := absent & kept if drop else absent:
+        raise ContractError(
+            f"query {query.id!r} has no value for "
+            + ", ".join(f"{{{name}}}" for name in sorted(without)),
+            where=where,
+            accepted="a filter with these fields for every query",
+            fix="take the placeholder out of the path"
+            if drop
+            else "say `missing: drop` to leave out what holds it",
+        )
+    return values
+
+
+def checked_names(
+    names: frozenset[str], encoder: Any, *, where: str, places: str, otherwise: str = ""
+) -> None:
+    """Refuse a request that holds nothing of the query, or half of an embedding.
+
+    Args:
+        places: where placeholders may stand, for messages.
+        otherwise: another way out, for a message.
+
+    Raises:
+        ConfigError: either.
+    """
+    if written := sorted(name for name in names if name.startswith("document.")):
+        raise ConfigError(
+            f"{{{written[0]}}} in {places}",
+            where=where,
+            accepted="{text}, {k}, {embedding} and {filter}: a search has no document",
+            fix=f"put it under `write`, or write {{{{{written[0]}}}}} for the braces as they are",
+        )
+    if not {"text", "embedding"} & names:
+        raise ConfigError(
+            "nothing of the query is in the request",
+            where=where,
+            accepted=f"{{text}} or {{embedding}} in {places}",
+            fix=f'write "{{text}}" where the text of the query belongs{otherwise}',
+        )
+    if ("embedding" in names) != (encoder is not None):
+        given = "encoder" if encoder is not None else "{embedding}"
+        other = "{embedding}" if encoder is not None else "encoder"
+        raise ConfigError(
+            f"{given} without {other}",
+            where=where,
+            accepted="both or neither",
+            fix=f'for example encoder: {{model: all-MiniLM-L6-v2}} and "{{embedding}}" in {places}',
+        )
 
 
 def _found(raw: Any, where: str) -> Any:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Literal, Self
 
@@ -60,6 +60,24 @@ class Pool:
             if ranking.scores is not None:
                 scores[leg][columns] = ranking.scores
         return cls(doc_ids, ranks, scores)
+
+
+def with_texts(fused: Ranking, rankings: Sequence[Ranking]) -> Ranking:
+    """``fused`` with the texts and sources of its hits, each from the first leg that has it."""
+    if all(ranking.texts is None and ranking.sources is None for ranking in rankings):
+        return fused
+    texts, sources = (_carried(fused.doc_ids, rankings, name) for name in ("texts", "sources"))
+    return replace(fused, texts=texts, sources=sources)
+
+
+def _carried(
+    ids: Sequence[str], rankings: Sequence[Ranking], name: str
+) -> Sequence[str | None] | None:
+    came: dict[str, str] = {}
+    for ranking in reversed(rankings):
+        pairs = zip(ranking.doc_ids, getattr(ranking, name) or (), strict=False)
+        came |= {doc_id: value for doc_id, value in pairs if value is not None}
+    return [came.get(doc_id) for doc_id in ids] if came else None
 
 
 def rrf(

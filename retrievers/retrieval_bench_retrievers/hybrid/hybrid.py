@@ -1,8 +1,7 @@
 """Two or more retrievers as one: every leg is asked, one fused ranking comes back.
 
 Each leg is asked for ``max(depth, k)`` hits, and its rank and score of every fused hit are kept in
-``Ranking.legs``, beside its whole list. Legs run one after the other, or together in threads; the
-ranking is the same.
+``Ranking.legs``, beside its whole list. Legs run in turn, or in threads: the ranking is the same.
 """
 
 from __future__ import annotations
@@ -46,10 +45,11 @@ from retrieval_bench.core.retriever import (
     require_k,
 )
 from retrieval_bench.core.types import Document, Documents, LegTrace, Query, Ranking
-from retrieval_bench_retrievers.hybrid.fusion import RRF, Convex, Pool, with_method
+from retrieval_bench_retrievers.hybrid.fusion import RRF, Convex, Pool, with_method, with_texts
 from retrieval_bench_retrievers.hybrid.legs import (
     Leg,
     LegSpec,
+    WritesToLegs,
     built,
     close_all,
     sources_of,
@@ -111,7 +111,7 @@ class Plan:
     stages: Mapping[str, int]
 
 
-class Hybrid(Retriever):
+class Hybrid(WritesToLegs, Retriever):
     """The fused ranking of two or more legs.
 
     A fused score's tolerance holds as long as the legs rank alike: where a leg's own scores tie
@@ -170,8 +170,7 @@ class Hybrid(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """External or exact only if every leg is, a replay if any leg is; the tolerance is that of
-        the widest leg."""
+        """External or exact only if every leg is, a replay if any is; the widest tolerance."""
         of_legs = [leg.retriever.capabilities for leg in self._legs]
         return Capabilities(
             external=all(leg.external for leg in of_legs),
@@ -180,6 +179,7 @@ class Hybrid(Retriever):
             filters=all(leg.filters for leg in of_legs),
             score_tolerance=max(leg.score_tolerance for leg in of_legs),
             deepens=all(leg.deepens for leg in of_legs),
+            writes=all(leg.writes for leg in of_legs),
         )
 
     @property
@@ -304,7 +304,8 @@ class Hybrid(Retriever):
         kept, usage = steps_inside(names, rankings), usage_of_legs(names, rankings)
         own["fuse"] = perf_counter_ns() - begin
         stages = _stages(names, rankings, own)
-        return Ranking(ids, fused[order], stages, traces, steps=kept, usage=usage)
+        came = Ranking(ids, fused[order], stages, traces, steps=kept, usage=usage)
+        return with_texts(came, rankings)
 
     def plan(self, query: Query) -> Plan:
         """Every leg is asked the query as it is, and the fusion is always the same; a subclass may

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any, TypeVar
 
 from retrieval_bench.core import secrets
@@ -18,7 +19,9 @@ from retrieval_bench.core.config import (
 )
 from retrieval_bench.core.errors import ConfigError, HarnessError, MissingDependencyError
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.types import Ranking, StepTrace, Usage
+from retrieval_bench.core.types import Document, Ranking, StepTrace, Usage
+from retrieval_bench.experiment.building import built as built_as
+from retrieval_bench.experiment.building import in_chunks
 
 LegSpec = str | Mapping[str, Any] | Retriever
 """The name or file of a config, an inline ``{target, params, name}``, or a retriever."""
@@ -115,6 +118,12 @@ def built_alone(spec: LegSpec) -> Leg:
         HarnessError: it cannot be had, or would contain itself.
     """
     source = _source(spec)
+    if "chunk" in source.facts:
+        raise ConfigError(
+            f"chunk of {source.name!r}, in a step",
+            accepted="`chunk` beside the steps: those behind it read the texts of chunks, too",
+            fix="move it there",
+        )
     return Leg(source.name, _build(source), 0, source.facts)
 
 
@@ -126,12 +135,15 @@ def _source(spec: LegSpec) -> Source:
     if isinstance(spec, str):
         config = load_retriever_config(spec)
         _require_uncalled(config)
-        facts = {"target": config.target, "params": secrets.redact(config.params)}
-        return Source(config.name, config.build, facts, str(config.source or config.target))
+        facts = {"target": config.target, "params": secrets.redact(config.params), **_cut(config)}
+        return Source(
+            config.name, partial(built_as, config), facts, str(config.source or config.target)
+        )
     if isinstance(spec, Mapping):
-        _require_uncalled(inline_config(spec))
+        inline = inline_config(spec)
+        _require_uncalled(inline)
         name = spec.get("name") or str(spec.get("target", "inline")).rpartition(":")[2]
-        return Source(str(name), lambda: build_retriever(spec), {})
+        return Source(str(name), lambda: in_chunks(inline, build_retriever(spec)), {**_cut(inline)})
     raise ConfigError(
         f"a value of type {type(spec).__name__} where a retriever belongs",
         accepted="the name or YAML file of a retriever config, an inline {target, params, name}, "
@@ -140,12 +152,15 @@ def _source(spec: LegSpec) -> Source:
     )
 
 
+def _cut(config: RetrieverConfig) -> Mapping[str, Any]:
+    return {} if config.chunk is None else {"chunk": config.chunk}
+
+
 def _require_uncalled(config: RetrieverConfig) -> None:
     """Refuse what says how a leg is called: whoever holds it calls it, and would not keep to it."""
-    if config.calling:
+    if calling := [key for key in config.calling if key != "chunk"]:
         raise ConfigError(
-            f"{', '.join(config.calling)} of {config.name}, which is called by another retriever "
-            "here",
+            f"{', '.join(calling)} of {config.name}, which is called by another retriever here",
             accepted="these keys in the config that is measured",
             fix=f"move them there from {config.source or config.name}",
         )
@@ -231,3 +246,28 @@ def _bad_legs(given: str) -> ConfigError:
         "{target, params, name}, or Retriever objects",
         fix="correct `legs:`, such as [bm25, dense]",
     )
+
+
+class WritesToLegs:
+    """``add`` and ``delete`` of what is made of legs, and units of what these return."""
+
+    _legs: Sequence[Leg]
+
+    def units(self, unit_of: Mapping[str, str]) -> Mapping[str, str]:
+        """Units of hits; a leg may return chunks."""
+        return reduce(lambda known, leg: leg.retriever.units(known), self._legs, unit_of)
+
+    def collection(self) -> str:
+        """The collections of all legs, joined by commas."""
+        names = (leg.retriever.collection() for leg in self._legs)
+        return ",".join(dict.fromkeys(filter(None, names)))
+
+    def add(self, documents: Sequence[Document]) -> None:
+        """Add to each leg in turn; acknowledged by the last."""
+        for leg in self._legs:
+            leg.retriever.add(documents)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete from each leg in turn; acknowledged by the last."""
+        for leg in self._legs:
+            leg.retriever.delete(ids)

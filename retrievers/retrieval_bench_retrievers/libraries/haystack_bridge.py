@@ -36,6 +36,7 @@ class Haystack(OwnScores):
     """
 
     hit_type = HaystackDocument
+    text_name = "content"
     accepted = "an output `documents`, a list of Haystack documents"
     own_place = "Document.id"
     no_id_advice = "name the key of meta that holds the id: id_key"

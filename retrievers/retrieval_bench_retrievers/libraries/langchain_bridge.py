@@ -73,6 +73,7 @@ class LangChain(Library):
     """
 
     hit_type = LangChainDocument
+    text_name = "page_content"
     accepted = "a list of LangChain documents"
     own_place = "Document.id"
     no_id_advice = (

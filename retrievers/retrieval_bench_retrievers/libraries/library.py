@@ -9,6 +9,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Container, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
@@ -86,6 +87,7 @@ class Library(ABC):
 
     Attributes:
         hit_type: the library's type of a hit.
+        text_name: its attribute that is the text.
         accepted: what an answer should be.
         own_place: where the id stands without ``id_key``.
         no_id_advice: what to do about a missing id.
@@ -93,6 +95,7 @@ class Library(ABC):
     """
 
     hit_type: type
+    text_name: str
     accepted: str
     own_place: str
     no_id_advice: str
@@ -134,6 +137,7 @@ class Library(ABC):
 
     def read(self, found: Any, stages: Mapping[str, int] = EMPTY) -> Ranking:
         """All of ``found`` in its order, with ``stages``; an id may stand in it more than once.
+        Where nothing is known of the corpus, hits keep the text and the source that they came with.
 
         Raises:
             ContractError: no list of hits, one without an id or with an id that is not in the
@@ -153,7 +157,12 @@ class Library(ABC):
             if known is not None and doc_id not in known:
                 raise self._unknown(doc_id, hit)
             ids.append(doc_id)
-        return Ranking(ids, self.scores(hits), stages)
+        ranking = Ranking(ids, self.scores(hits), stages)
+        if known is not None or not hits:
+            return ranking
+        texts = [getattr(hit, self.text_name) or None for hit in hits]
+        sources = [_source(self.metadata(hit)) for hit in hits]
+        return replace(ranking, texts=texts, sources=sources if any(sources) else None)
 
     def hits(self, found: Any) -> Any:
         """The list of hits in an answer; anything else is told as what came."""
@@ -258,6 +267,11 @@ class OwnScores(Library):
             return []
         message = f"{self._rising:,} of {self._lists:,} lists of {self.name} have scores that rise"
         return [f"{message}: their order counts, not their scores"]
+
+
+def _source(metadata: Mapping[str, Any]) -> str | None:
+    given = (metadata.get(name) for name in ("source", "file_path", "url"))
+    return next((text for text in given if isinstance(text, str) and text), None)
 
 
 def metadata_for(document: Document) -> dict[str, Any]:

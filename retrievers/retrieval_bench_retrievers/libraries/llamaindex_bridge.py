@@ -50,6 +50,7 @@ class LlamaIndex(OwnScores):
     """
 
     hit_type = NodeWithScore
+    text_name = "text"
     accepted = "a list of NodeWithScore"
     own_place = "ref_doc_id or node_id of the node"
     no_id_advice = "give the nodes ids, or name the metadata key that holds the id: id_key"

@@ -125,6 +125,15 @@ class Filling(ABC):
         """Add them; they survive a killed process afterwards."""
 
     @abstractmethod
+    def put(self, rows: Sequence[Row]) -> None:
+        """Add them beside what was filled, or replace those of their ids; acknowledged on
+        return."""
+
+    @abstractmethod
+    def remove(self, ids: Sequence[str]) -> None:
+        """Take them out, where they are there; acknowledged on return."""
+
+    @abstractmethod
     def finish(self) -> None:
         """Build all indexes, and wait until nothing is left to do."""
 
@@ -156,6 +165,12 @@ class Filling(ABC):
         except Exception as problem:
             raise self.unfilled(problem) from problem
         return Filled(sent, there - sent, content)
+
+    def write(self, documents: Sequence[Document]) -> None:
+        """:meth:`put` documents; their vectors are encoded anew, and not kept."""
+        if self.plan.encoder is not None:
+            self.vectors = DocumentVectors(self.plan.encoder, False)
+        self.put(self._rows(documents, lambda done, total: None))
 
     def unfilled(self, problem: Exception) -> Exception:
         """What an exception of the engine means for a load."""

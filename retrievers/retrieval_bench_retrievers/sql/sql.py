@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,12 @@ from retrieval_bench_retrievers.sql.health import (
 )
 from retrieval_bench_retrievers.sql.params import Settings, configuration
 from retrieval_bench_retrievers.sql.statement import WHERE, Statement, ranking_of
+from retrieval_bench_retrievers.sql.write import EXAMPLE, WriteStatements
 
 if TYPE_CHECKING:
     from retrieval_bench_retrievers.sql.connection import Address
     from retrieval_bench_retrievers.sql.embedded_postgres import Rooms
+    from retrieval_bench_retrievers.sql.table import Table
 
 EMBEDDED = "embedded"
 
@@ -49,6 +52,9 @@ class SQL(Retriever):
         exact: False where the statement searches an approximate index.
         setup: statements for each new connection, such as ``SET hnsw.ef_search = 100``.
         pool: ``{min, max, timeout_s}`` of the connections.
+        write: ``{into: TABLE, add: INSERT ..., delete: DELETE ...}`` with %(document.id)s,
+            %(document.text)s and %(embedding)s; without it ``table`` is written to as ``data load``
+            and the embedded server fill it.
         sample_explain: queries whose time the server itself is asked for afterwards; 0 = none.
 
     Raises:
@@ -71,6 +77,7 @@ class SQL(Retriever):
         exact: bool = True,
         setup: Sequence[str] = (),
         pool: Mapping[str, Any] | None = None,
+        write: Mapping[str, Any] | None = None,
         sample_explain: int = 20,
     ) -> None:
         self._statement = Statement(statement, missing)
@@ -113,6 +120,10 @@ class SQL(Retriever):
         self._encoder: Encoder | None = None
         if given.encoder is not None:
             self._encoder = Encoder(**given.encoder.model_dump(exclude_unset=True))
+        self._writes = None if write is None else WriteStatements(write, self._encoder)
+        self._writer: Any = None
+        self._own: Table | None = None
+        self._encoder_of_table: Encoder | None = None
         self._language: str | None = None
         self._rooms: Rooms | None = None
         self._indexed = False
@@ -133,6 +144,7 @@ class SQL(Retriever):
             has_scores=self._given.scores,
             filters=bool(self._statement.filters),
             score_tolerance=1e-5,
+            writes=True,
         )
 
     def use_language(self, language: str | None) -> None:
@@ -215,6 +227,76 @@ class SQL(Retriever):
         stages["sql"] = perf_counter_ns() - begin
         return ranking
 
+    def collection(self) -> str:
+        """The table, where it was there before."""
+        table = self._given.table if self._writes is None else self._writes.into
+        return "" if self._embedded else table
+
+    def add(self, documents: Sequence[Document]) -> None:
+        """Add documents, each committed; a connection of its own may write.
+
+        Raises:
+            CallError: the server did not take one; a :class:`.TransientError` where it may later.
+        """
+        with self._writing() as connection:
+            if self._writes is not None:
+                self._writes.add(documents, connection.execute)
+            else:
+                self._own_table(connection).write(documents)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete documents, each committed.
+
+        Raises:
+            CallError: as :meth:`add`.
+        """
+        with self._writing() as connection:
+            if self._writes is not None:
+                self._writes.delete(ids, connection.execute)
+            else:
+                self._own_table(connection).remove(ids)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Any]:
+        """A connection that may write, and commits each statement by itself."""
+        import psycopg
+
+        from retrieval_bench_retrievers.sql import connection as sql_connection
+
+        require_index(self._indexed or not self._embedded, self)
+        if self._pool is None:
+            self._open()
+        try:
+            if self._writer is None or self._writer.closed:
+                assert self._address is not None
+                self._own, self._writer = None, sql_connection.connect(self._address)
+                if self._encoder is not None:
+                    sql_connection.learn_vectors(self._writer)
+            yield self._writer
+        except psycopg.Error as problem:
+            raise failed(problem) from None
+
+    def _own_table(self, connection: Any) -> Table:
+        """The table as it was filled, also with vectors that the statement does not ask for."""
+        from retrieval_bench_retrievers.sql.filling import Plan
+        from retrieval_bench_retrievers.sql.table import Table
+
+        if self._own is None:
+            loaded, encoder = self._facts.get("loaded"), self._encoder
+            if loaded is None:
+                raise ConfigError(
+                    f"nothing says how table {self._given.table} was filled",
+                    where=WHERE,
+                    accepted="a table that `data load` filled, or write: " + EXAMPLE,
+                    fix="say by `write` how documents are added to it and deleted",
+                )
+            if encoder is None and loaded["encoder"]:
+                encoder = self._encoder_of_table = Encoder(loaded["encoder"]["model"])
+                encoder.load()
+            plan = Plan(encoder, self._facts["language"], (), self._given.load)
+            self._own = Table(connection, self._given.table, plan)
+        return self._own
+
     def describe(self) -> Mapping[str, Any]:
         """Server and extensions, whether it was the embedded one, what was loaded, the encoder, and
         the server's own times of a sample of the queries (``server_ms``)."""
@@ -267,8 +349,8 @@ class SQL(Retriever):
         if self._rooms is not None:
             self._rooms.close()
             self._rooms = None
-        if self._encoder is not None:
-            self._encoder.close()
+        for encoder in filter(None, (self._encoder, self._encoder_of_table)):
+            encoder.close()
 
     def _rows(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
         import psycopg
@@ -377,6 +459,9 @@ class SQL(Retriever):
         return self._fitted[1]
 
     def _close_pool(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
         if self._pool is not None:
             self._pool.close()
             self._pool = None

@@ -52,7 +52,7 @@ class Statement:
                 accepted="error, or null: bind NULL where a query has no such filter value",
             )
         self.text = _COMMENTS_AND_END.sub("", template)
-        self.names = frozenset(_placeholders(self.text))
+        self.names = frozenset(placeholders(self.text))
         self.filters = frozenset(n.removeprefix(FILTER) for n in self.names if n.startswith(FILTER))
         self._nulls = missing == "null"
         self._applied: dict[str, None] = {}
@@ -135,8 +135,15 @@ def plain_text(text: str) -> str:
     return readable(text).replace("\x00", " ")
 
 
-def _placeholders(text: str) -> Iterator[str]:
-    """Names in order of appearance, each checked."""
+def placeholders(text: str, accepted: Sequence[str] = _PLAIN) -> Iterator[str]:
+    """Names in order of appearance, each checked.
+
+    Args:
+        accepted: names, beside ``filter.NAME``.
+
+    Raises:
+        ConfigError: one that is not known, or is not written as one.
+    """
     for match in _PERCENT.finditer(text):
         name, kind, doubled, _ = match.groups()
         if doubled:
@@ -158,7 +165,7 @@ def _placeholders(text: str) -> Iterator[str]:
         if not name.startswith(FILTER) or len(name) == len(FILTER):
             fix = "correct its name; a value of the query's filter is %(filter.NAME)s"
             what, where = f"unknown placeholder %({name})s", f"{WHERE}, statement"
-            check_known(name, [*_PLAIN, "filter.NAME"], what, where=where, fix=fix)
+            check_known(name, [*accepted, "filter.NAME"], what, where=where, fix=fix)
         yield name
 
 

@@ -110,6 +110,17 @@ class Table(Filling):
                 values = (row.id, row.title, row.text, row.metadata, row.vector)
                 copy.write_row(values[: len(types)])
 
+    def put(self, rows: Sequence[Row]) -> None:
+        """In one transaction: nobody sees neither version."""
+        if self.plan.encoder is not None and not self._connection.adapters.types.get("vector"):
+            learn_vectors(self._connection, self.place)
+        with self._connection.transaction():
+            self.remove([row.id for row in rows])
+            self.send(rows)
+
+    def remove(self, ids: Sequence[str]) -> None:
+        self._run(f"DELETE FROM {self.table} WHERE id = ANY(%s)", list(ids))
+
     def finish(self) -> None:
         """Indexes after the rows, which is faster; those that are there stay."""
         name, settings = self.table, self.plan.index

@@ -349,6 +349,7 @@ def _check_language(language: object) -> None:
     if not isinstance(language, str) or _stemmer_of(language)[1] is None:
         raise ConfigError(
             f"tokenizer language {language!r}",
+            kind="unknown-name",
             accepted=near_names(str(language), {*SNOWBALL, *BIGRAM_LANGUAGES}),
             fix="without a stemmer for the language use `tokenizer: word`; write codes that YAML "
             "does not read as text, such as no, in quotes",

@@ -7,39 +7,28 @@ from typing import Any, cast
 
 import pytest
 
-from retrieval_bench.capabilities import OWN
-from retrieval_bench.cli.commands import GROUPS, SHOWN
-from retrieval_bench.cli.documents import DOCUMENTS
 from retrieval_bench.comparison.claims import (
-    FIRST_LINES,
     SHARED,
     VOIDS,
     Claim,
     Void,
+    first_lines,
     in_doubt,
     left_open,
     unless_open,
 )
 from retrieval_bench.core.notices import Code, Notice
 
-CELLS = [(command, code) for command, line in FIRST_LINES.items() if line.claims for code in Code]
+CELLS = [(command, code) for command, line in first_lines().items() if line.claims for code in Code]
 
 
 def _said(code: Code) -> list[Notice]:
     return [Notice(f"It says {code.value}. Do this.", code)]
 
 
-@pytest.mark.needs(*OWN)
-def test_no_first_line_of_a_command_is_without_its_row() -> None:
-    typed = {name for group in SHOWN.values() for name in group}
-    typed |= {f"{group} {name}" for group, (*_, inner) in GROUPS.items() for name in inner}
-    printed = {of.command for of in DOCUMENTS.values()} - {"COMMAND"}  # errors of any
-    assert typed | printed == set(FIRST_LINES)
-
-
 @pytest.mark.parametrize(("command", "code"), CELLS)
 def test_each_cell_says_whether_the_claim_stands(command: str, code: Code) -> None:
-    line = FIRST_LINES[command]
+    line = first_lines()[command]
     parts = dict(zip(Claim, VOIDS[code], strict=True))
     void = any(parts[of] in (*what, Void.ALL) for of, what in line.claims.items())
     void = void and not (line.itself and code in SHARED)
@@ -52,7 +41,7 @@ def test_each_cell_says_whether_the_claim_stands(command: str, code: Code) -> No
 
 def test_a_title_goes_on_in_small_letters_and_a_question_ends_as_one() -> None:
     question = [Notice("1.000 on 140 of 140 queries: does it see the judgements?", Code.TOO_GOOD)]
-    assert unless_open("tune", "tuning helps", question) == (
+    assert unless_open("bench", "tuning helps", question) == (
         "nothing is claimed while this is open: "
         "1.000 on 140 of 140 queries: does it see the judgements?"
     )

@@ -117,7 +117,7 @@ def test_every_extra_that_is_named_exists_and_no_message_names_an_index() -> Non
             assert "retrieval-bench[" not in text, path
             named |= set(re.findall(r"""how_to_add\(["']([\w-]+)""", text))
             named |= set(re.findall(r"""require\([^()]*?, "([\w-]+)",""", text))
-    assert {"plots", "korean", "bm25s"} <= named <= set(project["optional-dependencies"])
+    assert {"korean", "bm25s"} <= named <= set(project["optional-dependencies"])
 
 
 def test_a_command_to_be_copied_says_what_is_not_as_usual() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,6 +64,18 @@ def test_ties_come_out_by_id_with_all_of_a_hit_and_the_caller_s_ranking_stays() 
     ids, scores = ["b", "a"], [1.0, 1.0]
     checked_ranking(Ranking(ids, scores), k=2)
     assert (ids, scores) == (["b", "a"], [1.0, 1.0])
+
+
+def test_texts_and_sources_of_hits_stay_with_their_hits() -> None:
+    raw = Ranking(["b", "a"], [1.0, 1.0], texts=["of b", None], sources=["b.md", "a.md"])
+    ranking = checked_ranking(raw, k=2)
+    assert (ranking.doc_ids, ranking.texts) == (["a", "b"], [None, "of b"])
+    assert ranking.sources == ["a.md", "b.md"]
+    assert (ranking.first(1).texts, ranking.first(1).sources) == ([None], ["a.md"])
+    refused: list[Any] = [["one"], ["one", 2], ["one", "two", "three"]]
+    for wrong in refused:
+        with pytest.raises(ContractError, match="texts of 2 hits"):
+            checked_ranking(Ranking(["b", "a"], texts=wrong), k=2)
 
 
 def test_a_leg_s_whole_list_passes_through_in_its_own_order_as_a_copy() -> None:

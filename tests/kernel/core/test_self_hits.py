@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.as_judged.self_hits import WithoutSelf, as_judged, without_self
+from retrieval_bench.core.as_judged.units import collapse
 from retrieval_bench.core.as_judged.wrapped import Wrapped
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Dataset, Document, LegTrace, Query, Ranking, StepTrace
@@ -54,6 +55,14 @@ def test_one_more_is_asked_for_where_the_query_is_a_document() -> None:
     assert list(some(found.scores)) == [0.0, -2.0]
     assert retriever.search(Query("q2", "any"), 2) == [("a", 0.0), ("q1", -1.0)]
     assert inner.asked == [3, 2]
+
+
+def test_texts_and_sources_stay_with_their_hits() -> None:
+    given = Ranking(["q", "a", "b"], texts=["self", "of a", None], sources=["1", "2", "3"])
+    kept = without_self(given, "q")
+    assert (kept.doc_ids, kept.texts, kept.sources) == (["a", "b"], ["of a", None], ["2", "3"])
+    units = collapse(given, {"q": "A", "a": "A"}, 5)
+    assert (units.doc_ids, units.texts, units.sources) == (["A", "b"], ["self", None], ["1", "3"])
 
 
 def test_one_behind_the_cut_is_no_dropped_hit() -> None:

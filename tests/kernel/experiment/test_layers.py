@@ -75,6 +75,23 @@ def test_loading_needs_the_store_and_the_model(
     assert layers(of_store(searched_by(into), encoder)) == needed
 
 
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ("target: mcp\nparams: {url: 'http://h/mcp'}", {"http"}),
+        ("target: mcp\nparams: {encoder: {model: all-MiniLM-L6-v2-int8}}", {"http", "dense-light"}),
+        ("target: command\nparams: {command: cat}", set()),
+        ("target: command\nparams: {command: cat, hits: data}", {"http"}),
+        ("target: command\nparams: {command: cat, server_time: t}", {"http"}),
+    ],
+)
+def test_tools_and_programs_read_by_expressions_need_jmespath(
+    here: Path, text: str, needed: set[str]
+) -> None:
+    save(here / "mine.yaml", text)
+    assert layers("mine.yaml") == needed
+
+
 def test_legs_are_followed_by_name_by_file_and_inline(here: Path) -> None:
     save(here / "a" / "leg.yaml", "target: bm25s\n")
     save(

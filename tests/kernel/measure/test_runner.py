@@ -384,7 +384,7 @@ def test_a_profile_can_be_a_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown key 'min_call'") as caught:
         Protocol.of(str(path))
     assert "'launches'" in caught.value.given
-    assert caught.value.where == str(path)
+    assert caught.value.where == f"{path}:1, 2"
     for name in ("rounds", "min_calls", "max_calls", "launches", "threads"):
         path.write_text(f"{name}: {'1' * 400}\n", encoding="utf-8")
         with pytest.raises(ConfigError, match=r" = 111111111111\.\.\."):

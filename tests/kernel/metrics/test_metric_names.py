@@ -26,7 +26,8 @@ from retrieval_bench.metrics import (
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.metrics.definitions import DEFINITIONS, Definition
 from retrieval_bench.metrics.meant import meant
-from retrieval_bench.metrics.names import _ALIASES, named
+from retrieval_bench.metrics.names import ALIASES as SHORT
+from retrieval_bench.metrics.names import named
 
 NAMES = [
     *("nDCG@10", "nDCG", "AP", "AP@3", "RR@10", "RR", "P@5", "R@100", "R", "Success@5", "Success"),
@@ -52,7 +53,7 @@ def test_a_name_prints_back_exactly(name: str) -> None:
 
 def test_every_metric_that_there_is_stands_in_the_tests() -> None:
     assert {parse_metric(name).name for name in NAMES} == set(DEFINITIONS)
-    assert {name.partition("(")[0] for name in _ALIASES.values()} <= set(DEFINITIONS)
+    assert {name.partition("(")[0] for name in SHORT.values()} <= set(DEFINITIONS)
 
 
 @settings(deadline=None, derandomize=True)
@@ -191,7 +192,7 @@ def test_metrics_keep_the_order_in_which_they_are_asked_for() -> None:
         ("nDGC@10", "did you mean nDCG"),
         ("Bprefs", "did you mean Bpref"),
         ("Sucess@5", "did you mean Success"),
-        ("xyzzy", "AP, Bpref, ERR, F1, G, GMAP, GMBpref, IAP, IPrec, Judged"),
+        ("xyzzy", "ERR, F1, G, GMAP, GMBpref, IAP, IPrec"),
         ("IPrec", "IPrec@r with a share r from 0 to 1"),
         ("IPrec@1.1", "a share r from 0 to 1"),
         ("IPrec@5", "a share r from 0 to 1"),

@@ -48,8 +48,10 @@ def test_progress_never_goes_back() -> None:
 
 def test_phases_follow_each_other_and_say_in_which_launch_they_are() -> None:
     lines: list[str] = []
-    reporter = Lines(lines.append)
-    for phase in (Phase(Step.INDEXING, "bm25", "launch 2 of 5"), Phase(Step.ASKING_LEGS)):
+    times = iter([0.0, 29.0, 31.0])
+    reporter = Lines(lines.append, clock=lambda: next(times))
+    soon = Phase(Step.SEARCHING, "bm25")
+    for phase in (Phase(Step.INDEXING, "bm25", "launch 2 of 5"), soon, Phase(Step.ASKING_LEGS)):
         with reporter.phase(phase):
             pass
     assert lines == [

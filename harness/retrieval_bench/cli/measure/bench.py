@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 _BENCH = f"""
 {RETRIEVER}
 --out DIR  folder of the run, new or empty (default: a new one in results/runs)
---protocol {{own,tutorial}} [own]  tutorial: the latency of the usual notebook, to see how far it is
-    off; not saved
+--protocol {{own,tutorial}} [own]  tutorial: the latency of the usual notebook; not saved
 +
 options:
 {dataset()}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from retrieval_bench.capabilities import offered
 from retrieval_bench.cli.console import (
     INTERRUPTED,
     NOT_MEASURED,
@@ -53,9 +54,7 @@ def measured(
 def draw(runs: Sequence[Run], options: argparse.Namespace) -> None:
     """Draw pictures into the folders of ``runs``, unless that is switched off: last, once figures
     are saved and printed."""
-    from retrieval_bench.reports.finish import keep_pictures
-
-    if options.pictures:
+    if options.pictures and (keep_pictures := offered("keep pictures of runs")):
         with as_it_can_be(options, "pictures"):
             keep_pictures(runs)
 

@@ -212,10 +212,7 @@ class PairJudge:
     def _on_both(self, i: int, j: int, rules: Rules) -> PairedTests | None:
         """The tests on what both answered; None where that is nothing."""
         both = self._answered[i] & self._answered[j]
-        if not both.any():
-            return None
-        values, clusters = [self._values[at][both] for at in (i, j)], self._clusters[i]
-        return self._tests(np.stack(values), [(0, 1)], rules, clusters and clusters.at(both))
+        return self.tests_of((i, j), [(0, 1)], rules, both) if both.any() else None
 
     def _second_look(
         self,
@@ -292,17 +289,21 @@ class PairJudge:
     def _statistics(self, pairs: Sequence[Pair], rules: Rules) -> PairedTests:
         systems = sorted({at for pair in pairs for at in pair})
         place = {at: i for i, at in enumerate(systems)}
-        pairs = [(place[i], place[j]) for i, j in pairs]
-        values = np.stack([self._values[at] for at in systems])
-        return self._tests(values, pairs, rules, self._clusters[systems[0]])
+        return self.tests_of(systems, [(place[i], place[j]) for i, j in pairs], rules)
 
-    def _tests(
+    def tests_of(
         self,
-        values: NDArray[np.float64],
+        systems: Sequence[int],
         pairs: Sequence[Pair],
         rules: Rules,
-        clusters: Clusters | None,
+        rows: NDArray[np.bool_] | None = None,
     ) -> PairedTests:
+        """The tests of ``pairs``, places among ``systems``, on all queries or on these ``rows``;
+        what a judge by other tests has of its own."""
+        values = np.stack([self._values[at] for at in systems])
+        clusters = self._clusters[systems[0]]
+        if rows is not None:
+            values, clusters = values[:, rows], clusters and clusters.at(rows)
         return paired_tests(
             values,
             pairs,

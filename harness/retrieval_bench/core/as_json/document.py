@@ -1,18 +1,23 @@
 """The way from records to what JSON has.
 
 A record says once what JSON documents have of it, in ``KEYS``: the document, its JSON Schema
-(:mod:`retrieval_bench.core.as_json.schemas`) and the guide are made from that and from its
+(:mod:`retrieval_bench_catalog.schemas`) and the guide are made from that and from its
 annotations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from pathlib import PurePath
 from typing import Any, Generic, NamedTuple, TypeVar
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""Of all schemas."""
 
 
 class Documented:
@@ -20,8 +25,9 @@ class Documented:
 
     ``KEYS`` names its keys in their order, separated by blanks; empty for all fields of a
     dataclass. ``key=place.inner`` is what stands at another place, ``key?`` is left out where it is
-    None, or an empty text or list, and ``*place`` spreads the keys of what stands there. ``+`` is
-    where the keys of records stand that :meth:`added` makes of it.
+    None, or an empty text or list, ``key!`` stands only in whole documents (see :func:`abridged`),
+    and ``*place`` spreads the keys of what stands there. ``+`` is where the keys of records stand
+    that :meth:`added` makes of it.
     """
 
     __slots__ = ()
@@ -35,6 +41,28 @@ class Documented:
     def as_dict(self) -> dict[str, Any]:
         """Return the record for JSON, with numbers to the last digit."""
         return document(self, self.KEYS)
+
+    def shortened(self) -> Documented:
+        """Return the record with fewer entries, for documents that are not whole."""
+        return self
+
+
+_ABRIDGED: ContextVar[bool] = ContextVar("abridged", default=False)
+
+
+@contextmanager
+def abridged() -> Iterator[None]:
+    """Leave out the keys that stand only in whole documents: what is saved is always whole."""
+    token = _ABRIDGED.set(True)
+    try:
+        yield
+    finally:
+        _ABRIDGED.reset(token)
+
+
+def is_abridged() -> bool:
+    """Say whether such keys are left out now."""
+    return _ABRIDGED.get()
 
 
 R = TypeVar("R")
@@ -67,6 +95,9 @@ MISSING = "may be missing"
 LEFT_OUT = "left out where it is None"
 """The mark of one that is missing in place of None."""
 
+WHOLE = "stands only in whole documents"
+"""The mark of one that :func:`abridged` leaves out."""
+
 SPREAD = "its keys stand in its place"
 """The mark of a field that is a mapping whose keys stand beside the other fields."""
 
@@ -86,11 +117,13 @@ class Key(NamedTuple):
         place: the attribute that has its value, and the one of that, and so on; empty where the
             keys of added records stand.
         optional: it is left out where its value is None, or an empty text or list.
+        whole: it stands only in whole documents.
     """
 
     name: str
     place: tuple[str, ...]
     optional: bool
+    whole: bool = False
 
 
 @cache
@@ -105,8 +138,8 @@ def _key(text: str) -> Key:
     if text.startswith("*"):
         return Key("", tuple(text[1:].split(".")), optional=False)
     name, _, place = text.partition("=")
-    bare = name.removesuffix("?")
-    return Key(bare, tuple((place or bare).split(".")), optional=name != bare)
+    bare = name.rstrip("?!")
+    return Key(bare, tuple((place or bare).split(".")), "?" in name, whole="!" in name)
 
 
 def keys_of_class(kind: type) -> tuple[Key, ...]:
@@ -124,6 +157,8 @@ def document(record: Any, names: str = "") -> dict[str, Any]:
     """
     made: dict[str, Any] = {}
     for key in keys_of(names) if names else keys_of_class(type(record)):
+        if key.whole and is_abridged():
+            continue
         if not key.place:
             for made_of in type(record).added():
                 made |= made_of(record).as_dict()

@@ -12,7 +12,15 @@ from retrieval_bench.core.as_judged.units import UnitRetriever
 from retrieval_bench.core.as_judged.wrapped import Wrapped
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import RankingLike, Retriever, require_k
-from retrieval_bench.core.types import DROP, Dataset, LegTrace, Query, Ranking, StepTrace
+from retrieval_bench.core.types import (
+    DROP,
+    Dataset,
+    LegTrace,
+    Query,
+    Ranking,
+    StepTrace,
+    hits_are_ranges,
+)
 
 Trace = TypeVar("Trace", LegTrace, StepTrace)
 
@@ -41,6 +49,8 @@ def without_self(ranking: Ranking, query_id: str, k: int | None = None) -> Ranki
         collapsed_from=ranking.collapsed_from or before,
         self_hits=int(own < (n if k is None else k)),
         order=order,
+        texts=ranking.texts and [ranking.texts[at] for at in kept],
+        sources=ranking.sources and [ranking.sources[at] for at in kept],
     )
 
 
@@ -105,8 +115,11 @@ def as_judged(retriever: Retriever, dataset: Dataset) -> Retriever:
         HarnessError: it replays answers that do not fit.
     """
     retriever.use_corpus(dataset.documents, dataset.unit_of)
-    if dataset.unit_of:
-        retriever = UnitRetriever(retriever, dataset.unit_of)
+    unit_of = dataset.unit_of
+    if not hits_are_ranges(dataset.qrels):
+        unit_of = retriever.units(unit_of)
+    if unit_of:
+        retriever = UnitRetriever(retriever, unit_of)
     if dataset.self_hits == DROP:
         unknown = dataset.documents is None or retriever.capabilities.external
         retriever = WithoutSelf(retriever, None if unknown else dataset.selves.ids)

@@ -62,6 +62,8 @@ def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
         steps={name: _step_of_units(step, unit_of) for name, step in ranking.steps.items()},
         usage=ranking.usage,
         order=None if ranking.order is None else [int(ranking.order[at]) for at in kept],
+        texts=ranking.texts and [ranking.texts[at] for at in kept],
+        sources=ranking.sources and [ranking.sources[at] for at in kept],
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import walk_tb
+from typing import Any
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ContractError, HarnessError
@@ -53,7 +54,7 @@ def innermost(problem: BaseException) -> str:
 
 
 def failing(
-    what: str, kind: type[HarnessError] = ContractError, where: str = "", **parts: str
+    what: str, kind: type[HarnessError] = ContractError, where: str = "", **parts: Any
 ) -> Callable[[BaseException], HarnessError]:
     """What :func:`foreign_code` raises where ``what`` fails; ``where`` stands before the line.
 

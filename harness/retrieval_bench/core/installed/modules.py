@@ -126,7 +126,9 @@ def load_file(name: str, base: Path | None) -> Any:
     """
     path, tried = find_file(name, base)
     if path is None:
-        raise PluginError(f"no file {name!r}", where=", ".join(str(p.absolute()) for p in tried))
+        raise PluginError(
+            f"no file {name!r}", kind="no-file", where=", ".join(str(p.absolute()) for p in tried)
+        )
     # Hashed, since a/b.py and a_b.py would read the same with other signs for the separators.
     identity = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
     module_name = f"_harness_file_{identity[:16]}_{path.stem}"

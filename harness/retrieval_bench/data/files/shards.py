@@ -63,6 +63,7 @@ def located(folder: Path, given: str | Sequence[str]) -> Location:
     if not distinct:
         raise ConfigError(
             f"no file of {given!r}",
+            kind="no-file",
             where=str(folder),
             accepted=_ACCEPTED,
             fix="correct the names in dataset.yaml, or put the files there",

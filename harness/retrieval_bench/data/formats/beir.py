@@ -15,9 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import parts as records
 from retrieval_bench.data import qrels
 from retrieval_bench.data.faults import Faults
@@ -25,7 +23,6 @@ from retrieval_bench.data.files.lines import existing, kind_of
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.files.shards import SHARD, Location, paths_of
-from retrieval_bench.data.formats.outgoing import document_lines, judgements, lost, query_lines
 from retrieval_bench.data.qrels import BEIR_HEADER
 from retrieval_bench.data.settings import (
     Columns,
@@ -40,7 +37,6 @@ from retrieval_bench.data.source import (
     Files,
     Found,
     Judgement,
-    Outgoing,
     Source,
     Stream,
     part,
@@ -152,26 +148,12 @@ def _judgements(location: Location) -> Stream[Judgement]:
     return qrels.judgements(location)
 
 
-def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:  # noqa: ARG001
-    """All of a dataset, metadata included."""
-    table = ["\t".join(map(str, judgement)) for judgement in judgements(dataset)]
-    split = f"qrels/{dataset.split}.tsv"
-    files: dict[str, Iterable[str]] = {"queries.jsonl": query_lines(dataset, "_id")}
-    if table:
-        files[split] = ["\t".join(BEIR_HEADER), *table]
-    if dataset.documents is not None:
-        files["corpus.jsonl"] = document_lines(dataset, "_id")
-    gone = lost(dataset, documents=True, metadata=True, unjudged=True, filters=True)
-    return Outgoing(files, {"splits": {dataset.split: split}} if table else {}, gone)
-
-
 FORMAT = DataFormat(
     "BEIR: queries.jsonl, qrels/SPLIT.tsv and, unless the retriever holds it, corpus.jsonl",
     ("queries",),
     open_source,
     find,
     columns=("documents",),
-    write=write,
     sharded=("documents", "queries", "judgements"),
     unjudged=True,
 )

@@ -15,25 +15,21 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from retrieval_bench.core.errors import counted
-from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.core.types import Document, Query
 from retrieval_bench.data import parts as records
 from retrieval_bench.data import qrels
 from retrieval_bench.data.faults import Faults, FileFaults, shown
 from retrieval_bench.data.files.lines import first_line, lines, parse_json
 from retrieval_bench.data.files.shards import Location, paths_of
-from retrieval_bench.data.formats.outgoing import document_lines, judgements, lost
 from retrieval_bench.data.settings import Columns, DocumentColumns
 from retrieval_bench.data.source import (
     DataFormat,
     Files,
     Located,
-    Outgoing,
     Source,
     Stream,
     file_stream,
@@ -43,7 +39,6 @@ from retrieval_bench.data.source import (
 
 _ID_KEYS = ("id", "_id", "docid", "docno")
 _TEXT_KEYS = ("text", "contents", "body")
-_WORD = "ids without blanks; beir holds them"
 _FIELD = re.compile(r"<\s*(num|title|desc|narr)\s*>", re.IGNORECASE)
 _LABEL = re.compile(r"\A\s*(Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
 _DOCNO = re.compile(r"<DOCNO>(.*?)</DOCNO>", re.IGNORECASE | re.DOTALL)
@@ -194,44 +189,10 @@ def _blocks(path: Path, tag: str, faults: Faults) -> Iterator[tuple[int, str]]:
         report.error(start, f"<{tag}> without </{tag}>")
 
 
-def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:  # noqa: ARG001
-    """Topics and judgements with blanks between, which every TREC tool splits alike, so that no id
-    may hold one; documents as JSON lines."""
-    report = faults.of("queries")
-    for query in dataset.queries:
-        place = f"query {shown(query.id)}"
-        if any(map(str.isspace, query.id)) or query.id.startswith(("<", "{", "[")):
-            report.error(place, "its id holds a blank or begins with <, { or [", _WORD)
-        if re.search(r"[\t\r\n]", query.text.strip()):
-            report.error(
-                place, f"text {shown(query.text)}", "one line without tabs; beir holds more"
-            )
-    for document in sorted({judgement.doc_id for judgement in judgements(dataset)}):
-        if any(map(str.isspace, document)):
-            place = f"document {shown(document)}"
-            faults.of("judgements").error(place, "its id holds a blank", _WORD)
-    files: dict[str, Iterable[str]] = {
-        "topics.tsv": [f"{query.id}\t{query.text.strip()}" for query in dataset.queries],
-        f"qrels.{dataset.split}.txt": [
-            f"{query} 0 {document} {grade}" for query, document, grade in judgements(dataset)
-        ],
-    }
-    names = {"queries": "topics.tsv"}
-    if dataset.documents is not None:
-        files["documents.jsonl"] = document_lines(dataset, "id")
-        names["documents"] = "documents.jsonl"
-    described = {"files": names, "splits": {dataset.split: f"qrels.{dataset.split}.txt"}}
-    gone = lost(dataset, documents=True, unjudged=True)
-    if outer := sum(query.text != query.text.strip() for query in dataset.queries):
-        gone.append(f"white space at the ends of {counted(outer, 'query')}")
-    return Outgoing(files, described, gone)
-
-
 FORMAT = DataFormat(
     "trec: topics, qrels and documents that dataset.yaml names",
     ("queries",),
     open_source,
     columns=("documents", "queries"),
-    write=write,
     sharded=("documents", "queries", "judgements"),
 )

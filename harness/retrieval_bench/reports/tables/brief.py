@@ -91,7 +91,7 @@ def run_brief(run: Run, findings: Findings = NOTHING) -> Table:
     ]
     rows += [] if run.judged else [["hits a query", hits_text(run)]]
     rows += [["latency", text] for text in [_latency(latency)] if text]
-    rows += [["cost", text] for text in [usage_text(summary)] if text]
+    rows += [["cost", text] for text in [usage_text(run)] if text]
     rows += [["ready in", text] for text in [_ready(summary)] if text]
     notes: list[AnyNote] = [*without_selves(summary), *needless(summary), *worth_knowing]
     folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
@@ -111,11 +111,12 @@ def run_brief(run: Run, findings: Findings = NOTHING) -> Table:
 
 
 def _next(run: Run) -> str:
-    """The command that puts another retriever beside it, if one can measure it, too."""
+    """The command that puts another retriever beside it, if one can measure it, too; one that
+    would be handed whole documents is none beside one that has them cut."""
     told, data = run.manifest.get("retriever", {}), run.summary.dataset
     target = str(told.get("target"))
     typed = told.get("hash") and not told.get("overrides")  # an object has no hash
-    typed = typed and (told.get("source") or not told.get("params"))
+    typed = typed and (told.get("source") or not told.get("params")) and not told.get("chunk")
     known = run.judged and run.answered and data.n_documents
     if not (typed and known) or target == "trec_run":
         return ""

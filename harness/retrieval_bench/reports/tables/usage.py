@@ -16,15 +16,19 @@ AMOUNT = Form(three_digits)
 _WORDS = {"tokens_in": "tokens in", "tokens_out": "tokens out", "calls": "calls"}
 
 
-def usage_text(summary: Summary) -> str:
+def usage_text(run: Run) -> str:
     """Say it in a line: money for a thousand queries, and what a query uses up; empty where nothing
     is known."""
-    usage = summary.usage
+    usage = run.summary.usage
     if usage is None:
         return ""
     each = usage.per_query
+    tokens = run.manifest.get("retriever", {}).get("facts", {}).get("tokens")
+    about = "~" if isinstance(tokens, Mapping) and tokens.get("counted_as") == "estimate" else ""
     used = [
-        "1 call" if (name, n) == ("calls", 1) else f"{three_digits(n)} {word}"
+        "1 call"
+        if (name, n) == ("calls", 1)
+        else f"{about * (name != 'calls')}{three_digits(n)} {word}"
         for name, word in _WORDS.items()
         if (n := each.get(name))
     ]

@@ -1,0 +1,1 @@
+"""Chunks and spans: truth as characters of documents, and chunkers in front of retrievers."""

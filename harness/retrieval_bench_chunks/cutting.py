@@ -1,0 +1,226 @@
+"""Chunkers: where a text is cut, as ranges of its characters.
+
+Sizes are characters, of ``tokens`` tokens. Every chunk begins and ends with something else than
+white space; what is white space alone is in no chunk.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from math import ceil
+from typing import Protocol
+
+from retrieval_bench_chunks.counting import Counter
+
+Range = tuple[int, int]
+
+# Each begins with a letter of its own, which the search goes to without a look at all others.
+_PARAGRAPH = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
+_LINE = tuple(map(re.compile, (r"\r\n?", r"\n", "\u2028", "\u2029")))
+_SENTENCE = (
+    *(re.compile(rf"{end}[\"'\u2019\u201d\u00bb)\]]*\s+") for end in (r"\.", "!", r"\?", "\u2026")),
+    *(
+        re.compile(rf"{end}[\u300d\u300f\u201d\u2019\uff09]*\s*")
+        for end in "\u3002\uff01\uff1f\uff61"
+    ),
+    re.compile(r"\n[ \t]*\r?\n\s*"),
+)
+_SPACE, _BLANK = re.compile(r"\s+"), re.compile(r"\s*")
+_FENCED = re.compile(
+    r"^ {0,3}(```+|~~~+)[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+)
+_HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]|$)", re.MULTILINE)
+
+
+class Chunker(Protocol):
+    """What cuts texts."""
+
+    def cut(self, text: str) -> Sequence[Range]:
+        """The ranges of the chunks, in their order."""
+        ...
+
+
+class Places(Protocol):
+    """Places at which a text may be cut."""
+
+    def before(self, at: int, start: int) -> int:
+        """The last one up to ``at``; ``start`` where there is none behind that."""
+        ...
+
+    def after(self, at: int, end: int) -> int:
+        """The first one from ``at`` on; ``end`` where there is none before that."""
+        ...
+
+
+Level = Callable[[str], Places]
+
+
+def trimmed(text: str, start: int, end: int) -> Range | None:
+    """A range without white space at its ends; None where it has nothing else."""
+    part = text[start:end].rstrip()
+    return (start + len(part) - len(part.lstrip()), start + len(part)) if part else None
+
+
+class Windows:
+    """Windows of so many characters, whatever stands at their ends."""
+
+    def __init__(self, size: int, overlap: int) -> None:
+        self.size, self.overlap = size, overlap
+
+    def cut(self, text: str) -> list[Range]:
+        """The ranges of the windows."""
+        n, size = len(text), self.size
+        starts = range(0, max(1, n - self.overlap), size - self.overlap)
+        windows = (trimmed(text, start, start + size) for start in starts)
+        return [window for window in windows if window is not None]
+
+
+class TokenWindows:
+    """Windows of so many tokens; a token that ends within a character is whole in the next one."""
+
+    def __init__(self, size: int, overlap: int, counter: Counter) -> None:
+        self.size, self.overlap, self.counter = size, overlap, counter
+
+    def cut(self, text: str) -> list[Range]:
+        """The ranges of the windows."""
+        ends, step = self.counter.ends(text), self.size - self.overlap
+        n = 1 + max(0, ceil((ends.total - self.size) / step - 1e-9))
+        starts = range(0, n * step, step)
+        windows = (trimmed(text, ends.at(at), ends.at(at + self.size)) for at in starts)
+        return [window for window, _ in groupby(windows) if window is not None]
+
+
+class Levels:
+    """Parts of a text, as many together as fit; a part that is too long is cut at the next level.
+
+    Args:
+        levels: from coarse to fine; behind the last one stand single characters.
+    """
+
+    def __init__(self, size: int, overlap: int, levels: Sequence[Level]) -> None:
+        self.size, self.overlap, self.levels = size, overlap, levels
+
+    def cut(self, text: str) -> list[Range]:
+        """The ranges of the chunks."""
+        ranges = list[Range]()
+        self._cut(text, (0, len(text)), [], 0, ranges)
+        chunks = (trimmed(text, *given) for given in ranges)
+        return [chunk for chunk in chunks if chunk is not None]
+
+    def _cut(
+        self, text: str, part: Range, known: list[Places], level: int, ranges: list[Range]
+    ) -> None:
+        """Cut a part at a level.
+
+        Args:
+            known: places of the levels that were asked for so far, in the whole text.
+            ranges: where the chunks go.
+        """
+        start, end = part
+        while (limit := self._reach(text, start, end)) < end:
+            if level == len(self.levels):
+                step = self.size - self.overlap
+                starts = range(start, max(start + 1, end - self.overlap), step)
+                ranges += [(at, min(at + self.size, end)) for at in starts]
+                return
+            if level == len(known):
+                known.append(self.levels[level](text))
+            places = known[level]
+            until = places.before(limit, start)
+            if until == start:
+                until = places.after(start + 1, end)
+                self._cut(text, (start, until), known, level + 1, ranges)
+            else:
+                ranges.append((start, until))
+                if self.overlap:
+                    start = self._back(text, (start, until, end), places)
+                    continue
+            start = until
+        ranges.append((start, end))
+
+    def _reach(self, text: str, start: int, end: int) -> int:
+        """How far a chunk may go: white space at its end counts in no size."""
+        limit = start + self.size
+        blank = _BLANK.match(text, limit, end) if limit < end else None
+        return blank.end() if blank else end
+
+    def _back(self, text: str, done: tuple[int, int, int], places: Places) -> int:
+        """Where the next chunk begins: with as many of the last parts as the overlap holds, and the
+        next part has room behind."""
+        start, until, end = done
+        following = places.after(until + 1, end)
+        room = until + len(text[until:following].rstrip()) - self.size
+        if room > until:  # it is too long, and cut by itself
+            return until
+        held = start + len(text[start:until].rstrip()) - self.overlap
+        return min(until, places.after(max(start + 1, held, room), end))
+
+
+class _Held:
+    """Places that are looked for once, in the whole text."""
+
+    def __init__(self, places: list[int]) -> None:
+        self._places = places
+
+    def before(self, at: int, start: int) -> int:
+        n = bisect_right(self._places, at)
+        return max(start, self._places[n - 1]) if n else start
+
+    def after(self, at: int, end: int) -> int:
+        n = bisect_left(self._places, at)
+        return min(end, self._places[n]) if n < len(self._places) else end
+
+
+class _Words:
+    """Places behind white space, looked for when they are asked for: there are very many."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def before(self, at: int, start: int) -> int:
+        if at <= start or self._text[at - 1].isspace():
+            return max(start, at)
+        return at - len(self._text[start:at].rsplit(None, 1)[-1])
+
+    def after(self, at: int, end: int) -> int:
+        space = _SPACE.search(self._text, max(0, at - 1), end)
+        return space.end() if space else end
+
+
+def _ends_of(*patterns: re.Pattern[str]) -> Level:
+    def places(text: str) -> Places:
+        ends = [[match.end() for match in pattern.finditer(text)] for pattern in patterns]
+        return _Held(sorted(set().union(*ends)))
+
+    return places
+
+
+def _headings(depth: int) -> Level:
+    """Headings of Markdown of this depth or above it, outside of fenced code."""
+
+    def places(text: str) -> Places:
+        fences = [fence.span() for fence in _FENCED.finditer(text)]
+        return _Held(
+            [
+                heading.start()
+                for heading in _HEADING.finditer(text)
+                if len(heading[1]) <= depth
+                and not any(first <= heading.start() < last for first, last in fences)
+            ]
+        )
+
+    return places
+
+
+PARAGRAPHS, LINES, SENTENCES = _ends_of(_PARAGRAPH), _ends_of(*_LINE), _ends_of(*_SENTENCE)
+
+BY_LEVELS: Mapping[str, Sequence[Level]] = {
+    "sentences": (SENTENCES, _Words),
+    "paragraphs": (PARAGRAPHS, SENTENCES, _Words),
+    "recursive": (PARAGRAPHS, LINES, _Words),
+    "markdown": (*(_headings(depth) for depth in range(1, 7)), PARAGRAPHS, LINES, _Words),
+}
+"""Name of a chunker -> where it cuts, from coarse to fine."""

@@ -1,0 +1,1 @@
+"""Formats of questions whose answers are spans of documents, a module each."""

@@ -1,0 +1,1 @@
+"""Pictures of recall over tokens."""

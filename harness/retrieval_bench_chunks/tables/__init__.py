@@ -1,0 +1,1 @@
+"""Tables of spans and of what chunkers make of them."""

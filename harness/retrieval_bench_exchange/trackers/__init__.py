@@ -1,0 +1,1 @@
+"""Trackers of experiments and of calls, to which a saved run is sent."""

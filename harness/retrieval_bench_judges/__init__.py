@@ -1,0 +1,1 @@
+"""Judges with a warranty: a model's labels carry a verdict as far as people's bear them out."""

@@ -1,0 +1,205 @@
+"""Two faults of a judge that turn verdicts round: it follows one system, or it follows words.
+
+A model that was in a system's training or reads its hits first calls relevant what that system
+alone returned; one that is easily taken in calls relevant what is near in words. Both are looked
+for in the documents that people graded as not relevant. Of such a group of documents, query by
+query,
+
+    T = sum over the group of (x - mean x), x = 1 where the model calls the document relevant,
+
+where the mean is over all documents of that query that people find not relevant. A judge that errs
+by chance errs in the group as anywhere else, so that T is 0 on the average, and each query's sign a
+coin flip: p is the share of sign patterns whose sum is at least the observed one (Fisher's
+randomisation test, one-sided). Systems that return nearly the same count as one; all groups of a
+table are corrected together (Holm).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.scripts import tokens
+from retrieval_bench.stats.resampling import SEED, holm
+from retrieval_bench_judges.evidence import Evidence
+from retrieval_bench_labels.decide.completeness import RELEVANT
+from retrieval_bench_labels.label import Pair
+
+ALPHA = 0.05
+"""Of all alarms of a table together."""
+TWINS = 0.7
+"""Systems that share so much of what both return (Jaccard) count as one."""
+FLIPS = 10_000
+"""Sign patterns that are drawn."""
+WORDS = "words"
+
+Sets = Mapping[str, Collection[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A group of documents, and whether a judge overrates it.
+
+    Attributes:
+        kind: "circular" (only one system returned them) or "lexical" (near in words).
+        systems: names of that system and its twins; empty of words.
+        rate: share that it calls relevant of those documents that people do not.
+        elsewhere: the same of the other documents.
+        documents: of the group, that people find not relevant.
+        p: after Holm, one-sided.
+        rings: whether p is below 5 %.
+    """
+
+    kind: str
+    systems: tuple[str, ...]
+    rate: float
+    elsewhere: float
+    documents: int
+    p: float
+    rings: bool
+
+
+def alarms(evidence: Evidence) -> list[Alarm]:
+    """Look for both faults on the queries that people and model judged."""
+    labels = evidence.labels
+    queries = [q for q, of in zip(evidence.query_ids, evidence.both, strict=True) if of]
+    errors = {
+        q: {
+            doc: labels.model[Pair(q, doc)] >= RELEVANT
+            for doc in evidence.documents[q]
+            if labels.people[Pair(q, doc)] < RELEVANT
+        }
+        for q in queries
+    }
+    systems = evidence.systems
+    covered = [at for at in range(len(systems.names)) if at not in evidence.refused]
+    lists = [{q: set(systems.lists[at][q]) for q in queries} for at in covered]
+    names = [systems.names[at] for at in covered]
+    groups: list[tuple[tuple[str, ...], Sets]] = [
+        (tuple(names[at] for at in twins), _alone(lists, twins)) for twins in _twins(lists)
+    ]
+    near = _near({query.id: query.text for query in labels.pool.queries}, evidence, errors)
+    return rung(errors, groups if len(groups) > 1 else [], near)
+
+
+def rung(
+    errors: Mapping[str, Mapping[str, bool]],
+    groups: Sequence[tuple[tuple[str, ...], Sets]],
+    near: Sets,
+) -> list[Alarm]:
+    """Test each group of documents.
+
+    Args:
+        errors: query -> document that people find not relevant -> whether the model calls it so.
+        groups: names of systems that count as one, with what they alone returned, by query.
+        near: what is near in words, by query.
+    """
+    named = [*groups, ((), near)]
+    tested = [(names, *_statistics(errors, of)) for names, of in named]
+    adjusted = holm(np.array([overrated_p(sums) for _, sums, _ in tested]))
+    made = []
+    for (names, _, counts), p in zip(tested, adjusted, strict=True):
+        wrong, inside, wrong_else, outside = counts
+        rate, elsewhere = wrong / max(inside, 1), wrong_else / max(outside, 1)
+        kind = "circular" if names else "lexical"
+        made.append(Alarm(kind, names, rate, elsewhere, inside, float(p), bool(p < ALPHA)))
+    return made
+
+
+def overrated_p(sums: NDArray[np.float64]) -> float:
+    """One-sided p of sign flips that the sums, one a query, are not above 0; 1 without any."""
+    moved = sums[sums != 0]
+    if not len(moved):
+        return 1.0
+    rng = np.random.default_rng(SEED)
+    flips = rng.integers(0, 2, (FLIPS, len(moved)), dtype=np.int8) * 2.0 - 1.0
+    reached = flips @ moved >= moved.sum() - 1e-9
+    return float((1 + np.count_nonzero(reached)) / (FLIPS + 1))
+
+
+def _statistics(
+    errors: Mapping[str, Mapping[str, bool]], of: Sets
+) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:
+    """The sum of each query, and how many documents are wrong of how many, inside and outside."""
+    sums, counts = [], np.zeros(4, dtype=np.int64)
+    for query, said in errors.items():
+        group = of.get(query, ())
+        inside = [wrong for doc, wrong in said.items() if doc in group]
+        outside = [wrong for doc, wrong in said.items() if doc not in group]
+        counts += (sum(inside), len(inside), sum(outside), len(outside))
+        if inside and outside:
+            sums.append(sum(inside) - len(inside) * np.mean([*inside, *outside]))
+    wrong, n, elsewhere, others = (int(count) for count in counts)
+    return np.array(sums), (wrong, n, elsewhere, others)
+
+
+def _twins(lists: Sequence[Mapping[str, set[str]]]) -> list[list[int]]:
+    """Places of the systems, those together that return nearly the same."""
+    groups: list[list[int]] = []
+    for at, own in enumerate(lists):
+        like = [group for group in groups if any(_overlap(own, lists[b]) >= TWINS for b in group)]
+        groups = [group for group in groups if group not in like]
+        groups.append(sorted([at, *(b for group in like for b in group)]))
+    return sorted(groups)
+
+
+def _overlap(a: Mapping[str, set[str]], b: Mapping[str, set[str]]) -> float:
+    shared = sum(len(docs & b[q]) for q, docs in a.items())
+    return shared / max(1, sum(len(docs | b[q]) for q, docs in a.items()))
+
+
+def _alone(lists: Sequence[Mapping[str, set[str]]], twins: Sequence[int]) -> Sets:
+    """Find what only ``twins`` returned, by query."""
+    others = [of for at, of in enumerate(lists) if at not in twins]
+    own = [lists[at] for at in twins]
+    return {
+        q: set.union(*(of[q] for of in own)) - set().union(*(of[q] for of in others))
+        for q in own[0]
+    }
+
+
+def _near(
+    texts: Mapping[str, str], evidence: Evidence, errors: Mapping[str, Mapping[str, bool]]
+) -> Sets:
+    """Select the documents that people find not relevant and that share more of the query's words
+    than the middle one of these does; ties are not near."""
+    documents = evidence.labels.pool.documents
+    words = {
+        doc: set(tokens(documents[doc].contents))
+        for of in errors.values()
+        for doc in of
+        if doc in documents
+    }
+    near: dict[str, set[str]] = {}
+    for query, of in errors.items():
+        asked = set(tokens(texts[query]))
+        shared = {doc: len(asked & words.get(doc, set())) for doc in of}
+        middle = float(np.median([*shared.values()])) if shared else 0.0
+        near[query] = {doc for doc, n in shared.items() if n > middle}
+    return near
+
+
+def told(judge: str, looked_for: Sequence[Alarm]) -> str:
+    """The alarms that ring, as one sentence; empty where none does."""
+    rings = [alarm for alarm in looked_for if alarm.rings]
+    if not rings:
+        return ""
+    whom = [" and ".join(alarm.systems) or WORDS for alarm in rings]
+    of = [
+        f"{100 * alarm.rate:.0f} % of what {_group(alarm)}, "
+        f"{100 * alarm.elsewhere:.0f} % of the rest"
+        for alarm in rings
+    ]
+    return (
+        f"{judge} follows {', and '.join(whom)}: of documents that people find not relevant it "
+        f"calls relevant {'; '.join(of)}. Its own labels can name the wrong winner; what stands "
+        "below by people and model corrects for it as far as people's labels show it."
+    )
+
+
+def _group(alarm: Alarm) -> str:
+    names = " and ".join(alarm.systems)
+    return f"only {names} returned" if names else "shares most words with the query"

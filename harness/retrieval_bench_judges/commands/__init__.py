@@ -1,0 +1,1 @@
+"""``compare --judged-by`` and ``label judge``."""

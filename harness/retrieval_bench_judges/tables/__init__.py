@@ -1,0 +1,1 @@
+"""Tables of judges: whether one is fit, and verdicts by people and by both."""

@@ -1,0 +1,1 @@
+"""``bench --no-forbidden`` and ``compare --no-forbidden``."""

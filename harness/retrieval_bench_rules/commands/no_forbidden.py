@@ -1,0 +1,83 @@
+"""``bench --no-forbidden`` and ``compare --no-forbidden``: a forbidden hit is a failure."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from retrieval_bench.cli.console import NOT_MEASURED, OK, REGRESSION, say
+from retrieval_bench.cli.options import Added, refuse
+
+if TYPE_CHECKING:
+    from retrieval_bench.comparison.comparison import Comparison
+    from retrieval_bench.experiment.experiment import Experiment
+    from retrieval_bench.reports.finish import Finished
+    from retrieval_bench.runs.run import Run
+
+
+def run_bench(options: argparse.Namespace) -> int:
+    """Measure; then look for forbidden hits."""
+    from retrieval_bench.cli.measure.bench import benched
+
+    if options.protocol == "tutorial":
+        refuse(
+            options,
+            "no_forbidden",
+            "with --protocol tutorial",
+            accepted="neither: that protocol looks at latency alone, and at no hit",
+            fix="leave one of the two out",
+        )
+    runs: list[Run] = []
+
+    def further(_experiment: Experiment) -> Callable[[Finished], Finished]:
+        def keep(done: Finished) -> Finished:
+            runs.append(done.run)
+            return done
+
+        return keep
+
+    return benched(options, further) or code_of(runs)
+
+
+def run_compare(options: argparse.Namespace) -> int:
+    """Compare; then look for forbidden hits."""
+    from retrieval_bench.cli.measure.compare import Further, compared
+
+    runs: list[Run] = []
+
+    def further(comparison: Comparison) -> Further:
+        runs.extend(comparison.runs)
+        return Further()
+
+    return compared(options, further=further) or code_of(runs)
+
+
+def code_of(runs: Sequence[Run]) -> int:
+    """The exit code that forbidden hits come to; says what there are."""
+    from retrieval_bench_rules.facts import facts_kept
+
+    codes = [OK]
+    for run in runs:
+        facts = facts_kept(run)
+        hits = None if facts is None else facts.forbidden
+        if hits is None:
+            say(
+                f"retrieval-bench: --no-forbidden shows nothing of {run.name}: nothing is forbidden"
+            )
+            codes.append(NOT_MEASURED)
+        elif hits.with_hit:
+            say(f"retrieval-bench: {run.name}: {hits.text} --no-forbidden")
+            codes.append(REGRESSION)
+        elif hits.failed:
+            say(
+                f"retrieval-bench: --no-forbidden does not know of {run.name}: "
+                f"{hits.of_failed} got no answer"
+            )
+            codes.append(NOT_MEASURED)
+    return REGRESSION if REGRESSION in codes else max(codes)
+
+
+_TEXT = "--no-forbidden  exit code 1 when a hit came that its query forbids"
+BENCH = Added(_TEXT, "no_forbidden", run_bench)
+COMPARE = Added(_TEXT, "no_forbidden", run_compare)

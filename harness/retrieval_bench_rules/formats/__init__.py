@@ -1,0 +1,1 @@
+"""Files of questions with their truth, as teams write them."""

@@ -1,0 +1,1 @@
+"""Freshness: when what was written is found, and what was deleted no longer."""

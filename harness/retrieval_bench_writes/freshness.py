@@ -1,0 +1,147 @@
+"""The record of ``bench --writes``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.errors import counted, first_few
+from retrieval_bench_writes.delays import Shown
+from retrieval_bench_writes.kills import Kills
+from retrieval_bench_writes.probes import PREFIX
+from retrieval_bench_writes.study import Kind, Seen
+from retrieval_bench_writes.while_writing import WhileWriting
+
+_BUSY = 0.9
+"""Share of the time in calls from which on one caller does not keep up with its polls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Polling(Documented):
+    """What asking took.
+
+    Attributes:
+        polls: searches that were answered.
+        per_second: of these.
+        busy: share of the time in which a call was under way, the writes included; calls come one
+            after the other.
+        late_p50_s, late_max_s: how far behind their times writes were sent; null where none was.
+    """
+
+    polls: int
+    per_second: float | None
+    busy: float | None
+    late_p50_s: float | None
+    late_max_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Leg(Documented):
+    """How writes showed in the list of one leg of a hybrid.
+
+    Attributes:
+        name: of the leg.
+        late: its median time to visible is shown to be longer than that of another leg: its exact
+            interval lies above.
+        visible, replaced, deleted: as those of the whole.
+    """
+
+    name: str
+    late: bool
+    visible: Shown
+    replaced: Shown
+    deleted: Shown
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness(Documented):
+    """When what was written to a retriever was found.
+
+    Attributes:
+        retriever, dataset, k: what was written to and asked.
+        collection: that was written into; empty where the harness made it.
+        rate: writes a second that were asked for.
+        count: documents that were to be added, replaced and deleted.
+        limit_s: seconds after which a write counts as never shown.
+        seed: of the times and the texts.
+        status: partial where the user stopped it.
+        visible: added documents, asked with their own text.
+        replaced: documents whose text was replaced; what is `outdated` are stale versions.
+        deleted: deleted documents; what is `outdated` are zombies.
+        legs: the same in the list of each leg of a hybrid.
+        while_writing: searches while documents were written, beside quiet ones; null where none
+            were asked for.
+        kills: what became of acknowledged writes when the server was killed; null likewise.
+        polling: what asking took.
+        warnings: what changes how the figures must be read.
+    """
+
+    schema_version: ClassVar[int] = 1
+
+    retriever: str
+    dataset: str
+    k: int
+    collection: str
+    rate: float
+    count: int
+    limit_s: float
+    seed: int
+    status: Literal["complete", "partial"]
+    visible: Shown
+    replaced: Shown
+    deleted: Shown
+    legs: tuple[Leg, ...]
+    while_writing: WhileWriting | None
+    kills: Kills | None
+    polling: Polling
+    warnings: Sequence[str]
+
+
+def shown_of(seen: Seen, kind: Kind, leg: str | None = None) -> Shown:
+    """Sum up how the writes of one kind showed, in one leg or all together."""
+    return Shown.of([write for write in seen.writes if write.kind is kind], leg)
+
+
+def legs_of(seen: Seen) -> tuple[Leg, ...]:
+    """Sum up how writes showed in each leg, and which legs are late."""
+    names = dict.fromkeys(name for write in seen.writes for name in write.legs)
+    shown = {name: [shown_of(seen, kind, name) for kind in Kind] for name in names}
+    medians = {name: kinds[0].at(50.0) for name, kinds in shown.items()}
+    firsts = [high for delay in medians.values() if (high := delay.surely_by) is not None]
+    return tuple(
+        Leg(name, medians[name].surely_after > min(firsts, default=math.inf), *kinds)
+        for name, kinds in shown.items()
+    )
+
+
+def polling_of(seen: Seen) -> Polling:
+    """Sum up what asking took."""
+    late = [write.late_s for write in seen.writes]
+    return Polling(
+        seen.polled,
+        seen.polled / seen.seconds if seen.seconds else None,
+        seen.busy_s / seen.seconds if seen.seconds else None,
+        float(np.median(late)) if late else None,
+        max(late, default=None),
+    )
+
+
+def warnings_of(seen: Seen, polling: Polling) -> list[str]:
+    """List what changes how the figures must be read."""
+    warnings = [f"{counted(times, 'call')} failed: {text}" for text, times in seen.problems.items()]
+    if polling.busy is not None and polling.busy > _BUSY:
+        warnings.append(
+            f"Calls took {polling.busy:.0%} of the time: polls came later than planned, and the "
+            "engine worked for them. Ask for fewer writes a second."
+        )
+    if seen.left:
+        warnings.append(
+            f"{counted(len(seen.left), 'probe')} could not be deleted and may still be there: "
+            f"delete the ids that begin with {PREFIX}, such as {first_few(sorted(seen.left))}."
+        )
+    return warnings

@@ -1,0 +1,1 @@
+"""Search tools of MCP servers, of both eras of the protocol, over stdio and Streamable HTTP."""

@@ -1,0 +1,48 @@
+"""Parameters of the target ``mcp``: what each takes, and which go together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.data.texts import tokens as tokens_of
+from retrieval_bench_retrievers.mcp.messages import PROTOCOLS, WHERE
+from retrieval_bench_retrievers.mcp.reading import REPEATED
+
+
+def check_words(**given: str) -> None:
+    """Refuse what is none of the words that a parameter takes."""
+    words = {"protocol": PROTOCOLS, "missing": ("error", "drop"), "tokens": tokens_of.WAYS}
+    words["repeated"] = REPEATED
+    for name, word in given.items():
+        if word not in words[name]:
+            accepted = " or ".join(words[name])
+            raise ConfigError(f"{name} = {word!r}", where=WHERE, accepted=accepted)
+
+
+def check_numbers(**given: float) -> None:
+    """Refuse what is not above 0."""
+    for name, number in given.items():
+        if not 0 < number < math.inf:
+            raise ConfigError(f"{name} = {number!r}", where=WHERE, accepted="a number above 0")
+
+
+def check_one_place(program: Mapping[str, Any], url: Mapping[str, Any]) -> None:
+    """Refuse parameters of a program beside those of a URL."""
+    given = [
+        [name for name, value in params.items() if value is not None] for params in (program, url)
+    ]
+    if "command" not in given[0] and "url" not in given[1]:
+        what = "neither command nor url"
+    elif all(given):
+        what = f"{', '.join(given[0])} beside {', '.join(given[1])}"
+    else:
+        return
+    raise ConfigError(
+        what,
+        where=WHERE,
+        accepted="command, and with it cwd and env; or url, and with it headers, ca, verify",
+        fix="for example command: [npx, tsx, server.ts], or url: http://localhost:8000/mcp",
+    )

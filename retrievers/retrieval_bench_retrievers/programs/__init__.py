@@ -1,0 +1,1 @@
+"""Programs in any language: started once, asked over their pipes, ended with what they started."""

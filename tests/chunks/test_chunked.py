@@ -1,0 +1,252 @@
+"""Chunkers in front of retrievers: what is indexed, what comes back, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrieval_bench.core.config import config_hash, load_retriever_config
+from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
+from retrieval_bench.core.retriever import Capabilities
+from retrieval_bench.core.types import Dataset, Document, Query, Ranking
+from retrieval_bench.data import build_dataset
+from retrieval_bench.experiment.building import built
+from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.runs.run import Run
+from retrieval_bench_chunks.chunked import Chunked, in_front
+from retrieval_bench_chunks.cutting import Windows
+from retrieval_bench_chunks.foreign import ForeignChunker
+from retrieval_bench_retrievers.lexical.bm25 import BM25
+
+DOCUMENTS = [
+    Document("leave", "Annual leave is 25 days. " + "Nothing else is said here. " * 20),
+    Document("travel", "Train tickets are paid. " * 3 + "Ask the office. " * 30 + "Rail is best."),
+    Document("empty", " \n "),
+]
+QUICK = Protocol(rounds=1, min_calls=1, max_calls=4, warm_up_s=0)
+
+
+def data(**truth: Any) -> Dataset:
+    queries = [
+        Query("q1", "annual leave", metadata=truth and {"spans": [truth]}),
+        Query("q2", "rail"),
+    ]
+    held: Any = DOCUMENTS
+    qrels: Any = None if truth else {"q1": {"leave": 1}, "q2": {"travel": 1}}
+    return build_dataset("made", held, queries, qrels)
+
+
+def run(retriever: Any, dataset: Dataset, **more: Any) -> Run:
+    (measured,) = prepare([retriever], dataset, protocol=QUICK, save=False, **more).run(save=False)
+    return measured
+
+
+def test_hits_of_chunks_are_ranges_where_truth_is_spans() -> None:
+    measured = run("bm25+characters-100-10", data(document="leave", quote="25 days"), k=1)
+    hits = measured.rankings.row(0).doc_ids
+    assert hits[0] == "leave#0-99"
+    assert measured.evaluation.by_metric["SpanR(tokens=1000)"].mean == 1
+    chunk = measured.manifest["retriever"]["chunk"]
+    assert chunk == {"by": "characters", "size": 100, "overlap": 10}
+    facts = measured.manifest["retriever"]["facts"]["chunk"]
+    assert facts["version"] == 2
+    assert facts["chunks"] == len(list(Cut_of(100, 10)))
+    assert measured.manifest["spans"]["filled"]["500"] == 0
+    assert any("hold fewer than 500 tokens" in w for w in measured.summary.warnings)
+
+
+def Cut_of(size: int, overlap: int) -> Iterator[tuple[int, int]]:  # noqa: N802
+    for document in DOCUMENTS:
+        yield from Windows(size, overlap).cut(document.text)
+
+
+def test_what_is_chunked_takes_no_writes_for_they_would_be_whole_documents() -> None:
+    class Writable(BM25):
+        @property
+        def capabilities(self) -> Capabilities:
+            return replace(super().capabilities, writes=True)
+
+    assert Writable().capabilities.writes
+    assert Chunked(Writable(), Windows(100, 0), {}).capabilities == BM25().capabilities
+
+
+def test_chunks_count_as_their_documents_where_documents_are_judged() -> None:
+    measured = run("bm25+sentences-60", data(), k=2)
+    assert {hit for row in range(2) for hit in measured.rankings.row(row).doc_ids} == {
+        *("leave", "travel"),
+    }
+    assert measured.evaluation.by_metric["R@2"].mean == 1
+
+
+def test_a_config_names_a_chunker_and_has_a_hash_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("target: bm25\nchunk: {by: tokens, size: 20, overlap: 5}\n", encoding="utf-8")
+    config, short = load_retriever_config(str(path)), load_retriever_config("bm25+tokens-20-5")
+    assert config.chunk == short.chunk == {"by": "tokens", "size": 20, "overlap": 5}
+    assert short.name == "bm25+tokens-20-5"
+    assert isinstance(built(config), Chunked)
+    assert isinstance(built(short), Chunked)
+    assert config_hash("bm25", {}) != config_hash("bm25", {}, config.chunk)
+    with pytest.raises(ConfigError, match="a second chunker"):
+        load_retriever_config(f"{path}+tokens-9")
+
+
+@pytest.mark.parametrize(
+    ("chunk", "fault"),
+    [
+        ({"by": "words", "size": 9}, "chunk by 'words'"),
+        ({"by": "tokens"}, "without a size"),
+        ({"by": "tokens", "size": 0}, "size"),
+        ({"by": "tokens", "size": 9, "overlap": 5}, "at most half of the size"),
+        ({"by": "tokens", "size": 9, "steps": 1}, "steps"),
+        ({"by": "tokens", "size": 9, "params": {"a": 1}}, "with params"),
+        ({"by": "langchain:Nothing", "size": 9}, "no 'Nothing' in langchain_text_splitters"),
+        ({"by": "textwrap:wrap", "size": 9}, "with a size"),
+        ({"by": "no_such_module:cut"}, "no_such_module"),
+    ],
+)
+def test_what_a_chunker_cannot_be_is_refused(chunk: Any, fault: str) -> None:
+    with pytest.raises(HarnessError) as caught:
+        in_front(BM25(), chunk, "mine.yaml", None)
+    assert fault in caught.value.render()
+
+
+def test_a_leg_has_a_chunker_of_its_own_and_a_step_has_none() -> None:
+    cut = {"by": "characters", "size": 50}
+    legs = ["bm25+sentences-60", {"target": "bm25", "name": "windows", "chunk": cut}]
+    hybrid = {"target": "hybrid", "params": {"legs": legs}}
+    measured = run(hybrid, data(document="leave", quote="25 days"), k=4)
+    hits = measured.rankings.row(0).doc_ids
+    assert {hit.partition("#")[0] for hit in hits} <= {"leave", "travel"}
+    assert all("#" in hit for hit in hits)
+    assert measured.evaluation.by_metric["SpanR@4"].mean == 1
+    judged = run(hybrid, data(), k=2)
+    assert {hit for row in range(2) for hit in judged.rankings.row(row).doc_ids} == {
+        *("leave", "travel"),
+    }
+    other = {"legs": [legs[0], {**legs[1], "chunk": {**cut, "size": 60}}]}  # type: ignore[dict-item]
+    assert config_hash("hybrid", hybrid["params"]) != config_hash("hybrid", other)  # type: ignore[arg-type]
+    steps = {"target": "pipeline", "params": {"steps": [{"retrieve": "bm25+sentences-60"}]}}
+    with pytest.raises(ConfigError, match="chunk of 'bm25\\+sentences-60', in a step"):
+        run(steps, data())
+
+
+def test_set_changes_a_key_of_the_chunker() -> None:
+    set_ = ["k1=1.5", "chunk.size=80"]
+    config = load_retriever_config("bm25+sentences-60", set_)
+    assert config.chunk == {"by": "sentences", "size": 80}
+    assert config.params["k1"] == 1.5
+    assert load_retriever_config("bm25", ["chunk.by=tokens", "chunk.size=9"]).chunk == {
+        **{"by": "tokens", "size": 9},
+    }
+    assert load_retriever_config("bm25", ["k1=1.5"]).chunk is None
+
+
+@pytest.mark.parametrize("overlap", [0, 5, 25, 50])
+def test_overlap_is_paid_each_time_and_counts_once_in_recall(overlap: int) -> None:
+    dataset = data(document="leave", start=0, end=60)
+    measured = run(f"bm25+characters-100-{overlap}", dataset, k=40)
+    values = {name: of.mean for name, of in measured.evaluation.by_metric.items()}
+    assert values["SpanR@40"] == 1
+    assert 0 < values["SpanP(tokens=1000)"] <= 1
+
+
+def test_documents_without_texts_have_no_chunk() -> None:
+    held: Any = [Document("a", ""), Document("b", " \n")]
+    with pytest.raises(ConfigError, match="no chunk: no document has a text"):
+        in_front(BM25(), {"by": "tokens", "size": 9}, "x", None).index(held)
+
+
+def test_a_retriever_that_holds_its_corpus_takes_no_chunker() -> None:
+    with pytest.raises(ConfigError, match="holds its corpus already"):
+        built(load_retriever_config("http-elasticsearch").model_copy(update={"chunk": {"by": "x"}}))
+
+
+def test_functions_and_splitters_of_libraries_cut_as_they_do(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "def halves(text, at=0.5):\n    n = int(len(text) * at)\n"
+        "    yield 0, n\n    yield text[n:].strip()\n",
+        encoding="utf-8",
+    )
+    front = in_front(BM25(), {"by": "own.py:halves", "params": {"at": 0.25}}, "x", tmp_path)
+    assert front.chunker.cut("one two three four") == [(0, 4), (4, 18)]
+    front = in_front(
+        BM25(), {"by": "langchain:RecursiveCharacterTextSplitter", "size": 60}, "x", None
+    )
+    assert "langchain-text-splitters" in front.said["version"]
+    for document in DOCUMENTS:
+        for start, end in front.chunker.cut(document.text):
+            assert end - start <= 60
+            assert document.text[start:end].strip()
+
+
+@pytest.mark.needs("llama_index")
+def test_splitters_of_llamaindex_cut_as_they_do() -> None:
+    params = {"chunk_size": 30, "chunk_overlap": 0}
+    front = in_front(BM25(), {"by": "llamaindex:SentenceSplitter", "params": params}, "x", None)
+    for document in DOCUMENTS:
+        ranges, texts, lost = front.chunker.texts_of(document)  # type: ignore[attr-defined]
+        assert bool(ranges) == bool(document.text.strip())
+        assert (texts, lost) == ({}, 0)
+
+
+def test_a_text_that_does_not_stand_there_is_aligned_or_counted() -> None:
+    text = "One sentence stands here. Another sentence stands there. The third one is the last."
+
+    def split(_text: str) -> list[Any]:
+        return [
+            "One sentence stands here.",
+            "Summary: the second.\n\nANOTHER  sentence stands there.",
+            "The third one\nis the last.",
+            "made up by a model, and in no document",
+            "",
+        ]
+
+    ranges, texts, lost = ForeignChunker(split, "mine").texts_of(Document("d", text))
+    assert text[slice(*ranges[0])] == "One sentence stands here."
+    assert text[slice(*ranges[-1])] == "The third one is the last"
+    assert lost in (1, 2)
+    assert texts[len(ranges) - 1] == "The third one\nis the last."
+    for wrong in ((5, 2), (0, 900), 7, (1, 2, 3), (None, 1)):
+        chunker = ForeignChunker(partial(_gives, wrong), "mine")
+        with pytest.raises(ContractError, match="chunk by mine gave"):
+            chunker.cut(text)
+
+
+def _gives(wrong: Any, _text: str) -> list[Any]:
+    return [wrong]
+
+
+class Service(BM25):
+    """Answers with texts of a cut of its own."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        del query
+        texts = [
+            "Annual leave\nis 25 days.",
+            "Nothing else is said here.",
+            "from nowhere at all, nobody knows",
+        ]
+        return Ranking(["x", "y", "z"][:k], texts=texts[:k])
+
+    @property
+    def capabilities(self) -> Any:
+        from retrieval_bench.core.retriever import Capabilities
+
+        return Capabilities(external=True, has_scores=False)
+
+
+def test_hits_of_a_service_are_aligned_by_their_texts_and_the_ways_are_told() -> None:
+    measured = run(Service(), data(document="leave", quote="25 days"), k=3)
+    assert measured.evaluation.by_metric["SpanR@3"].mean == 1
+    kept = measured.manifest["spans"]
+    assert kept["ways"] == {"normalised": 1, "ambiguous": 1, "lost": 1}
+    assert kept["foreign"]["x"] == [["leave", 0, 23]]
+    assert kept["foreign"]["z"] == []
+    assert any("1 hit of 3 stand nowhere" in warning for warning in measured.summary.warnings)

@@ -1,0 +1,148 @@
+"""Is a judge fit: what it overrates, stratum by stratum, and by no verdict of its own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retrieval_bench.core.types import Verdict
+from retrieval_bench_judges.alarms import Alarm, rung
+from retrieval_bench_judges.evidence import Labels, Systems, gather_evidence
+from retrieval_bench_judges.fit import fits_of
+from retrieval_bench_judges.judged_by import compare_judged
+from retrieval_bench_labels.decide.status import status
+from retrieval_bench_labels.label import Kind, Pair
+from retrieval_bench_labels.store import Store
+from tests.builders import some
+from tests.builders.judged import label_all, pooled, systems
+
+QUERIES = [f"q{at}" for at in range(30)]
+
+
+def _errors(chance: Mapping[str, float], seed: int = 0) -> dict[str, dict[str, bool]]:
+    """Documents of three groups that people find not relevant, and those that a judge takes in."""
+    rng = np.random.default_rng(seed)
+    return {
+        q: {
+            f"{group}{at}": bool(rng.random() < p) for group, p in chance.items() for at in range(5)
+        }
+        for q in QUERIES
+    }
+
+
+def _rung(chance: Mapping[str, float]) -> dict[tuple[str, ...], Alarm]:
+    """Alarms by name: what ``a`` alone returned begins with a, what is near in words with w."""
+    a, b, near = ({q: {f"{of}{at}" for at in range(5)} for q in QUERIES} for of in "abw")
+    return {of.systems: of for of in rung(_errors(chance), [(("a",), a), (("b",), b)], near)}
+
+
+def test_each_alarm_rings_for_what_it_is_named_for() -> None:
+    circular = _rung({"a": 0.6, "b": 0.1, "w": 0.1})
+    assert [name for name, alarm in circular.items() if alarm.rings] == [("a",)]
+    lexical = _rung({"a": 0.1, "b": 0.1, "w": 0.6})
+    assert [name for name, alarm in lexical.items() if alarm.rings] == [()]
+    assert lexical[()].kind == "lexical"
+
+
+def test_a_judge_that_underrates_a_group_rings_for_no_such_group() -> None:
+    alarms = _rung({"a": 0.05, "b": 0.5, "w": 0.5})
+    assert not alarms["a",].rings
+
+
+def test_of_many_fair_judges_few_ring_at_all() -> None:
+    chance = dict.fromkeys("abw", 0.3)
+    groups = [((of,), {q: {f"{of}{at}" for at in range(5)} for q in QUERIES}) for of in "ab"]
+    near = {q: {f"w{at}" for at in range(5)} for q in QUERIES}
+    rings = [
+        any(of.rings for of in rung(_errors(chance, seed), groups, near)) for seed in range(60)
+    ]
+    assert sum(rings) <= 7
+
+
+def _store(tmp_path: Path, n: int, error: float = 0.05) -> tuple[list[Any], Store, dict[Pair, int]]:
+    runs, truth = systems(metrics=("nDCG@10",))
+    store, rng = pooled(tmp_path / "labels.sqlite", runs), random.Random(3)
+    first = {query.id for query in store.pool().queries[:n]}
+    label_all(store, "anna", Kind.PERSON, lambda q, d: truth[Pair(q, d)] if q in first else None)
+    label_all(store, "gpt", Kind.MODEL, lambda q, d: truth[Pair(q, d)] ^ int(rng.random() < error))
+    return runs, store, truth
+
+
+def test_the_status_says_of_a_judge_what_the_comparison_says(tmp_path: Path) -> None:
+    runs, store, _ = _store(tmp_path, 25)
+    (fit,) = fits_of(store)
+    made = compare_judged(runs, store)
+    assert fit == made.fit
+    (pair,) = fit.differences
+    assert (pair.rho, pair.worth) == (made.pairs[0].rho, made.pairs[0].worth)
+
+
+def test_a_model_alone_has_no_verdict_whatever_it_judged(tmp_path: Path) -> None:
+    runs, store, _ = _store(tmp_path, 0)
+    state = status(store)
+    assert (state.completeness.judged, state.progress.judged, state.whose.judges) == (0, 0, {})
+    assert state.models == {"gpt": state.completeness.pairs}
+    assert not state.done
+    assert fits_of(store)[0].documents == 0
+    assert compare_judged(runs, store).pairs[0].both.verdict is Verdict.MISSING
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_twins_count_as_one_and_what_they_alone_returned_rings(tmp_path: Path, first: int) -> None:
+    runs, truth = systems(metrics=("nDCG@10",))
+    other = runs[1 - first]
+    runs = [
+        runs[first],
+        replace(runs[first], summary=runs[first].summary.model_copy(update={"retriever": "twin"})),
+    ]
+    store = pooled(tmp_path / "labels.sqlite", [*runs, other])
+    mine = {Pair(q, d) for q, of in store.pool().lists[runs[0].name].items() for d in of}
+    mine -= {Pair(q, d) for q, of in store.pool().lists[other.name].items() for d in of}
+    label_all(store, "anna", Kind.PERSON, lambda q, d: truth[Pair(q, d)])
+    label_all(store, "gpt", Kind.MODEL, lambda q, d: int(Pair(q, d) in mine or truth[Pair(q, d)]))
+    rings = [alarm for alarm in fits_of(store)[0].alarms if alarm.rings]
+    assert [alarm.systems for alarm in rings] == [(runs[0].name, "twin")]
+
+
+def _strata(store: Store, every: int) -> dict[str, str]:
+    """Of the pool's order, every so many queries are rare."""
+    ids = [query.id for query in store.pool().queries]
+    return {q: "rare" if at % every == 0 else "often" for at, q in enumerate(ids)}
+
+
+def test_strata_count_by_their_shares_on_both_sides(tmp_path: Path) -> None:
+    runs, store, truth = _store(tmp_path, 0)
+    strata = _strata(store, 2)
+    # 15 of one kind and 25 of the other, of 30 each.
+    chosen = [q for q in strata if strata[q] == "rare"][:15]
+    chosen += [q for q in strata if strata[q] == "often"][:25]
+    label_all(store, "anna", Kind.PERSON, lambda q, d: truth[Pair(q, d)] if q in chosen else None)
+    made = compare_judged(runs, store, strata=strata)
+    assert made.strata == {"often": 0.5, "rare": 0.5}
+    assert not made.warnings
+    evidence = gather_evidence(
+        Labels.of(store, "gpt", strata), Systems.of_runs(runs, ["s0", "s1"], store.pool())
+    )
+    own = (evidence.people[1] - evidence.people[0])[:, 0]
+    rare = np.array([strata[q] == "rare" for q in evidence.query_ids])
+    (pair,) = made.pairs
+    assert pair.people.difference == pytest.approx((own[rare].mean() + own[~rare].mean()) / 2)
+    low, high = some(pair.people.ci)
+    assert (low + high) / 2 == pytest.approx(some(pair.people.difference))
+    assert pair.decided_by == "people and model"
+    narrow = some(pair.both.ci)
+    assert narrow[1] - narrow[0] < high - low
+    assert {stratum.name for stratum in made.fit.strata} == {"rare", "often"}
+
+
+def test_a_stratum_of_which_people_judged_too_little_leaves_it_to_them(tmp_path: Path) -> None:
+    runs, store, _ = _store(tmp_path, 25)
+    made = compare_judged(runs, store, strata=_strata(store, 10))
+    assert "only 3 queries of rare" in made.why_people
+    assert {pair.decided_by for pair in made.pairs} == {"people"}

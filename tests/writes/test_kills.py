@@ -1,0 +1,105 @@
+"""Kills at any moment: what was acknowledged is reported as lost only where it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retrieval_bench.core.plugins import construct
+from retrieval_bench.core.types import Query
+from retrieval_bench_writes.journal import Journal, left_before
+from retrieval_bench_writes.kills import Killing, Kills, is_ours
+from retrieval_bench_writes.probes import PREFIX, Probe, probes
+from retrieval_bench_writes.study import Seen
+from tests.builders import durable_program
+
+WRITE: dict[str, Any] = {
+    "into": "notes",
+    "add": {"put": "{document.id}", "text": "{document.text}"},
+    "delete": {"drop": "{document.id}"},
+}
+
+
+def program(path: Path, *how: str) -> list[str]:
+    return [sys.executable, "-I", "-S", durable_program.__file__, str(path), *how]
+
+
+def endless(rng: Any) -> Iterator[Probe]:
+    for number in count():
+        yield from probes(50, ["the moon and the tide"], f"k{number}", rng)
+
+
+def kill(tmp_path: Path, kills: int, *how: str) -> tuple[Kills, Seen]:
+    path, rng, seen = tmp_path / "notes", np.random.default_rng(5), Seen()
+    path.write_text(json.dumps(["others", "of somebody else"]) + "\n", encoding="utf-8")
+    params = {"command": program(path, *how), "write": WRITE}
+    with closing(construct("command", params)) as retriever:
+        retriever.search(Query("q", "anything"), 1)
+        given: dict[str, Any] = {
+            **{"writer": retriever, "pid": retriever.server_pid, "probes": endless(rng)},
+            **{"rate": 1.0, "k": 10, "limit_s": 0.1 if how else 10.0, "rng": rng, "seen": seen},
+            **{"clock": time.perf_counter, "sleep": time.sleep},
+        }
+        killing = Killing(**given)
+        made = killing.run(kills)
+        killing.clean()
+        hits = retriever.search(Query("q", "of somebody else"), 100)
+        assert list(getattr(hits, "doc_ids", ())) == ["others"]  # and no probe, which has "the"
+    return made, seen
+
+
+@pytest.mark.slow
+def test_of_30_kills_nothing_is_lost_that_was_written_before_it_was_acknowledged(
+    tmp_path: Path,
+) -> None:
+    made, seen = kill(tmp_path, 30)
+    assert made.kills == 30
+    assert (made.lost.count, made.back.count) == (0, 0)
+    assert made.lost.n > 100
+    assert not seen.left
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_early_is_lost_and_counted(tmp_path: Path) -> None:
+    made, _ = kill(tmp_path, 5, "early")
+    assert made.lost.count > 0
+    assert made.lost.count <= made.lost.n // 3
+
+
+def test_only_processes_of_this_program_are_ours() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert is_ours(child.pid)
+        assert not is_ours(os.getppid())
+        assert not is_ours(1)
+        child.communicate(b"\n")
+
+
+def test_ids_stand_in_the_journal_until_nothing_is_left(tmp_path: Path) -> None:
+    path, other = tmp_path / "ab-1.ids", tmp_path / "cd-1.ids"
+    journal, foreign = Journal(path), Journal(other)
+    for name in ("p1", "p2", "p1"):
+        journal.add(name)
+    foreign.add("p9")
+    later = tmp_path / "ab-2.ids"
+    assert [(file, ids) for file, ids in left_before(later)] == [(path, ["p1", "p2"])]
+    journal.difference_update(["p1", "p2"])
+    journal.close()
+    assert not path.exists()
+    foreign.close()
+    assert other.exists()
+
+
+def test_probes_begin_with_what_says_whose_they_are() -> None:
+    made = next(endless(np.random.default_rng(0)))
+    assert made.id.startswith(f"{PREFIX}-k0-")

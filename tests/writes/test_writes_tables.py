@@ -1,0 +1,52 @@
+"""The exact text of ``bench --writes``; UPDATE_GOLDEN=1 as in test_tables."""
+
+from __future__ import annotations
+
+from retrieval_bench.reports.render import terminal
+from retrieval_bench_writes.tables.writes import answer, span, writes_tables
+from tests.builders.fresh_engine import FreshEngine, VirtualClock, fresh_of, studied
+from tests.builders.golden import golden
+
+
+def lossy(kind: str, n: int) -> bool:
+    return (kind == "add" and n % 50 == 1) or (kind == "delete" and n % 40 == 3)
+
+
+def test_an_engine_that_lags_and_loses_is_told_in_one_sentence_and_a_table() -> None:
+    engine = FreshEngine(VirtualClock(), lambda now: now + 0.8, loses=lossy)
+    text = terminal.plain(writes_tables(fresh_of(studied(200, engine, limit_s=5.0))))
+    golden("writes.txt", text)
+
+
+def test_an_engine_that_shows_all_at_once_has_no_zombie_and_bounds_their_share() -> None:
+    text = answer(fresh_of(studied(200, FreshEngine(VirtualClock()))))
+    assert text.startswith(
+        "articles on science-mini: visible within 1 ms [1 ms, 1 ms] in the median, 95 % within 1.05"
+    )
+    assert text.endswith(
+        "; no zombie in 200 deletions, at most 1.5 % (one-sided 95 %); "
+        "no stale version in 200 updates, at most 1.5 % (one-sided 95 %)"
+    )
+
+
+def test_more_than_half_that_never_show_leave_the_median_over_the_limit() -> None:
+    engine = FreshEngine(VirtualClock(), loses=lambda kind, n: kind == "add" and n % 3 > 0)
+    text = answer(fresh_of(studied(60, engine, limit_s=2.0), 2.0))
+    assert "visible after more than 2 s in the median" in text
+    assert "40 of 60 never within 2 s" in text
+
+
+def test_too_few_writes_say_so_in_place_of_a_figure() -> None:
+    text = answer(fresh_of(studied(5, FreshEngine(VirtualClock()))))
+    assert (
+        "not enough writes to say when they show (5 writes, p50 needs 30: 25 more writes)" in text
+    )
+
+
+def test_times_have_their_unit() -> None:
+    assert (span(0.00042), span(0.25), span(1.0), span(12.34)) == (
+        "0.42 ms",
+        "250 ms",
+        "1 s",
+        "12.3 s",
+    )
