@@ -213,7 +213,7 @@ class SpansOfRun(Documented):
         return SpanFacts(**{name: record[name] for name in SpanFacts.KEYS.split()})
 
 
-def look_at_spans(data: Any, k: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def look_at_spans(data: Any, k: int, _answers: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Facts on the spans of a dataset, and warnings, as ``doctor`` shows them."""
     spans: list[Spans] = [data.qrels[query.id] for query in data.evaluated]
     lengths = [place.end - place.start for of in spans for place in of.truth]

@@ -149,7 +149,7 @@ def doctor(
     seconds = time.perf_counter() - start
     about_queries = (*queries_in_corpus(data), *one_question(data))
     if kind := kind_of_truth(data.qrels):
-        facts, warnings = service(f"look at {kind}")(data, k)
+        facts, warnings = service(f"look at {kind}")(data, k, answers.rankings)
         truth = Check(kind, facts, (*warnings, *about_queries))
     else:
         judgements = _judgements(experiment, asked, answers, reporter)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.types import Dataset, Ranking
 from retrieval_bench_rules.facts import beyond
 from retrieval_bench_rules.matching import forms
 from retrieval_bench_rules.metrics import DEFINED
@@ -14,12 +14,15 @@ from retrieval_bench_rules.rules import Rule
 _SHOWN = 5
 
 
-def look_at_rules(data: Dataset, k: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def look_at_rules(
+    data: Dataset, k: int, answers: Iterable[Ranking | None]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Facts on the rules of a dataset, and warnings; where there is a corpus, every rule is held
     against documents until one meets it.
 
     Args:
         k: hits that are asked for.
+        answers: to some queries.
     """
     rules: dict[str, Sequence[Rule]] = {
         query.id: data.qrels[query.id].rules  # type: ignore[attr-defined]
@@ -63,6 +66,12 @@ def look_at_rules(data: Dataset, k: int) -> tuple[tuple[str, ...], tuple[str, ..
         )
     if data.documents is None and any(rule.reads_text for rule in (*slots, *bans)):
         facts.append("There is no corpus: phrases are looked for in the texts that hits come with.")
+        came = [answer for answer in answers if answer]
+        if came and not any(text is not None for answer in came for text in answer.texts or ()):
+            warnings.append(
+                "No hit of these answers came with a text: no phrase can be looked for. Let the "
+                "retriever return texts, or name the documents in dataset.yaml."
+            )
     return tuple(facts), tuple(warnings)
 
 

@@ -435,17 +435,21 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--replays", type=int, default=REPLAYS)
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     data = [read(folder) for folder in options.folders] or [made_up()]
     cells = [
-        cell for of in data for judge in JUDGES for cell in replayed(of, judge, options.replays)
+        cell
+        for of in data
+        for judge in JUDGES
+        for cell in replayed(of, judge, options.replays, options.seed)
     ]
     print(*table(cells), "", sep="\n")
     judged = bars(cells)
     for of in data:
         if len(of.grades) >= ENOUGH:
             for judge in (*UNFAIR, *FAIR):
-                share, unfair = rings(of, judge), judge in UNFAIR
+                share, unfair = rings(of, judge, seed=options.seed), judge in UNFAIR
                 met = share >= 0.95 if unfair else share <= 0.07
                 judged.append((f"{of.name}, {judge}: alarms", share, (0.07, 0.95)[unfair], met))
     print("| bar | measured | must be | met |", "|---|---:|---:|---|", sep="\n")

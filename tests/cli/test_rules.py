@@ -275,6 +275,15 @@ def test_doctor_says_how_cases_were_read(run: Command) -> None:
     assert "Truth is by rule: 6 slots to fill, 2 of them at an early rank" in run.unwrapped
     assert "1 rule for what must not come" in run.unwrapped
     assert "There is no corpus: phrases are looked for in the texts" in run.unwrapped
+    assert "No hit of these answers came with a text" not in run.unwrapped
+
+
+def test_doctor_says_that_no_phrase_can_be_looked_for(run: Command, here: Path) -> None:
+    save_all(here, {"own.py": SERVER.replace("texts=texts, ", "")})
+    assert run("doctor v1.yaml --dataset cases --k 3") == 0
+    assert "No hit of these answers came with a text" in run.unwrapped
+    assert run("bench v1.yaml --dataset cases") == 4
+    assert "no hit came with a text" in run.err
 
 
 def with_corpus() -> None:
