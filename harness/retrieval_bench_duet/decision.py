@@ -106,15 +106,20 @@ def thetas(gate: str, launches: Sequence[Pairs]) -> list[float]:
     return thetas
 
 
+def percent(text: object) -> float | None:
+    """Read a text such as "5%" as a share; None of anything else."""
+    match = _PERCENT.fullmatch(text.strip()) if isinstance(text, str) else None
+    return float(match[1]) / 100 if match else None
+
+
 def acceptable(gate: str, text: object) -> float:
     """A largest acceptable slow-down such as "5%", as a share.
 
     Raises:
         ValueError: anything else, or less than the gate can tell from no difference.
     """
-    match = _PERCENT.fullmatch(text.strip()) if isinstance(text, str) else None
-    share = float(match[1]) / 100 if match else 0.0
-    if not share > 0:
+    share = percent(text)
+    if not share:
         raise ValueError(f"{text!r} is no largest acceptable slow-down: write one such as 5%")
     delta = GATES[gate].delta
     if share <= delta:

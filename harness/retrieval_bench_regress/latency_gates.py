@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -158,12 +159,19 @@ def not_measured(
     return LatencyResult(verdict, gates, reason)
 
 
+def other_data(before: Any, split: str, fingerprint: str) -> str:
+    """Return what of ``before``, which has the same attributes, is another; empty of the same."""
+    for name, now in (("split", split), ("fingerprint", fingerprint)):
+        if getattr(before, name) != now:
+            return f"the times are of another dataset {name}"
+    return ""
+
+
 def incomparable(before: LatencyBaseline, *, split: str, fingerprint: str, k: int) -> str:
     """Return why times of now cannot be held against ``before``; empty when they can. The machine
     is right where the file was found, and its protocol is used again."""
-    for name, now in (("split", split), ("fingerprint", fingerprint)):
-        if getattr(before.dataset, name) != now:
-            return f"the times are of another dataset {name}"
+    if other := other_data(before.dataset, split, fingerprint):
+        return other
     if before.k != k:
         return f"the baseline has k {before.k}, now it is {k}"
     try:

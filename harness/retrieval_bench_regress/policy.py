@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from retrieval_bench.core.installed.installation import config_folders, packaged
 from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.metrics import Metric, parse_metric
 from retrieval_bench.metrics.definitions import DEFINITIONS
-from retrieval_bench_duet.decision import GATES, acceptable
+from retrieval_bench_duet.decision import GATES, acceptable, percent
 
 FILE = "policy.yaml"
 
@@ -27,6 +27,11 @@ OF_SLOTS: Mapping[str, float] = {"SlotR": 0.01, "RR": 0.01, "Clean": 0.001, "Wit
 """Largest acceptable drops where truth is by rule, by the names of metrics: a forbidden hit that is
 new, or a slot that is filled too late, is one too many."""
 
+OF_WRITES = ("visible_p95", "zombies")
+"""Gates of ``regress --writes``, which judges by nothing else. Their limits are shares such as 25%:
+by how much the time to visible may be longer, and how many more deleted documents may answer."""
+
+_NO_METRICS = (*GATES, *OF_WRITES)
 _PERCENTILE = re.compile(r"p[\d.]+")
 
 
@@ -57,6 +62,7 @@ class Policy(Documented):
         source: where it stands.
         rise: whether a gate of quality whose figure rose here is undecided at all; "shown": unless
             it is shown to be better, also where it fell on no query.
+        writes: name of :data:`OF_WRITES` -> its limit.
     """
 
     KEYS = "source limits undecided rise"
@@ -66,6 +72,21 @@ class Policy(Documented):
     undecided: Undecided = Undecided.INCONCLUSIVE
     source: str = ""
     rise: Rise = Rise.PASS
+    writes: Mapping[str, float] = field(default_factory=dict)
+
+    def require(self, *limits: Mapping[Any, float], of: str) -> None:
+        """Refuse to judge by none of these limits.
+
+        Raises:
+            ConfigError: all are empty.
+        """
+        if not any(limits):
+            raise ConfigError(
+                "a policy by whose limits nothing would be judged",
+                where=self.source,
+                accepted=f"limits on {of}",
+                fix="add one, or name another --policy",
+            )
 
     def for_slots(self, defined: Sequence[Metric]) -> Policy:
         """The policy that came with this project, with limits of what slots have in place of those
@@ -78,9 +99,9 @@ class Policy(Documented):
     @property
     def limits(self) -> dict[str, float]:
         """Limits by gate: of a metric its largest acceptable drop (below 0), of latency its largest
-        slow-down."""
+        slow-down, then those of writes."""
         drops = {str(metric): -drop for metric, drop in self.quality.items()}
-        return drops | dict(self.latency)
+        return drops | dict(self.latency) | dict(self.writes)
 
 
 class _File(BaseModel):
@@ -100,7 +121,7 @@ class _File(BaseModel):
         if not limits:
             faults.append("none: nothing would be judged")
         if not faults:
-            metrics = [str(parse_metric(name)) for name in limits if name not in GATES]
+            metrics = [str(parse_metric(name)) for name in limits if name not in _NO_METRICS]
             twice = sorted({name for name in metrics if metrics.count(name) > 1})
             faults += [f"{name} is there twice, under two names" for name in twice]
         if faults:
@@ -146,7 +167,7 @@ def load_policy(path: Path | None = None, *, k: int) -> Policy:
     quality = {
         parse_metric(name): -float(limit)
         for name, limit in read.limits.items()
-        if name not in GATES
+        if name not in _NO_METRICS
     }
     deep = [metric for metric in quality if metric.cut is not None and metric.cut > k]
     if deep:
@@ -157,13 +178,18 @@ def load_policy(path: Path | None = None, *, k: int) -> Policy:
             fix=f"raise --k to {max(metric.cut or 0 for metric in deep)}, or name another --policy",
         )
     latency = {name: acceptable(name, read.limits[name]) for name in GATES if name in read.limits}
-    return Policy(quality, latency, Undecided(read.undecided), str(path), Rise(read.rise))
+    writes = {name: percent(read.limits[name]) or 0.0 for name in OF_WRITES if name in read.limits}
+    how = (Undecided(read.undecided), str(path), Rise(read.rise))
+    return Policy(quality, latency, *how, writes)
 
 
 def _fault(name: str, limit: Any) -> str:
     """Say what is wrong with one limit; empty when nothing is."""
     if name in GATES:
         return _latency_fault(name, limit)
+    if name in OF_WRITES:
+        wrong = f"{name}: {limit!r} is no share: write one such as 25%"
+        return wrong if percent(limit) is None else ""
     if _PERCENTILE.fullmatch(name):
         return (
             f"{name}: no gate of that name: {', '.join(GATES)}. Other percentiles take more "
@@ -175,7 +201,7 @@ def _fault(name: str, limit: Any) -> str:
         plain = name.partition("@")[0].partition("(")[0]
         if plain in DEFINITIONS:
             return f"{name}: {problem.accepted}"
-        return f"unknown limit {name!r}: {near_names(plain, [*GATES, *DEFINITIONS])}"
+        return f"unknown limit {name!r}: {near_names(plain, [*_NO_METRICS, *DEFINITIONS])}"
     return _quality_fault(metric, limit)
 
 

@@ -9,11 +9,11 @@ from retrieval_bench.core.as_json.document import DIALECT
 from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.metrics.names import ALIASES, of_slots
 from retrieval_bench_duet.decision import GATES
-from retrieval_bench_regress.policy import Rise, Undecided
+from retrieval_bench_regress.policy import OF_WRITES, Rise, Undecided
 
 
 def policy() -> dict[str, Any]:
-    """The schema: limits by gate of latency and by metric, and what undecided means."""
+    """The schema: limits by gate and by metric, and what undecided means."""
     other = {re.sub("[a-z]", lambda c: f"[{c[0]}{c[0].upper()}]", name) for name in ALIASES}
     known_names = sorted({*DEFINITIONS, *of_slots(), *other})
     names = "|".join(sorted(known_names, key=len, reverse=True))
@@ -24,11 +24,11 @@ def policy() -> dict[str, Any]:
         "exclusiveMaximum": 0,
     }
     share = {
-        "description": "largest acceptable slow-down, such as 5%",
+        "description": "largest acceptable slow-down or rise, such as 5%",
         "type": "string",
         "pattern": r"^\s*\d+(\.\d+)?\s*%\s*$",
     }
-    known = {"anyOf": [{"enum": [*GATES]}, {"pattern": rf"^({names})([_(@.].*)?$|:"}]}
+    known = {"anyOf": [{"enum": [*GATES, *OF_WRITES]}, {"pattern": rf"^({names})([_(@.].*)?$|:"}]}
     words = {"undecided": Undecided, "rise": Rise}
     meanings = {
         "undecided": "what an undecided gate means for the whole",
@@ -40,10 +40,10 @@ def policy() -> dict[str, Any]:
         "type": "object",
         "properties": {
             "limits": {
-                "description": "by gate of latency or by metric",
+                "description": "by gate of latency or writes, or by metric",
                 "type": "object",
                 "minProperties": 1,
-                "properties": dict.fromkeys(GATES, share),
+                "properties": dict.fromkeys((*GATES, *OF_WRITES), share),
                 "propertyNames": known,
                 "additionalProperties": drop,
                 "examples": [{"p50": "5%", "nDCG@10": -0.01}],

@@ -140,6 +140,7 @@ class Request:
             experiments.append(self.prepared(metrics))
         try:
             problems.raise_if_any()
+            policies[0].require(policies[0].quality, policies[0].latency, of="quality or latency")
         except HarnessError:
             for experiment in experiments:
                 experiment.close()

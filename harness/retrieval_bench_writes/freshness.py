@@ -64,6 +64,9 @@ class Freshness(Documented):
 
     Attributes:
         retriever, dataset, k: what was written to and asked.
+        config: hash of its target and parameters; null of an object.
+        split, fingerprint: of the dataset.
+        machine: a fingerprint of what changes times.
         collection: that was written into; empty where the harness made it.
         rate: writes a second that were asked for.
         count: documents that were to be added, replaced and deleted.
@@ -84,7 +87,11 @@ class Freshness(Documented):
     schema_version: ClassVar[int] = 1
 
     retriever: str
+    config: str | None
     dataset: str
+    split: str
+    fingerprint: str
+    machine: str
     k: int
     collection: str
     rate: float

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
+from typing import IO
 
 from retrieval_bench.core.installed.cache import cache_folder
 
@@ -12,7 +14,8 @@ _FOLDER = "writes"
 
 
 class Journal(set[str]):
-    """Ids that were sent and not deleted yet; each stands in a file before it is sent.
+    """Ids that were sent and not deleted yet; each stands in a file before it is sent. The file is
+    locked while this measures, and a lock goes with its process.
 
     Args:
         path: of the file; None = of a collection that ends with this process.
@@ -21,20 +24,26 @@ class Journal(set[str]):
     def __init__(self, path: Path | None = None) -> None:
         super().__init__()
         self._path = path
+        self._file: IO[str] | None = None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
+            new = path.with_suffix(".new")  # nobody finds it before it is locked
+            self._file = new.open("a", encoding="utf-8")
+            self._path = new.rename(path) if _locked(self._file) else new
 
     def add(self, name: str, /) -> None:
         """One more; it is written down at once."""
         super().add(name)
-        if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{name}\n")
+        if self._file is not None:
+            self._file.write(f"{name}\n")
+            self._file.flush()
 
     def close(self) -> None:
         """Forget the file where nothing is left."""
-        if self._path is not None and not self:
-            self._path.unlink(missing_ok=True)
+        if self._path is not None and self._file is not None:
+            if not self:
+                self._path.unlink(missing_ok=True)
+            self._file.close()
 
 
 def journal_of(collection: str, where: str, token: str) -> Path | None:
@@ -49,9 +58,26 @@ def journal_of(collection: str, where: str, token: str) -> Path | None:
 
 
 def left_before(path: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Files of measurements of the same collection that ended without a word, and the ids in
-    them."""
+    """Files of measurements of the same collection that ended without a word, and the ids in them;
+    each stays locked until the next is asked for, so that two do not take it at once."""
     key = path.name.partition("-")[0]
-    files: Iterable[Path] = path.parent.glob(f"{key}-*.ids")
-    for file in sorted(set(files) - {path}):
-        yield file, list(dict.fromkeys(file.read_text(encoding="utf-8").split()))
+    for file in sorted({*path.parent.glob(f"{key}-*.ids")} - {path}):
+        with ExitStack() as stack:
+            try:
+                held = stack.enter_context(file.open("r+", encoding="utf-8"))
+            except FileNotFoundError:  # another one took it meanwhile
+                continue
+            if _locked(held):
+                yield file, list(dict.fromkeys(held.read().split()))
+
+
+def _locked(file: IO[str]) -> bool:
+    """Lock a file; says whether it is: nobody else has it, and the system has locks (not Windows,
+    where nothing is taken from anybody)."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True

@@ -21,6 +21,7 @@ from retrieval_bench.core.types import Document, Query, by_rule
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.deadline import Deadline, QueryTimeoutError, deadline
+from retrieval_bench.measure.environment import machine
 from retrieval_bench.stats.resampling import SEED
 from retrieval_bench_writes.blocks import BLOCK_S, Block, Blocks
 from retrieval_bench_writes.freshness import Freshness, legs_of, polling_of, shown_of, warnings_of
@@ -131,9 +132,14 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
             seen.left.close()
     polling = polling_of(seen)
     done = seen.complete and len(blocks) == plan.blocks and (kills is not None) == bool(plan.kills)
+    data = experiment.dataset
     return Freshness(
         candidate.name,
-        experiment.dataset.name,
+        candidate.config.get("hash"),
+        data.name,
+        data.split,
+        data.fingerprint,
+        str(machine()["fingerprint"]),
         experiment.k,
         collection,
         plan.rate,

@@ -136,7 +136,11 @@ def fresh_of(seen: Seen, limit_s: float = 5.0) -> Freshness:
     polling = polling_of(seen)
     return Freshness(
         retriever="articles",
+        config="c0ffee",
         dataset="science-mini",
+        split="test",
+        fingerprint="fade",
+        machine="d00d",
         k=10,
         collection="notes",
         rate=20.0,

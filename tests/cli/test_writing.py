@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,42 @@ def test_a_record_is_repeated_and_judged_by(run: Command, project: Path) -> None
     assert {gate["gate"]: gate["verdict"] for gate in judged["gates"]}["zombies"] == "FAIL"
     assert "200 zombies in 200 deletions now, 0 in 200 then" in judged["reason"]
     assert "cannot write the file" in run.refused(f"{line} --writes-record nowhere/fresh.json")
+    (project / "mine.yaml").write_text("limits: {zombies: 100%}\nundecided: pass\n", "utf-8")
+    mine = run.json(f"{again} --set zombies=true --policy mine.yaml")
+    assert [gate["gate"] for gate in mine["latency"]["gates"]] == ["zombies"]
+    assert "The settings of the retriever are not those of the record." in mine["notes"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"machine": "feedfacecafe"}, "the record is of machine feedfacecafe"),
+        ({"fingerprint": "feed"}, "the times are of another dataset fingerprint"),
+        ({"split": "dev"}, "the times are of another dataset split"),
+    ],
+)
+def test_a_record_of_other_data_or_another_machine_judges_nothing(
+    run: Command, project: Path, changed: dict[str, str], told: str
+) -> None:
+    assert run(f"{OWN} --writes-record fresh.json") == 0
+    record = json.loads((project / "fresh.json").read_text("utf-8"))
+    (project / "fresh.json").write_text(json.dumps({**record, **changed}), "utf-8")
+    again = "regress writable.py:Writable --dataset data --writes fresh.json"
+    document = run.json(again, code=4)
+    assert told in document["latency"]["reason"]
+    assert {gate["verdict"] for gate in document["latency"]["gates"]} == {"NOT MEASURED"}
+    (advice,) = document["advice"]
+    assert advice.startswith("Make a record here: retrieval-bench bench writable.py:Writable")
+    assert advice.endswith("--dataset data --writes 500 --writes-record fresh.json")
+
+
+def test_a_policy_without_limits_on_writes_cannot_judge_them(run: Command, project: Path) -> None:
+    assert run(f"{OWN} --writes-record fresh.json") == 0
+    again = "regress writable.py:Writable --dataset data"
+    told = run.refused(f"{again} --writes fresh.json --policy quality")
+    assert "limits on visible_p95 and zombies" in told
+    (project / "mine.yaml").write_text("limits: {zombies: 1%}\n", "utf-8")
+    assert "limits on quality or latency" in run.refused(f"{again} --policy mine.yaml")
 
 
 def test_searches_while_writing_are_told_in_a_table_of_their_own(project: Path) -> None:

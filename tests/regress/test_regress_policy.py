@@ -27,6 +27,7 @@ def test_the_shipped_policy_is_one() -> None:
     policy = load_policy(packaged_configs() / "policy.yaml", k=10)
     assert policy.latency == {"p50": 0.05, "p95": 0.10, "slowest-fifth": 0.10}
     assert policy.quality == {parse_metric("nDCG@10"): 0.01}
+    assert policy.writes == {"visible_p95": 0.25, "zombies": 0.0}
     assert (policy.undecided, policy.rise) == (Undecided.INCONCLUSIVE, Rise.PASS)
 
 
@@ -71,6 +72,9 @@ def test_the_users_own_policy_comes_first(here: Path) -> None:
         ("{p50: nan%}", "no largest acceptable slow-down"),
         ("{p50: 1%}", "p50: 1% is too small: two measurements of the same code"),
         ("{p99: 5%}", "p99: no gate of that name: p50, p95, slowest-fifth"),
+        ("{visible_p95: 0.25}", "visible_p95: 0.25 is no share: write one such as 25%"),
+        ("{zombies: -1%}", "zombies: '-1%' is no share"),
+        ("{zombie: 1%}", "unknown limit 'zombie': did you mean zombies"),
         ("{slowest_fifth: 5%}", "did you mean slowest-fifth"),
         ("{nDGC@10: -0.01}", "unknown limit 'nDGC@10': did you mean nDCG"),
         ("{nDCG@ten: -0.01}", "nDCG@ten: NAME, NAME@k or"),

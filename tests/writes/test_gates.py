@@ -21,8 +21,11 @@ def record(lag: float = 1.0, n: int = 200, zombies: int = 0) -> Freshness:
     return fresh_of(studied(n, engine, limit_s=5.0))
 
 
-def verdicts(then: Freshness, now: Freshness) -> dict[str, Verdict]:
-    return {gate.gate: gate.verdict for gate in gates_of(then, now)}
+LIMITS = {"visible_p95": 0.25, "zombies": 0.0}
+
+
+def verdicts(then: Freshness, now: Freshness, **limits: float) -> dict[str, Verdict]:
+    return {gate.gate: gate.verdict for gate in gates_of(then, now, limits or LIMITS)}
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +42,19 @@ def test_twice_the_time_to_visible_fails(usual: Freshness) -> None:
     assert verdicts(record(2.0), usual)["visible_p95"] is Verdict.EQUIVALENT
 
 
+def test_the_policy_says_how_much_more_is_too_much(usual: Freshness) -> None:
+    assert verdicts(usual, record(2.0), visible_p95=1.5) == {"visible_p95": Verdict.EQUIVALENT}
+    none, some = record(0.0), record(0.0, zombies=8)
+    assert verdicts(none, some, zombies=0.03) == {"zombies": Verdict.WORSE}
+    assert verdicts(none, some, zombies=0.05) == {"zombies": Verdict.EQUIVALENT}
+
+
 def test_a_time_about_the_limit_is_not_decided(usual: Freshness) -> None:
     assert verdicts(usual, record(1.3))["visible_p95"] is Verdict.UNDECIDED
 
 
 def test_too_few_writes_are_not_judged(usual: Freshness) -> None:
-    gates = list(gates_of(usual, record(n=50)))
+    gates = list(gates_of(usual, record(n=50), LIMITS))
     assert gates[0].verdict is Verdict.MISSING
     assert "50 writes, p95 needs 200" in gates[0].reason
 

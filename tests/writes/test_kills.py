@@ -91,13 +91,33 @@ def test_ids_stand_in_the_journal_until_nothing_is_left(tmp_path: Path) -> None:
     for name in ("p1", "p2", "p1"):
         journal.add(name)
     foreign.add("p9")
-    later = tmp_path / "ab-2.ids"
-    assert [(file, ids) for file, ids in left_before(later)] == [(path, ["p1", "p2"])]
+    assert path.read_text("utf-8").split() == ["p1", "p2", "p1"]
     journal.difference_update(["p1", "p2"])
     journal.close()
     assert not path.exists()
     foreign.close()
     assert other.exists()
+
+
+def test_the_journal_of_a_measurement_that_still_runs_is_left_alone(tmp_path: Path) -> None:
+    """That of one that was killed is taken, once: its lock went with it."""
+    path, later = tmp_path / "ab-1.ids", tmp_path / "ab-2.ids"
+    code = (
+        "import sys; from pathlib import Path; from retrieval_bench_writes.journal import Journal\n"
+        f"journal = Journal(Path({str(path)!r})); journal.add('p1'); journal.add('p2')\n"
+        "print('ready', flush=True); sys.stdin.read()"
+    )
+    line = [sys.executable, "-c", code]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        assert list(left_before(later)) == []
+        running.kill()
+    taken = left_before(later)
+    assert next(taken) == (path, ["p1", "p2"])
+    assert list(left_before(later)) == []
+    assert list(taken) == []
+    assert [file for file, _ in left_before(later)] == [path]
 
 
 def test_probes_begin_with_what_says_whose_they_are() -> None:
