@@ -446,10 +446,7 @@ def _times(
 
 
 def _label(
-    query: Query,
-    gold: Mapping[str, GoldQuestion],
-    experiment: Experiment,
-    labels: Sequence[str],
+    query: Query, gold: Mapping[str, GoldQuestion], experiment: Experiment, labels: Sequence[str]
 ) -> str:
     """Label a query as the gold says; where there is none, as the query and its judgements do."""
     question = gold.get(query.id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from retrieval_bench.reports.finish import Finished
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench_fresh.cold import ColdStart
-from retrieval_bench_fresh.tables.cold import cold_tables
+from retrieval_bench_fresh.tables.cold import cold_brief, cold_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class StartedCold(Finished):
 
     cold: ColdStart = field(kw_only=True)
 
-    def further(self) -> list[Table]:
+    def further(self, *, full: bool = True) -> list[Table]:
         """Tables of the starts."""
-        return cold_tables(self.cold)
+        return (cold_tables if full else cold_brief)(self.cold)
 
     @property
     def stopped(self) -> bool:

@@ -354,10 +354,7 @@ def _first_repeated(doc_ids: Sequence[str]) -> str:
 
 
 def _without_relevant(
-    values: NDArray[np.float64],
-    run: JudgedRun,
-    convention: Convention,
-    query_ids: Sequence[str],
+    values: NDArray[np.float64], run: JudgedRun, convention: Convention, query_ids: Sequence[str]
 ) -> NDArray[np.float64]:
     """``values`` with those of queries without a relevant document as the convention has them."""
     without = run.n_relevant() == 0

@@ -24,10 +24,7 @@ _RESAMPLES = 2000
 
 
 def doubts(
-    grid: Grid,
-    values: NDArray[np.float64],
-    selection: Selection,
-    clusters: Clusters | None = None,
+    grid: Grid, values: NDArray[np.float64], selection: Selection, clusters: Clusters | None = None
 ) -> list[str]:
     """Return why the choice may be luck, one sentence each.
 

@@ -365,11 +365,7 @@ def _found(
         refuse_unknown({tunable.config.name: told}, data.name)
 
     values = values_of(
-        *(tunable, grid, data, together, qrels),
-        k=k,
-        metric=metric,
-        reporter=reporter,
-        asked=asked,
+        *(tunable, grid, data, together, qrels), k=k, metric=metric, reporter=reporter, asked=asked
     )
     if dev is None:
         tuning = values

@@ -141,6 +141,8 @@ class Shown(Documented):
         course: the share that shows over time, in steps of a twentieth.
     """
 
+    KEYS = "n unacknowledged never outdated percentiles mean_s longest_s course!"
+
     n: int
     unacknowledged: int
     never: Share

@@ -22,7 +22,7 @@ from retrieval_bench_answers.outcomes import (
     outcome_report,
     read_outcomes,
 )
-from retrieval_bench_answers.tables.outcome import outcome_tables
+from retrieval_bench_answers.tables.outcome import outcome_brief, outcome_tables
 from tests.builders.files import json_lines, save
 from tests.lazily import Lazily
 
@@ -190,6 +190,11 @@ def test_tables_show_percent_tests_and_warnings(
     records = labelled(tmp_path, {"시험": {"one": "cchh-", "two": "ccccc"}})
     tables = outcome_tables(outcome_report(records), "mine.jsonl")
     text = terminal.plain(tables)
+    brief = terminal.plain(outcome_brief(outcome_report(records), "mine.jsonl"))
+    assert set(brief.splitlines()) - set(text.splitlines()) == {
+        "  more:  -v (by source, all notes)"
+    }
+    assert "By source" not in brief
     assert "50.00" in text
     assert "시험" in text
     lines = [line.split() for line in text.splitlines()]

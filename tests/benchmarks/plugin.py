@@ -43,8 +43,8 @@ def measure(options: Options) -> Group:
         collecting = ["--collect-only", "--quiet", f"--rootdir={tests}", str(tests)]
         for what, words in (("pytest --version", ["--version"]), ("collection", collecting)):
             for side in sides:
-                _pytest(side, words)  # compiles
-            seconds = [[_pytest(side, words) for side in sides] for _ in range(turns)]
+                _pytest(side, words, tests)  # compiles
+            seconds = [[_pytest(side, words, tests) for side in sides] for _ in range(turns)]
             taken, without = np.array(seconds).T
             more = max(0.0, middle(taken - without))
             rows += [
@@ -78,12 +78,15 @@ def _installed(top: Path) -> tuple[Path, Path]:
     return plugged, bare
 
 
-def _pytest(side: Path, words: Sequence[str]) -> float:
-    """Seconds of CPU of one process that sees no other packages."""
+def _pytest(side: Path, words: Sequence[str], project: Path) -> float:
+    """Seconds of CPU of one process that sees no other packages.
+
+    It starts in the project: `-m` puts its folder on the path, where packages would count twice.
+    """
     command = [sys.executable, "-S", "-m", "pytest", "-p", "no:cacheprovider", *words]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(side)}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, cwd=side, env=environment, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}\n{done.stdout!r}")

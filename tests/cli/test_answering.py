@@ -113,7 +113,7 @@ class TestSubmit:
         assert all(len(line["topk"]) == len(line["references"]) <= 3 for line in lines)
 
     def test_the_table_shows_how_it_decides(self, run: Command) -> None:
-        assert run(*SUBMIT) == 0
+        assert run(*SUBMIT, "-v") == 0
         for text in (
             "Submission: bm25 on science-ko-mini (test), k = 3",
             "When to return nothing: 20 held-out queries",
@@ -131,7 +131,7 @@ class TestSubmit:
     def test_the_guide_shows_what_the_command_prints(self, run: Command) -> None:
         page = guide_page("science-ko.md")
         (shown,) = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-        assert run(*SUBMIT, "--messages", "joined") == 0
+        assert run(*SUBMIT, "--messages", "joined", "-v") == 0
         printed = [" ".join(line.split()) for line in run.out.splitlines() if line.strip()]
         lines = [" ".join(line.split()) for line in shown.splitlines() if line.strip()]
         assert printed[: len(lines)] == lines
@@ -148,7 +148,7 @@ class TestSubmit:
         assert document["counts"]["no_search"] == 2
 
     def test_a_threshold_and_other_parameters(self, run: Command) -> None:
-        arguments = ("--threshold", "4.5", "--set", "tokenizer=word", "--k", "5")
+        arguments = ("--threshold", "4.5", "--set", "tokenizer=word", "--k", "5", "-v")
         assert run(*SUBMIT, *arguments) == 0
         assert "When to return nothing: 40 judged queries" in run.out
         assert "below 4.5" in run.out
@@ -158,6 +158,8 @@ class TestSubmit:
     def test_dev_queries_from_a_file(self, project: Path, run: Command) -> None:
         (project / "dev.txt").write_text("1\n2\n3\n33\n34\n", encoding="utf-8")
         assert run(*SUBMIT, "--dev", "dev.txt") == 0
+        assert "MAP of the held-out queries changes by" in run.unwrapped
+        assert run(*SUBMIT, "--dev", "dev.txt", "-v") == 0
         assert "on 5 dev queries (3 answerable, 2 unanswerable)" in run.unwrapped
         assert "35 held-out queries" in run.out
 
@@ -219,7 +221,7 @@ class TestSubmit:
 
 class TestQa:
     def test_retriever_and_reader_end_to_end(self, project: Path, run: Command) -> None:
-        assert run(*QA, "--reader", "own.py:numbers", "--out", "answers.jsonl") == 0
+        assert run(*QA, "--reader", "own.py:numbers", "--out", "answers.jsonl", "-v") == 0
         for text in (
             "Retriever bm25 on holidays (dev), k = 1",
             "success@1",
@@ -271,6 +273,8 @@ class TestQa:
     ) -> None:
         (project / "texts.json").write_text('{"s1": "25 days", "zz": "x"}', encoding="utf-8")
         assert run(*QA, "--reader", "texts.json") == 0
+        assert "Milliseconds" not in run.out
+        assert run(*QA, "--reader", "texts.json", "-v") == 0
         assert "1 prediction for unknown questions (not scored)" in run.out
         assert "not in the gold file, not scored: 1 (" in run.unwrapped
         assert "'zz'" in run.out
@@ -316,7 +320,7 @@ def test_eighty_columns_are_enough(
     run: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], shown: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    run(*words)
+    run(*words, "-v")
     assert max(len(line) for line in run.out.splitlines() if line.startswith(" ")) <= 80
     assert all(name in run.unwrapped for name in shown)
 

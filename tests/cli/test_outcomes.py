@@ -34,14 +34,14 @@ def records(here: Path) -> Path:
 
 
 def test_tables_of_rates_groups_and_differences(run: Command) -> None:
-    assert run("score outcomes --records records.jsonl") == 0
+    assert run("score outcomes --records records.jsonl -v") == 0
     assert "records.jsonl: outcomes of answers, in percent" in run.out
     assert "By source, in percent" in run.out
     assert "\n  hybrid - bm25 " in run.out
 
 
 def test_fields_that_are_asked_for_have_a_table_each(run: Command) -> None:
-    assert run("score outcomes --records records.jsonl --by team source --format markdown") == 0
+    assert run("score outcomes --records records.jsonl --by team source -v --format markdown") == 0
     assert "**By team, in percent**" in run.out
     assert "**By source, in percent**" in run.out
 

@@ -347,6 +347,8 @@ class TestEvaluate:
         unanswerable(project)
         arguments = "score run --run run.trec --dataset data"
         assert run(arguments) == 0
+        assert "Of 6 unanswerable queries" in run.unwrapped
+        assert run(arguments, "-v") == 0
         assert "Abstention" in run.out
         assert "Queries: 8 evaluated, 1 missing from the run, 6 unanswerable," in run.unwrapped
         document = run.json(arguments)

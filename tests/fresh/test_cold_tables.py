@@ -11,7 +11,7 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.reports.render import terminal
 from retrieval_bench_fresh import cold
 from retrieval_bench_fresh.cold import ColdDataset, ColdProcess, ColdStart
-from retrieval_bench_fresh.tables.cold import cold_tables
+from retrieval_bench_fresh.tables.cold import cold_brief, cold_tables
 from tests.builders.golden import golden
 
 DATASET = ColdDataset(
@@ -85,6 +85,7 @@ def test_a_cold_start_says_what_each_step_is() -> None:
         planned=5,
         processes=tuple(dense(number) for number in range(5)),
     )
+    golden("cold_brief.txt", terminal.plain(cold_brief(start)))
     golden("cold.txt", terminal.plain(cold_tables(start)))
 
 

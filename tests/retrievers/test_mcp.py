@@ -196,8 +196,8 @@ def test_links_are_hits() -> None:
 
 
 def reader(**given: Any) -> Reader:
-    names = ("hits", "hit_id", "score", "text", "source", "pattern", "empty")
-    return Reader(**{**dict.fromkeys(names), "order": "descending", **given})
+    inside = {name: given.pop(name, None) for name in ("id", "score", "text", "source")}
+    return Reader(given.pop("hits", None), inside, **given)
 
 
 def test_hits_of_one_id_are_hits_of_their_own_or_the_first_counts() -> None:
@@ -207,7 +207,7 @@ def test_hits_of_one_id_are_hits_of_their_own_or_the_first_counts() -> None:
         {"path": "a.md", "text": "three", "score": 1},
         {"path": "c.md", "score": 1},
     ]
-    ways = {"hits": "rows", "hit_id": "path", "text": "text", "score": "score"}
+    ways = {"hits": "rows", "id": "path", "text": "text", "score": "score"}
     apart = reader(**ways).read({"rows": rows}, 3)
     assert apart.ids == ["a.md", "b.md", "a.md#2"]
     assert apart.sources == ["a.md", "b.md", "a.md"]
@@ -215,7 +215,7 @@ def test_hits_of_one_id_are_hits_of_their_own_or_the_first_counts() -> None:
     assert (apart.scores, apart.given, apart.repeated) == ([3.0, 2.0, 1.0], 4, "a.md")
     first = reader(**ways, repeated="first").read({"rows": rows}, 3)
     assert (first.ids, first.texts) == (["a.md", "b.md", "c.md"], ["one", "two", None])
-    no_texts = reader(hits="rows", hit_id="path").read({"rows": rows}, 3)
+    no_texts = reader(hits="rows", id="path").read({"rows": rows}, 3)
     assert no_texts.ids == first.ids
     odd = [{"path": name, "text": ""} for name in ("a", "a#2", "a", "a", "a#2")]
     named = reader(**{**ways, "score": None}).read({"rows": odd}, 5)
@@ -307,12 +307,12 @@ def test_a_pattern_reads_where_hits_leads() -> None:
     ("given", "word"),
     [
         ({"hits": "json"}, "hits without id"),
-        ({"hit_id": "id"}, "id without hits"),
+        ({"id": "id"}, "id without hits"),
         ({"pattern": "(?P<name>.)"}, "the group 'name'; no group id"),
         ({"pattern": "(?P<id>.)", "score": "score"}, "score beside pattern"),
         ({"pattern": "(?P<id>.)(?P<text>.)", "text": "between"}, "a group text beside"),
         ({"pattern": "("}, "is no regular expression"),
-        ({"hits": "a..b", "hit_id": "id"}, "is no JMESPath"),
+        ({"hits": "a..b", "id": "id"}, "is no JMESPath"),
         ({"order": "up"}, "order = 'up'"),
     ],
 )

@@ -20,8 +20,8 @@ from retrieval_bench_answers.tables.reader import reader_tables
 from retrieval_bench_pages import html
 from retrieval_bench_score.audit import Audit, audit
 from retrieval_bench_score.scorecard import ScoreCard, Truth, score_file
-from retrieval_bench_score.tables.audit import audit_tables
-from retrieval_bench_score.tables.score import score_tables
+from retrieval_bench_score.tables.audit import audit_brief, audit_tables
+from retrieval_bench_score.tables.score import score_brief, score_tables
 from tests.builders.golden import golden
 from tests.builders.tables import rows_in
 
@@ -113,6 +113,8 @@ WITHIN_MARKUP: Qrels = {"<b>": {"a": 1}, **{q: QRELS[q] for q in QUERIES}}
     ("name", "shown"),
     [
         ("audit.txt", lambda: audit_tables(audited(RUNS))),
+        ("audit_brief.txt", lambda: audit_brief(audited(RUNS))),
+        ("score_brief.txt", lambda: score_brief(card(), per_query=True)),
         ("audit_one.txt", lambda: audit_tables(audited(RUNS[:1]))),
         ("audit.md", lambda: audit_tables(audited(RUNS[:2]))),
         ("score.txt", lambda: score_tables(card(), per_query=True)),

@@ -16,7 +16,7 @@ from retrieval_bench_tune.doubts import doubts
 from retrieval_bench_tune.grid import make_grid
 from retrieval_bench_tune.selection import chosen_on_dev, cross_validated
 from retrieval_bench_tune.shown import TunedDataset
-from retrieval_bench_tune.tables.tuning import sentence, tuning_tables
+from retrieval_bench_tune.tables.tuning import sentence, tuning_brief, tuning_tables
 from retrieval_bench_tune.tuned import Plan, Tuning, judged
 from tests.builders.golden import golden
 from tests.builders.tables import rows_in
@@ -72,6 +72,7 @@ def test_tables_of_tuning(name: str, found: Tuning) -> None:
 
 
 def test_tuning_as_markdown() -> None:
+    golden("tuning_brief.txt", terminal.plain(tuning_brief(made(None, lead=0.08))))
     golden("tuning.md", markdown.render(tuning_tables(made(None, lead=0.08))))
 
 

@@ -30,11 +30,7 @@ _SHOWN: Mapping[str, Entries] = {
 }
 
 _GROUPS: Mapping[str, tuple[str, str, Entries]] = {
-    "data": (
-        "share",
-        "datasets and indexes: {main}, ...",
-        {},
-    ),
+    "data": ("share", "datasets and indexes: {main}, ...", {}),
     "lab": ("", "what few people need: {names}", {}),
 }
 

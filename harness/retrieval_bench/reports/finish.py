@@ -45,8 +45,8 @@ class Finished(Documented):
         """All there is."""
         return run_tables(self.run, self.findings)
 
-    def further(self) -> list[Table]:
-        """Tables of what else was measured."""
+    def further(self, *, full: bool = True) -> list[Table]:
+        """Tables of what else was measured, all or those of the short output."""
         return []
 
     @property

@@ -18,9 +18,12 @@ records, --records FILE [needed]  JSON lines: {"id", "source", "outcomes": {"NAM
 def run_outcomes(options: argparse.Namespace) -> int:
     """Show rates of labelled answers."""
     from retrieval_bench_answers.outcomes import Outcomes, outcome_report, read_outcomes
-    from retrieval_bench_answers.tables.outcome import outcome_tables
+    from retrieval_bench_answers.tables.outcome import outcome_brief, outcome_tables
 
     report = outcome_report(read_outcomes(options.records), options.by)
     document = Outcomes(str(options.records), report)
-    show(options, document, lambda: outcome_tables(report, options.records.name))
+    name = options.records.name
+    show(
+        options, document, lambda: outcome_tables(report, name), lambda: outcome_brief(report, name)
+    )
     return OK

@@ -61,7 +61,7 @@ def run_submit(options: argparse.Namespace) -> int:
     from retrieval_bench_answers.jsonl import check_new_file
     from retrieval_bench_answers.standalone import load_rule
     from retrieval_bench_answers.submission import read_threshold, submit
-    from retrieval_bench_answers.tables.submission import submission_tables
+    from retrieval_bench_answers.tables.submission import submission_brief, submission_tables
     from retrieval_bench_score.score import read_ids
 
     threshold = read_threshold(options.threshold)
@@ -77,7 +77,12 @@ def run_submit(options: argparse.Namespace) -> int:
     if options.out is not None:
         result.write(options.out)
     out = None if options.out is None else str(options.out)
-    show(options, replace(result, out=out), lambda: submission_tables(result, out))
+    show(
+        options,
+        replace(result, out=out),
+        lambda: submission_tables(result, out),
+        lambda: submission_brief(result, out),
+    )
     if result.counts.failed == result.counts.lines:
         say("retrieval-bench: every search failed: the submission holds empty lists only")
         return NOT_MEASURED
@@ -94,7 +99,7 @@ def run_qa(options: argparse.Namespace) -> int:
     from retrieval_bench_answers.contract import ReadingInterrupted, reader_from
     from retrieval_bench_answers.jsonl import check_new_file
     from retrieval_bench_answers.question_answering import answer_questions
-    from retrieval_bench_answers.tables.qa import qa_tables
+    from retrieval_bench_answers.tables.qa import qa_brief, qa_tables
 
     if options.reader is None and (options.reader_set or options.out is not None):
         given = "--reader-set" if options.reader_set else "--out"
@@ -115,7 +120,8 @@ def run_qa(options: argparse.Namespace) -> int:
     if options.out is not None:
         result.write(options.out)
     out = None if options.out is None else str(options.out)
-    show(options, replace(result, out=out), lambda: qa_tables(result, out))
+    shown = replace(result, out=out)
+    show(options, shown, lambda: qa_tables(result, out), lambda: qa_brief(result, out))
     n = len(experiment.queries)
     if n in (result.failed_searches, result.failed_readings):
         say("retrieval-bench: nothing could be judged: every search or every reading failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import (
@@ -14,7 +15,7 @@ from retrieval_bench.reports.render.cells import (
     Label,
     P,
 )
-from retrieval_bench.reports.render.table import Table, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, in_short, legend, warning
 from retrieval_bench_answers.outcomes import (
     ALPHA,
     INTERVAL,
@@ -40,9 +41,11 @@ def outcome_tables(report: OutcomeReport, name: str = "records") -> list[Table]:
         ]
         for system in whole.systems
     ]
-    notes = [
-        "Accuracy: correct; hallucination: a wrong answer; rejection: no answer; each of all n.",
-        "Adjusted: correct ones of the answers that were given.",
+    notes: list[AnyNote] = [
+        legend(
+            "Accuracy: correct; hallucination: a wrong answer; rejection: no answer; each of all n."
+        ),
+        legend("Adjusted: correct ones of the answers that were given."),
         f"Brackets: intervals ({INTERVAL}).",
     ]
     title = f"{name}: outcomes of answers, in percent"
@@ -52,6 +55,12 @@ def outcome_tables(report: OutcomeReport, name: str = "records") -> list[Table]:
         tables.append(_tests("over all items", [whole]))
         tables += [_tests(f"by {groups.by}", groups.groups, labelled=True) for groups in report.by]
     return [*tables[:-1], tables[-1].with_notes(map(warning, report.warnings))]
+
+
+def outcome_brief(report: OutcomeReport, name: str) -> list[Table]:
+    """Rates and tests over all, without those by group."""
+    by = [f"by {groups.by}" for groups in report.by]
+    return in_short(outcome_tables(replace(report, by=()), name), ", ".join([*by, "all notes"]))
 
 
 def _by_group(groups: OutcomeGroups) -> Table:
@@ -99,7 +108,7 @@ def _tests(what: str, groups: Sequence[OutcomeGroup], *, labelled: bool = False)
         (*([""] if labelled else []), "", *heads),
         rows,
         starts[1:],
-        [f"p: {TEST} ({n} here). *: p below {ALPHA:g}."],
+        [legend(f"p: {TEST} ({n} here). *: p below {ALPHA:g}.")],
         words=(0, 1) if labelled else (0,),
     )
 

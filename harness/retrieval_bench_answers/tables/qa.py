@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import COUNT, MILLISECONDS, QUALITY, Cell, Content
-from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, in_short, legend, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench_answers import reader_spans, reader_text
 from retrieval_bench_answers.question_answering import Milliseconds, QuestionAnswering
@@ -28,6 +28,13 @@ def qa_tables(answering: QuestionAnswering, out: str | None = None) -> list[Tabl
             tables.append(_spans(answering))
     written = [] if out is None else [result(f"The answers were written to {out}.")]
     return [*tables, _times(answering).with_notes([*map(warning, answering.warnings), *written])]
+
+
+def qa_brief(answering: QuestionAnswering, out: str | None) -> list[Table]:
+    """The same without times."""
+    *tables, times = qa_tables(answering, out)
+    tables[-1] = tables[-1].with_notes(times.notes)
+    return in_short(tables, "times of questions, how they were scored")
 
 
 def _retriever(answering: QuestionAnswering) -> Table:
@@ -82,8 +89,8 @@ def _means(
 def _common(answering: QuestionAnswering) -> list[AnyNote]:
     every, retrieved = (answering.readings[name].counts for name in ("all", "retrieved"))
     notes: list[AnyNote] = [
-        "all: every question, retriever and reader end to end.",
-        "retrieved: questions whose document was found, and those that have no answer.",
+        legend("all: every question, retriever and reader end to end."),
+        legend("retrieved: questions whose document was found, and those that have no answer."),
         (
             f"Questions: {retrieved.gold:,}, of these {retrieved.not_retrieved:,} with an answer "
             "whose document was not found."

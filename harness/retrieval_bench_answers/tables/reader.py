@@ -54,10 +54,7 @@ def reader_tables(
 
 
 def _means(
-    title: str,
-    names: Mapping[str, tuple[str, str]],
-    result: ReaderResult,
-    notes: Sequence[str],
+    title: str, names: Mapping[str, tuple[str, str]], result: ReaderResult, notes: Sequence[str]
 ) -> Table:
     rows: list[list[Content]] = [[name, *_cells(result.metrics[name])] for name in names]
     return Table(title, ("", "value", "questions"), rows, starts_of(names), notes)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.metrics.abstention import CRITERION
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, SCORE, Content
-from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, in_short, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench_answers.submission import ALL, AUTO, HELD_OUT, Choice, Submission
 from retrieval_bench_score.thresholds import ThresholdReport
@@ -33,6 +35,24 @@ def submission_tables(submission: Submission, out: str | None) -> list[Table]:
     return [*tables[:-1], tables[-1].with_notes([*_notes(submission), result(saved)])]
 
 
+def submission_brief(submission: Submission, out: str | None) -> list[Table]:
+    """Lines and rule, and the scores of queries that the threshold was not chosen on."""
+    own = [score for score in submission.scores if score.queries == submission.reported]
+    lines, *tables = submission_tables(replace(submission, choices=(), scores=tuple(own)), out)
+    if submission.choices:
+        lines = lines.with_notes([result(f"The submission {_rule(submission)}")])
+    if submission.report is not None and submission.report.threshold is not None:
+        lines = lines.with_notes([result(_chosen(submission.report.threshold)[1])])
+    more = "all thresholds, scores on all queries, notes"
+    return in_short([lines, *tables], more)
+
+
+def _rule(submission: Submission) -> str:
+    if (threshold := submission.decision.threshold) is None:
+        return f"has no threshold: {submission.decision.reason}."
+    return f"returns nothing when the top score is below {threshold:.6g}."
+
+
 def _lines(submission: Submission) -> Table:
     counts = submission.counts
     rows: list[tuple[str, Content]] = [
@@ -51,11 +71,8 @@ def _decisions(submission: Submission) -> Table:
     trec = metric_label(f"AP@{submission.k} (trec)")
     reported = [score.n for score in submission.scores if score.queries == submission.reported]
     on = submission.reported.removesuffix("queries") + "query"
-    threshold, report = submission.decision.threshold, submission.report
-    rule = f"has no threshold: {submission.decision.reason}."
-    if threshold is not None:
-        rule = f"returns nothing when the top score is below {threshold:.6g}."
-    notes: list[AnyNote] = [result(f"*: the submission, which {rule}")]
+    report = submission.report
+    notes: list[AnyNote] = [result(f"*: the submission, which {_rule(submission)}")]
     if report is not None and report.threshold is not None:
         notes += _chosen(report.threshold)
     notes.append(f"MAP: under scienceqa. {trec}: over the answerable queries. Empty: empty lists.")
@@ -126,7 +143,7 @@ def _scores(submission: Submission) -> Table:
 def _notes(submission: Submission) -> list[AnyNote]:
     notes, decision = [], submission.decision
     if not submission.scores:
-        notes.append("It was not scored: the dataset has no judgements.")
+        notes.append(result("It was not scored: the dataset has no judgements."))
     if decision.kind != AUTO and decision.threshold is None and decision.reason:
-        notes.append(f"There is no threshold: {decision.reason}.")
+        notes.append(result(f"There is no threshold: {decision.reason}."))
     return [*notes, *map(warning, submission.warnings)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from retrieval_bench.core.errors import counted
@@ -15,7 +16,7 @@ from retrieval_bench.reports.render.cells import (
     Content,
     Form,
 )
-from retrieval_bench.reports.render.table import AnyNote, Table, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, in_short, legend, warning
 from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench_fresh.cold import STEADY_SECONDS, UNTIL_FIRST_ANSWER, ColdStart
 
@@ -72,6 +73,13 @@ def cold_tables(start: ColdStart) -> list[Table]:
     ]
 
 
+def cold_brief(start: ColdStart) -> list[Table]:
+    """The same until the second query."""
+    (table,) = cold_tables(start)
+    few = replace(table, rows=table.rows[: table.rules[1] + 2], rules=table.rules[:2])
+    return in_short([few], "when it is steady, memory, what each step is")
+
+
 def _steps(document: Mapping[str, Any]) -> list[list[Content]]:
     rows = []
     for step, entry in document["steps_ms"].items():
@@ -88,10 +96,10 @@ def _row(name: str, entry: Mapping[str, Any], form: Form = MILLISECONDS) -> list
     return [name, *(form(entry[which]) for which in ("median", "min", "max", "first"))]
 
 
-def _notes(start: ColdStart, document: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+def _notes(start: ColdStart, document: Mapping[str, Any], names: Sequence[str]) -> list[AnyNote]:
     meanings = (f"{name.strip()}: {_MEANING[name]}" for name in _MEANING if name in names)
-    notes = [
-        _processes(start),
+    notes: list[AnyNote] = [
+        legend(_processes(start)),
         f"{'; '.join(meanings)}.",
         "The second query is not the first. First query again: median of its later calls.",
         *_steady(start),

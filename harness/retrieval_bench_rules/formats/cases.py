@@ -21,20 +21,8 @@ from retrieval_bench.data.faults import Faults, Place, shown
 from retrieval_bench.data.files.lines import existing, first_line, json_file, kind_of, lines
 from retrieval_bench.data.files.rows import in_cells, rows
 from retrieval_bench.data.formats import formats
-from retrieval_bench.data.settings import (
-    CONFIG_NAME,
-    Columns,
-    DatasetConfig,
-    read_dataset_config,
-)
-from retrieval_bench.data.source import (
-    DataFormat,
-    Files,
-    Found,
-    Source,
-    held_stream,
-    whole,
-)
+from retrieval_bench.data.settings import CONFIG_NAME, Columns, DatasetConfig, read_dataset_config
+from retrieval_bench.data.source import DataFormat, Files, Found, Source, held_stream, whole
 from retrieval_bench_rules.formats.case import NAMED, Case, Cases, How, Row
 from retrieval_bench_rules.formats.words import LISTS, WORDS
 from retrieval_bench_rules.formats.written import first_lines, parse_as_written

@@ -62,7 +62,7 @@ def run_run(options: argparse.Namespace) -> int:
     from retrieval_bench.runs.imported import tag_of
     from retrieval_bench_score.score import evaluate, read_ids
     from retrieval_bench_score.scorecard import ScoreDetails
-    from retrieval_bench_score.tables.score import score_tables
+    from retrieval_bench_score.tables.score import score_brief, score_tables
     from retrieval_bench_score.trec_eval import trec_lines, trec_rows
 
     as_trec_eval = options.format == "trec"
@@ -97,6 +97,7 @@ def run_run(options: argparse.Namespace) -> int:
         options,
         card.with_queries() if options.per_query else ScoreDetails(card),
         lambda: score_tables(card, per_query=options.per_query),
+        lambda: score_brief(card, per_query=options.per_query),
     )
     return judged(card.why_nothing)
 
@@ -123,11 +124,11 @@ def run_audit(options: argparse.Namespace) -> int:
     refuse(options, "sd", "without --table", accepted="--sd with --table", fix="leave it out")
     _require_runs(options)
     from retrieval_bench_score.score import audit_runs
-    from retrieval_bench_score.tables.audit import audit_tables
+    from retrieval_bench_score.tables.audit import audit_brief, audit_tables
 
     truth = partial(_truth, options)
     result = audit_runs(options.runs, truth, conventions=options.conventions, k=options.k)
-    show(options, result, lambda: audit_tables(result))
+    show(options, result, lambda: audit_tables(result), lambda: audit_brief(result))
     if all(cell.mean is None for row in result.rows for cell in row.cells):
         say("retrieval-bench: nothing could be judged under any convention")
         return NOT_MEASURED

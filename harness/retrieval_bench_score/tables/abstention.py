@@ -37,6 +37,27 @@ def abstention_tables(report: AbstentionReport) -> list[Table]:
     return tables
 
 
+def abstention_sentences(report: AbstentionReport) -> list[AnyNote]:
+    """The same in short."""
+    run, study = report.run.abstention, report.threshold
+    told = (
+        f"Of {counted(run.n_unanswerable, 'unanswerable query')} {run.true_empty:,} got an empty "
+        f"list, as is right; of {run.n_answerable:,} answerable {run.false_empty:,}, wrongly."
+    )
+    if study is None:
+        more = f"There is no threshold on the top score: {report.reason}."
+    elif study.threshold is None:
+        more = f"No threshold on the top score raises {CRITERION}."
+    else:
+        low, high = study.ci95
+        more = (
+            f"Returning nothing when the top score is below {study.threshold:.6g} changes "
+            f"{CRITERION} by {signed(study.difference)} [{low:+.3f}, {high:+.3f}] on "
+            f"{counted(study.rest_before.n, 'held-out query')}."
+        )
+    return [result(told), result(more)]
+
+
 def _as_it_is(report: AbstentionReport) -> Table:
     run = report.run.abstention
     why = {name: f"({reason})" for name, reason in run.undefined.items()}

@@ -5,11 +5,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from retrieval_bench.comparison.claims import unless_open
 from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content
-from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
+from retrieval_bench.reports.render.table import (
+    AnyNote,
+    Note,
+    NoteKind,
+    Table,
+    in_short,
+    legend,
+    result,
+    warning,
+)
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench_score.audit import EQUAL, Audit, Cause, Row, Rule, Turn
 from retrieval_bench_score.cheats import ScorerAudit
@@ -69,7 +79,7 @@ def audit_tables(audit: Audit) -> list[Table]:
     rows: list[list[Content]] = [[str(row.metric), row.convention, *_cells(row)] for row in defined]
     several = len(audit.systems) > 1
     compared = several and len({row.convention for row in audit.rows}) > 1
-    best = ["*: best of its row. Rows that a convention does not define are left out."]
+    best = [legend("*: best of its row. Rows that a convention does not define are left out.")]
     return [
         Table(
             "The same rankings under each convention",
@@ -81,6 +91,15 @@ def audit_tables(audit: Audit) -> list[Table]:
             lead=[result(unless_open("score audit", _answer(audit), audit.warnings))] * compared,
         )
     ]
+
+
+def audit_brief(audit: Audit) -> list[Table]:
+    """The same of the metrics alone in which a convention changes the order."""
+    turned = {turn.concept for turn in audit.turns}
+    rows = [row for row in audit.rows if not turned or row.concept in turned]
+    others = dict.fromkeys(row.concept for row in audit.rows if row not in rows)
+    kept = f"{', '.join(others)}, which keep the order" if others else "the same"
+    return in_short(audit_tables(replace(audit, rows=tuple(rows))), kept)
 
 
 def _cells(row: Row) -> list[Cell]:
@@ -176,13 +195,7 @@ def _rule(rule: Rule) -> str:
 def cheat_tables(audit: ScorerAudit) -> list[Table]:
     """One table, with how many are wrong above it, and why below."""
     rows: list[list[Content]] = [
-        [
-            outcome.cheat,
-            outcome.what,
-            QUALITY(outcome.got),
-            QUALITY(outcome.fair),
-            outcome.verdict,
-        ]
+        [outcome.cheat, outcome.what, QUALITY(outcome.got), QUALITY(outcome.fair), outcome.verdict]
         for outcome in audit.outcomes
     ]
     wrong = [outcome for outcome in audit.outcomes if outcome.verdict == "wrong"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from retrieval_bench.comparison.claims import in_doubt
 from retrieval_bench.core.errors import counted
@@ -13,7 +14,7 @@ from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, 
 from retrieval_bench.reports.render.words import metric_label, unit_note
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench_score.scorecard import ScoreCard
-from retrieval_bench_score.tables.abstention import abstention_tables
+from retrieval_bench_score.tables.abstention import abstention_sentences, abstention_tables
 
 _BESIDE = (Code.FOREIGN_IDS, Code.UNKNOWN_IDS, Code.TIES)
 """Warnings that stand beside the answer: with them it is none, or another one."""
@@ -30,6 +31,17 @@ def score_tables(card: ScoreCard, *, per_query: bool = False) -> list[Table]:
         *([_worst(card)] if per_query else []),
         *(abstention_tables(card.abstention) if card.abstention is not None else []),
     ]
+
+
+def score_brief(card: ScoreCard, *, per_query: bool = False) -> list[Table]:
+    """The same, with a sentence or two on unanswerable queries."""
+    means, *others = score_tables(replace(card, abstention=None), per_query=per_query)
+    if card.abstention is None:
+        return [means, *others]
+    more = Note(
+        "more:  -v (empty lists, and what a threshold on the top score changes)", NoteKind.MORE
+    )
+    return [means.with_notes([*abstention_sentences(card.abstention), more]), *others]
 
 
 def _means(card: ScoreCard) -> Table:

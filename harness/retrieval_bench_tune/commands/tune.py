@@ -37,7 +37,7 @@ def run_tune(options: argparse.Namespace) -> int:
     """Choose parameters on some queries, and report them on others."""
     from retrieval_bench.core.errors import ConfigError, RecordError
     from retrieval_bench.core.types import Verdict
-    from retrieval_bench_tune.tables.tuning import tuning_tables
+    from retrieval_bench_tune.tables.tuning import tuning_brief, tuning_tables
     from retrieval_bench_tune.tune import tune
 
     if options.dev_split is not None and (options.folds or options.repeats) is not None:
@@ -65,7 +65,7 @@ def run_tune(options: argparse.Namespace) -> int:
         for unsaved in problem.runs:
             show(options, unsaved, partial(tuning_tables, unsaved))
         raise
-    show(options, result, lambda: tuning_tables(result))
+    show(options, result, lambda: tuning_tables(result), lambda: tuning_brief(result))
     if options.out is not None:
         what = "the setting that was best on the tuning queries"
         doubt = "" if result.delta.verdict is Verdict.BETTER else "; no gain from it is shown"

@@ -8,7 +8,16 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import p_text, short_ms, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content
-from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
+from retrieval_bench.reports.render.table import (
+    AnyNote,
+    Note,
+    NoteKind,
+    Table,
+    in_short,
+    legend,
+    result,
+    warning,
+)
 from retrieval_bench.reports.render.words import (
     BOUND,
     bound_text,
@@ -29,6 +38,11 @@ SETTINGS_SHOWN = 10
 def tuning_tables(tuning: Tuning) -> list[Table]:
     """The answer first; then the best settings, and what each parameter does."""
     return [answer_table(tuning), settings_table(tuning), *parameter_tables(tuning)]
+
+
+def tuning_brief(tuning: Tuning) -> list[Table]:
+    """The answer alone."""
+    return in_short([answer_table(tuning)], "the best settings, each parameter, how it was chosen")
 
 
 def answer_table(tuning: Tuning) -> Table:
@@ -78,7 +92,7 @@ def _notes(tuning: Tuning) -> list[AnyNote]:
         result(_choice(tuning)),
         *([] if tuning.price is None else [result(_price(tuning.price))]),
         *(_cross_validation(tuning) if tuning.plan.dev_split is None else _dev_split(tuning)),
-        (
+        legend(
             f"Naive: the best setting on the very queries that are reported ({naive}), as a search "
             "without held-out queries reports it."
         ),
@@ -110,13 +124,14 @@ def _price(price: Price) -> str:
     )
 
 
-def _cross_validation(tuning: Tuning) -> list[str]:
+def _cross_validation(tuning: Tuning) -> list[AnyNote]:
     plan, gaps = tuning.plan, tuning.selection.gaps
     times = "" if plan.repeats == 1 else f", {plan.repeats} times over"
     n = counted(len(tuning.query_ids), "query")
-    notes = [
-        f"{_tried(tuning)} on {n} ({plan.split}), {plan.folds} folds{times}, seed {plan.seed}.",
-        "Held out: each query by the setting that was best on the other folds.",
+    tried = f"{_tried(tuning)} on {n} ({plan.split}), {plan.folds} folds{times}, seed {plan.seed}."
+    notes: list[AnyNote] = [
+        legend(tried),
+        legend("Held out: each query by the setting that was best on the other folds."),
         "Tuning queries: these settings on the folds that they were chosen on.",
     ]
     if plan.repeats > 1:
@@ -124,11 +139,11 @@ def _cross_validation(tuning: Tuning) -> list[str]:
     return notes
 
 
-def _dev_split(tuning: Tuning) -> list[str]:
+def _dev_split(tuning: Tuning) -> list[AnyNote]:
     plan, n = tuning.plan, counted(tuning.values.shape[1], "query")
     others = f"{len(tuning.query_ids):,} others ({plan.split})"
     return [
-        f"{_tried(tuning)} and chosen on {n} ({plan.dev_split}); held out: {others}.",
+        legend(f"{_tried(tuning)} and chosen on {n} ({plan.dev_split}); held out: {others}."),
         (
             "Optimism gap of the default, which was not chosen: how much the two splits differ. Of "
             "tuned - default: how much the choice promised too much."

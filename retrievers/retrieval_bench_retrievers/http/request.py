@@ -146,8 +146,6 @@ def _as_bytes(body: Any) -> bytes | None:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as problem:
         raise ConfigError(
-            f"the body is no JSON: {problem}",
-            where=_WHERE,
-            fix="put dates into quotes",
+            f"the body is no JSON: {problem}", where=_WHERE, fix="put dates into quotes"
         ) from None
     return text.encode()

@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-_IDS = (
-    "id",
-    "_id",
-    "doc_id",
-    "docid",
-    "document_id",
-    "uri",
-    "url",
-    "path",
-    "file",
-    "source",
-    "key",
-)
-_SCORES = ("score", "_score", "similarity", "relevance", "rank_score")
-_TEXTS = ("text", "content", "snippet", "body", "chunk", "passage", "description")
-_SOURCES = ("source", "file", "path", "url", "uri")
-
+_PLACES = ["uri", "url", "path", "file", "source"]
+_IDS = ["id", "_id", "doc_id", "docid", "document_id", *_PLACES, "key"]
+_SCORES = ["score", "_score", "similarity", "relevance", "rank_score"]
+_TEXTS = ["text", "content", "snippet", "body", "chunk", "passage", "description"]
+_SOURCES = ["source", "file", "path", "url", "uri"]
 _NAMES = {"id": _IDS, "score": _SCORES, "text": _TEXTS, "source": _SOURCES}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,13 +19,6 @@ def check_words(**given: str) -> None:
         if word not in words[name]:
             accepted = " or ".join(words[name])
             raise ConfigError(f"{name} = {word!r}", where=WHERE, accepted=accepted)
-
-
-def check_numbers(**given: float) -> None:
-    """Refuse what is not above 0."""
-    for name, number in given.items():
-        if not 0 < number < math.inf:
-            raise ConfigError(f"{name} = {number!r}", where=WHERE, accepted="a number above 0")
 
 
 def check_one_place(program: Mapping[str, Any], url: Mapping[str, Any]) -> None:

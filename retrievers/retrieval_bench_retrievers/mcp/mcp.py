@@ -25,16 +25,10 @@ from retrieval_bench_retrievers.http.answer import server_time as server_path
 from retrieval_bench_retrievers.http.http import encoder_of
 from retrieval_bench_retrievers.http.templates import FILTER, GONE, Template, checked_names, filled
 from retrieval_bench_retrievers.http.write_messages import WriteMessages, WritesMessages
-from retrieval_bench_retrievers.mcp.checks import check_numbers, check_one_place, check_words
+from retrieval_bench_retrievers.mcp.checks import check_one_place, check_words
 from retrieval_bench_retrievers.mcp.http import StreamableHTTP
 from retrieval_bench_retrievers.mcp.messages import WHERE
-from retrieval_bench_retrievers.mcp.reading import (
-    Hits,
-    Reader,
-    described,
-    read_by_agent,
-    texts_of,
-)
+from retrieval_bench_retrievers.mcp.reading import Hits, Reader, described, read_by_agent, texts_of
 from retrieval_bench_retrievers.mcp.session import Session
 from retrieval_bench_retrievers.mcp.stdio import Stdio
 from retrieval_bench_retrievers.mcp.tokens import LazyUsage
@@ -46,6 +40,7 @@ from retrieval_bench_retrievers.mcp.tool import (
     header_values,
     tool_named,
 )
+from retrieval_bench_retrievers.programs.launch import check_numbers
 
 _LONG_S = 600.0
 _LOOK = 10
@@ -138,23 +133,14 @@ class MCP(WritesMessages, Retriever):
         self._declared = declared_index(external)
         check_words(protocol=protocol, missing=missing, tokens=tokens, repeated=repeated)
         wait = _LONG_S if timeout_s is None else timeout_s
-        check_numbers(timeout_s=wait, startup_s=startup_s, max_answer_mb=max_answer_mb)
+        check_numbers(WHERE, timeout_s=wait, startup_s=startup_s, max_answer_mb=max_answer_mb)
         check_one_place(
             {"command": command, "cwd": cwd, "env": env},
             {"url": url, "headers": headers, "ca": ca, "verify": None if verify else verify},
         )
         with _of_mcp():
-            self._reader = Reader(
-                hits=hits,
-                hit_id=id,
-                score=score,
-                text=text,
-                source=source,
-                pattern=pattern,
-                empty=empty,
-                order=order,
-                repeated=repeated,
-            )
+            inside = {"id": id, "score": score, "text": text, "source": source}
+            self._reader = Reader(hits, inside, pattern, empty, order=order, repeated=repeated)
             self._server_time = server_path(server_time)
             self._usage = usage_paths(usage)
             self._arguments = Template(arguments or {}, f"{WHERE}, arguments")
@@ -168,12 +154,7 @@ class MCP(WritesMessages, Retriever):
                 self._at = Stdio(command, cwd=cwd, env=env or {}, max_bytes=most)
             else:
                 self._at = StreamableHTTP(
-                    url,
-                    headers=headers or {},
-                    ca=ca,
-                    verify=verify,
-                    timeout_s=wait,
-                    max_bytes=most,
+                    url, headers=headers or {}, ca=ca, verify=verify, timeout_s=wait, max_bytes=most
                 )
         if write is not None:
             self._writes = WriteMessages(

@@ -76,16 +76,15 @@ def client_info() -> dict[str, str]:
     return {"name": "retrieval-bench", "version": version("retrieval-bench")}
 
 
-def request(number: int, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A request."""
-    message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
-    return message if params is None else message | {"params": params}
-
-
 def notification(method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A message that nobody answers."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
     return message if params is None else message | {"params": params}
+
+
+def request(number: int, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A request."""
+    return notification(method, params) | {"id": number}
 
 
 @cache

@@ -64,8 +64,8 @@ class Reader:
 
     Args:
         hits: JMESPath to the list of hits, or with ``pattern`` to the texts that it reads.
-        hit_id, score, text, source: JMESPath inside of a hit; with ``pattern`` its groups say it,
-            and ``text`` may be :data:`BETWEEN`.
+        written: JMESPath inside of a hit, of ``id``, ``score``, ``text`` and ``source``; with
+            ``pattern`` its groups say it, and ``text`` may be :data:`BETWEEN`.
         pattern: regular expression whose every match is a hit; lines begin and end at ``^``, ``$``.
         empty: regular expression of texts that say that there are no hits.
         order: of the scores.
@@ -82,24 +82,21 @@ class Reader:
 
     def __init__(
         self,
-        *,
         hits: str | None,
-        hit_id: str | None,
-        score: str | None,
-        text: str | None,
-        source: str | None,
-        pattern: str | None,
-        empty: str | None,
-        order: str,
+        written: Mapping[str, str | None],
+        pattern: str | None = None,
+        empty: str | None = None,
+        *,
+        order: str = ORDERS[0],
         repeated: str = "auto",
     ) -> None:
+        hit_id = written["id"]
         if order not in ORDERS:
             raise ConfigError(f"order = {order!r}", where=WHERE, accepted=" or ".join(ORDERS))
         self.given = hits is not None or pattern is not None
         self._pattern = None if pattern is None else _regular(pattern, "pattern")
         self._empty = None if empty is None else _regular(empty, "empty")
-        self._between = self._pattern is not None and text == BETWEEN
-        written = {"id": hit_id, "score": score, "text": text, "source": source}
+        self._between = self._pattern is not None and written["text"] == BETWEEN
         if self._pattern is not None:
             written = self._groups_of(self._pattern, written)
         elif (hits is None) != (hit_id is None):
@@ -313,10 +310,7 @@ def described(answer: Mapping[str, Any]) -> str:
 
 def suggested(answer: Mapping[str, Any]) -> str:
     """Lines that would read the hits of an answer, as far as it can be told."""
-    seen = {
-        "structuredContent": answer.get("structuredContent"),
-        "json": json_of(answer),
-    }
+    seen = {"structuredContent": answer.get("structuredContent"), "json": json_of(answer)}
     if (lines := suggested_hits(seen)) is not None:
         return lines
     content = answer.get("content")

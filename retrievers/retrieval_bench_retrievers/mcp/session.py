@@ -28,6 +28,7 @@ from retrieval_bench_retrievers.mcp.messages import (
     notification,
     request,
 )
+from retrieval_bench_retrievers.mcp.tool import mapping
 
 if TYPE_CHECKING:
     from retrieval_bench_retrievers.mcp.http import StreamableHTTP
@@ -182,21 +183,16 @@ class Session:
                 raise
             else:
                 self._older(problem)
-            return
-        except TransientError as problem:
-            if only or problem.kind not in (Kind.TIMEOUT, Kind.CONNECTION, Kind.SERVER):
+        except CallError as problem:
+            kind = problem.kind if isinstance(problem, TransientError) else None
+            if only or kind not in (None, Kind.TIMEOUT, Kind.CONNECTION, Kind.SERVER):
                 raise
-            if problem.kind is Kind.TIMEOUT and self._wire.shared:
+            if kind is Kind.TIMEOUT and self._wire.shared:
                 self._whichever_answers(problem)
             else:
                 self._again(problem)
-            return
-        except CallError as problem:
-            if only:
-                raise
-            self._again(problem)
-            return
-        self._discovered(result)
+        else:
+            self._discovered(result)
 
     def _discovered(self, result: Mapping[str, Any]) -> None:
         versions = result.get("supportedVersions")
@@ -205,7 +201,7 @@ class Session:
             return
         said = result.get("_meta")
         info = said.get(SERVER_INFO) if isinstance(said, Mapping) else None
-        self.version, self.server = MODERN, _mapping(info or result.get("serverInfo"))
+        self.version, self.server = MODERN, mapping(info or result.get("serverInfo"))
 
     def _choose(self, supported: list[str]) -> None:
         """Take an older version where the server says that it speaks one."""
@@ -266,7 +262,7 @@ class Session:
         version = result.get("protocolVersion")
         if version not in LEGACY:
             raise CallError(f"the server answered initialize with the version {version!r}")
-        self.version, self.server = version, _mapping(result.get("serverInfo"))
+        self.version, self.server = version, mapping(result.get("serverInfo"))
         deadline = time.monotonic() + self._startup_s
         self._wire.tell(notification("notifications/initialized"), self._headers(), deadline)
 
@@ -395,15 +391,11 @@ def _hello() -> dict[str, Any]:
     return {"protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": client_info()}
 
 
-def _mapping(given: Any) -> Mapping[str, Any]:
-    return given if isinstance(given, dict) else {}
-
-
 def _questions(result: Mapping[str, Any]) -> str:
     """Join the questions of a server that asks back."""
     asked = result.get("inputRequests")
     said = []
     for question in asked.values() if isinstance(asked, dict) else ():
-        params = _mapping(_mapping(question).get("params"))
-        said.append(str(params.get("message") or _mapping(question).get("method") or question))
+        params = mapping(mapping(question).get("params"))
+        said.append(str(params.get("message") or mapping(question).get("method") or question))
     return shown("; ".join(said) or "it does not say what")

@@ -39,12 +39,7 @@ class Stdio:
     name, shared, probe_s, over = "the server", True, _PROBE_S, "stdio"
 
     def __init__(
-        self,
-        command: Sequence[str],
-        *,
-        cwd: str | None,
-        env: Mapping[str, str],
-        max_bytes: int,
+        self, command: Sequence[str], *, cwd: str | None, env: Mapping[str, str], max_bytes: int
     ) -> None:
         started = launch(command, cwd, env, WHERE)
         self._command = started.command

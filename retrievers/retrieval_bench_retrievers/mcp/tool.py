@@ -70,8 +70,8 @@ def check_arguments(tool: Mapping[str, Any], given: Mapping[str, Any] | None) ->
     Raises:
         ConfigError: an argument that the tool does not have, or one that it needs is not there.
     """
-    schema = _mapping(tool.get("inputSchema"))
-    properties, required = _mapping(schema.get("properties")), schema.get("required")
+    schema = mapping(tool.get("inputSchema"))
+    properties, required = mapping(schema.get("properties")), schema.get("required")
     names = given or {}
     unknown = [
         name for name in names if name not in properties and not schema.get("additionalProperties")
@@ -169,8 +169,8 @@ def _annotated(
 
 
 def _arguments_to_paste(tool: Mapping[str, Any]) -> str:
-    schema = _mapping(tool.get("inputSchema"))
-    properties = _mapping(schema.get("properties"))
+    schema = mapping(tool.get("inputSchema"))
+    properties = mapping(schema.get("properties"))
     required = schema.get("required") or ()
     texts = [name for name in properties if _type(properties[name]) == "string"]
     query = next((name for name in _QUERY if name in properties), None)
@@ -183,8 +183,9 @@ def _arguments_to_paste(tool: Mapping[str, Any]) -> str:
 
 
 def _type(schema: Any) -> Any:
-    return _mapping(schema).get("type")
+    return mapping(schema).get("type")
 
 
-def _mapping(given: Any) -> Mapping[str, Any]:
+def mapping(given: Any) -> Mapping[str, Any]:
+    """``given``, or an empty mapping where it is none."""
     return given if isinstance(given, Mapping) else {}

@@ -4,7 +4,6 @@ and one out."""
 from __future__ import annotations
 
 import json
-import math
 import os
 import shlex
 import tempfile
@@ -28,7 +27,7 @@ from retrieval_bench_retrievers.functions.user_code import declared_index
 from retrieval_bench_retrievers.http.answer import order_of_ties, shown
 from retrieval_bench_retrievers.http.write_messages import WriteMessages, WritesMessages
 from retrieval_bench_retrievers.programs.child import Child
-from retrieval_bench_retrievers.programs.launch import launch
+from retrieval_bench_retrievers.programs.launch import check_numbers, launch
 from retrieval_bench_retrievers.programs.lines import (
     DOCUMENTS,
     check_answer,
@@ -112,10 +111,7 @@ class Command(WritesMessages, Retriever):
         write: dict[str, Any] | None = None,
         max_answer_mb: float = 16.0,
     ) -> None:
-        numbers = {"startup_s": startup_s, "timeout_s": timeout_s, "max_answer_mb": max_answer_mb}
-        for name, number in numbers.items():
-            if not 0 < number < math.inf:
-                raise ConfigError(f"{name} = {number!r}", where=WHERE, accepted="above 0")
+        check_numbers(WHERE, startup_s=startup_s, timeout_s=timeout_s, max_answer_mb=max_answer_mb)
         if documents not in _WAYS:
             raise ConfigError(
                 f"documents = {documents!r}", where=WHERE, accepted=" or ".join(_WAYS)

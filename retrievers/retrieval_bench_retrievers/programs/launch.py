@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,21 +70,18 @@ def launch(
     return Launch(words, folder, {name: str(value) for name, value in (env or {}).items()})
 
 
-def check_secrets(
-    words: Sequence[str],
-    command: str | Sequence[object],
-    env: Mapping[str, object],
-    where: str,
-) -> None:
-    """Raise :class:`ConfigError` where a secret is written in ``command`` or ``env``: a manifest
-    holds both.
+def check_numbers(where: str, **given: float) -> None:
+    """Refuse what is not above 0."""
+    for name, number in given.items():
+        if not 0 < number < math.inf:
+            raise ConfigError(f"{name} = {number!r}", where=where, accepted="a number above 0")
 
-    Args:
-        words: of the command.
-        command: as the config has it.
-        env: variables of the program.
-        where: the target, for messages.
-    """
+
+def check_secrets(
+    words: Sequence[str], command: str | Sequence[object], env: Mapping[str, object], where: str
+) -> None:
+    """Raise :class:`ConfigError` where a secret stands in ``command`` or ``env`` of the config: a
+    manifest holds both."""
     fix = "export the value under a name of your own, and write ${NAME} in its place"
     if name := open_in_env(env):
         what = f"the variable {name!r} in env"

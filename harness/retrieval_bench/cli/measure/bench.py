@@ -77,7 +77,7 @@ def benched(options: argparse.Namespace, further: Further | None = None) -> int:
             options,
             one,
             lambda: [*one.tables(), *one.further()],
-            lambda: [one.brief(), *one.further()],
+            lambda: [one.brief(), *one.further(full=False)],
             None if one.further() else lambda: list(frames.means([(one.run.name, one.run)])),
         )
 

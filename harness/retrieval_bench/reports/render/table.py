@@ -93,6 +93,11 @@ def warning(text: str) -> Note:
     return Note(text, NoteKind.METHOD if is_note(text) else NoteKind.WARNING)
 
 
+def legend(text: str) -> Note:
+    """``text`` as what must be known to read the table, also in short."""
+    return Note(text, NoteKind.LEGEND)
+
+
 def next_step(text: str) -> Note:
     """``text``, which tells a command, as what to do next."""
     return Note(text, NoteKind.NEXT)
@@ -105,6 +110,15 @@ def answers(tables: Iterable[Table]) -> list[Table]:
         replace(table, rows=(), notes=(), lead=[n for n in table.lead if kind_of(n) in loud])
         for table in tables
     ]
+
+
+def in_short(tables: Iterable[Table], more: str) -> list[Table]:
+    """The tables without how things were measured, and behind them ``more``: what ``-v`` adds."""
+    *first, last = [
+        replace(table, notes=[n for n in table.notes if kind_of(n) is not NoteKind.METHOD])
+        for table in tables
+    ]
+    return [*first, last.with_notes([Note(f"more:  -v ({more})", NoteKind.MORE)])]
 
 
 def signed_note(note: AnyNote) -> str:

@@ -40,11 +40,7 @@ from retrieval_bench.reports.render.words import (
     word_beside,
 )
 from retrieval_bench.reports.tables.again import same_of
-from retrieval_bench.reports.tables.measure.hits import (
-    hits_text,
-    next_to_judge,
-    nothing_judged,
-)
+from retrieval_bench.reports.tables.measure.hits import hits_text, next_to_judge, nothing_judged
 from retrieval_bench.reports.tables.measure.run import needless, without_selves
 from retrieval_bench.reports.tables.run_facts import (
     below_clock,
@@ -252,14 +248,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
             f'{group.brackets(metric)}. "Faster": median over paired calls.'
         )
     notes += quoting(rows)
-    return Table(
-        title_of_group(group),
-        columns,
-        rows,
-        notes=notes,
-        words=(0, 3),
-        lead=lead,
-    )
+    return Table(title_of_group(group), columns, rows, notes=notes, words=(0, 3), lead=lead)
 
 
 def files_of(group: DatasetComparison) -> list[str]:

@@ -93,11 +93,7 @@ def comparison_tables(
             *speed_tables(group),
             *kinds_tables(group),
         ]
-    return [
-        *tables,
-        *further,
-        *(board_tables(comparison) if len(comparison.judged) > 1 else []),
-    ]
+    return [*tables, *further, *(board_tables(comparison) if len(comparison.judged) > 1 else [])]
 
 
 def answer_table(recommendation: Recommendation, group: DatasetComparison) -> Table:

@@ -75,9 +75,7 @@ def _shown(group: DatasetComparison) -> Sequence[LatencyDelta]:
 
 
 def _how(
-    deltas: Sequence[LatencyDelta],
-    typical: Sequence[LatencyDelta],
-    tails: Sequence[LatencyDelta],
+    deltas: Sequence[LatencyDelta], typical: Sequence[LatencyDelta], tails: Sequence[LatencyDelta]
 ) -> list[str]:
     """Explain the figures, and when a difference is told."""
     judged = [delta for delta in (*typical, *tails) if delta.beyond is not None]
