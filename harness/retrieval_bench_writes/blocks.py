@@ -1,7 +1,8 @@
 """What writing does to searches: quiet blocks and writing ones in turn, judged as a duet is.
 
 Both blocks of a pair ask the same queries in the same order, one call after the other; in the
-writing one documents are added and deleted between them, at Poisson times. What is added are copies
+writing one documents are added and deleted beside them, or between them where the retriever takes
+one call at a time, at Poisson times. What is added are copies
 of judged documents, where there are some: their grades are the truth from the acknowledgement on,
 until that of their deletion. A writing block ends when nothing of it is found any more.
 """
@@ -25,7 +26,7 @@ from retrieval_bench.stats.percentiles import medians
 from retrieval_bench_duet.decision import ALPHA, GATES, Judged, thetas
 from retrieval_bench_duet.result import GateResult
 from retrieval_bench_writes.probes import PREFIX
-from retrieval_bench_writes.study import Wire
+from retrieval_bench_writes.study import InTurn, Wire
 
 BLOCK_S = 5.0
 
@@ -47,8 +48,8 @@ class Block:
         query: number of each.
         ns: that it took.
         answers: what came; None where the call failed.
-        there: of each, the copies that were acknowledged when it was due: their ids -> those of
-            the documents that they are copies of.
+        there: of each, the copies that were acknowledged when it was due, and not deleted before
+            it was answered: their ids -> those of the documents that they are copies of.
         writes, gone: acknowledged ones; what was deleted.
         settled_s: from the last acknowledgement until nothing that was deleted was found any more;
             infinite where that was not within the limit, None where nothing was written.
@@ -105,20 +106,41 @@ class Blocks(Wire):
     def _block(self, order: Sequence[int], writing: bool) -> Block:
         block, live, there = Block(writing), list[Document](), dict[str, str]()
         most = max(1, round(_LIVE * min(self.rate * self.seconds, len(self.sources))))
-        start = self.clock()
-        due = start + self.rng.exponential(1 / self.rate) if writing else math.inf
-        while (now := self.clock()) < start + self.seconds:
-            if now >= due:
-                due += self.rng.exponential(1 / self.rate)
+        ends = self.clock() + self.seconds
+        due = self.clock() + self._gap() if writing else math.inf
+
+        def write_until() -> None:
+            nonlocal due
+            while due < ends:
+                self.sleep(max(0.0, due - self.clock()))
+                due += self._gap()
                 self._write(block, live, there, most)
-            else:
-                block.there.append(dict(there))
+
+        in_turn = isinstance(self.beside, InTurn)
+        writes = None if in_turn or not writing else self.beside.submit(write_until)
+        try:
+            while (now := self.clock()) < ends:
+                if in_turn and now >= due:
+                    due += self._gap()
+                    self._write(block, live, there, most)
+                    continue
+                before = there.copy()
                 self._ask(block, order[len(block.query) % len(order)])
+                block.there.append({one: of for one, of in before.items() if one in there})
+        except BaseException:
+            ends = -math.inf
+            raise
+        finally:
+            if writes is not None:
+                writes.result()  # nothing is written behind the cleaning
         while live:
             self._write(block, live, there, 0)
         if block.writes:
             block.settled_s = self._settle(block.gone)
         return block
+
+    def _gap(self) -> float:
+        return float(self.rng.exponential(1 / self.rate))
 
     def _ask(self, block: Block, number: int) -> None:
         query, answer = self.queries[number], None

@@ -28,14 +28,16 @@ class Polling(Documented):
     Attributes:
         polls: searches that were answered.
         per_second: of these.
-        busy: share of the time in which a call was under way, the writes included; calls come one
-            after the other.
+        busy: share of the time in which a call was under way, one after the other: polls, and
+            writes unless these are made beside.
+        beside: writes are made while polls and searches are under way, several at once.
         late_p50_s, late_max_s: how far behind their times writes were sent; null where none was.
     """
 
     polls: int
     per_second: float | None
     busy: float | None
+    beside: bool
     late_p50_s: float | None
     late_max_s: float | None
 
@@ -126,13 +128,14 @@ def legs_of(seen: Seen) -> tuple[Leg, ...]:
     )
 
 
-def polling_of(seen: Seen) -> Polling:
-    """Sum up what asking took."""
+def polling_of(seen: Seen, beside: bool = False) -> Polling:
+    """Sum up what asking took, with writes beside it or in turn with it."""
     late = [write.late_s for write in seen.writes]
     return Polling(
         seen.polled,
         seen.polled / seen.seconds if seen.seconds else None,
         seen.busy_s / seen.seconds if seen.seconds else None,
+        beside,
         float(np.median(late)) if late else None,
         max(late, default=None),
     )

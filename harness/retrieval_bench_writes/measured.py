@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets as tokens
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, islice
@@ -28,7 +30,7 @@ from retrieval_bench_writes.freshness import Freshness, legs_of, polling_of, sho
 from retrieval_bench_writes.journal import Journal, journal_of, left_before
 from retrieval_bench_writes.kills import Killing, is_ours
 from retrieval_bench_writes.probes import Probe, probes
-from retrieval_bench_writes.study import Kind, Seen, Study, Wire
+from retrieval_bench_writes.study import InTurn, Kind, Seen, Study, Wire
 from retrieval_bench_writes.while_writing import WhileWriting
 
 WRITES = 400
@@ -39,6 +41,9 @@ LIMIT_S = 60.0
 
 _AT_ONCE = 200
 """Probes that are made at once where nobody knows how many it takes."""
+
+_WRITERS = 8
+"""Writes that are under way at once, at most."""
 
 _SOURCES = 5_000
 """Texts that probes are made of, at most."""
@@ -85,6 +90,8 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
     except BaseException:
         experiment.close()
         raise
+    can = candidate.capabilities
+    beside = can.external or can.threads
     rng, token = np.random.default_rng(plan.seed), tokens.token_hex(4)
     sources = [text for text in _texts(experiment) if text.strip()]
     reporter = reporter or Silent()
@@ -98,6 +105,7 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
         deadline(experiment.protocol.timeout_s) as timer,
         foreign_code(failed),
         _kept_if_stopped(seen),
+        ThreadPoolExecutor(_WRITERS) as pool,
     ):
         writer = Limited(candidate.retriever, timer)
         if plan.kills:
@@ -107,7 +115,7 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
         how: dict[str, Any] = {
             **{"writer": writer, "rate": plan.rate, "k": experiment.k, "limit_s": plan.limit_s},
             **{"clock": time.perf_counter, "sleep": time.sleep, "rng": rng, "seen": seen},
-            "has_scores": candidate.capabilities.has_scores,
+            **{"has_scores": can.has_scores, "beside": pool if beside else InTurn()},
         }
         try:
             with reporter.phase(Phase(Step.WRITING, candidate.name)) as task:
@@ -130,7 +138,7 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
         finally:
             Wire(**how).clean()
             seen.left.close()
-    polling = polling_of(seen)
+    polling = polling_of(seen, beside)
     done = seen.complete and len(blocks) == plan.blocks and (kills is not None) == bool(plan.kills)
     data = experiment.dataset
     return Freshness(
@@ -224,6 +232,8 @@ class Limited:
         return self._within(lambda: self._retriever.search(query, k))
 
     def _within(self, call: Callable[[], Any]) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            return call()  # which the timer does not interrupt
         try:
             self._timer.arm()
             try:

@@ -2,9 +2,9 @@
 
 Three rounds: every probe is added, replaced by another version, and deleted. The times of a round
 are drawn before it begins, so that they know nothing of the engine: a write that waited for the one
-before to show would always come just behind a refresh. One thread makes all calls, the earliest due
-first; several writes are under way at once, and their polls take turns. Clock and sleep are
-arguments: all rules are tested without waiting.
+before to show would always come just behind a refresh. Polls take turns, the earliest due first;
+writes are made beside them, several at once, where the retriever may be called by several threads,
+else in turn with them. Clock and sleep are arguments: all rules are tested without waiting.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -131,21 +132,26 @@ class Write(Ends):
         answers to the new text, and the old version no longer to the old one.
         """
         if self.kind is Kind.REPLACE:
-            new, old = (self._answers(answers[0], 1), self._answers(answers[1], 0))
+            new, old = (self._answers(answers, version) for version in (1, 0))
             return new and not old, old
         there = self.probe.id in answers[0].doc_ids
         return there is (self.kind is Kind.ADD), there and self.kind is Kind.DELETE
 
-    def _answers(self, ranking: Ranking, version: int) -> bool:
+    def _answers(self, answers: Sequence[Ranking], version: int) -> bool:
         """Say whether a version of the probe answers to its own text: by the texts of the answer,
-        where it has some with a word of one version; else it is what comes first."""
-        ids = list(ranking.doc_ids)
-        if self.probe.id not in ids:
+        where it has some with a word of one version; else it comes first, or further ahead than
+        for the text of the other version. A document that a probe was made of may come before it.
+        """
+        of, other = (self._place(answers[1 - one]) for one in (version, 1 - version))
+        if of is None:
             return False
-        place = ids.index(self.probe.id)
-        text = "" if ranking.texts is None else str(ranking.texts[place])
-        held = [word in text for word in self.probe.words]
-        return held[version] if any(held) else place == 0
+        texts = answers[1 - version].texts
+        held = [word in str(texts[of]) for word in self.probe.words] if texts is not None else []
+        return held[version] if any(held) else of == 0 or other is None or of < other
+
+    def _place(self, answer: Ranking) -> int | None:
+        ids = list(answer.doc_ids)
+        return ids.index(self.probe.id) if self.probe.id in ids else None
 
 
 @dataclass(slots=True)
@@ -156,7 +162,7 @@ class Seen:
         left: ids of probes that may still be there.
         writes: all that were sent, in their order.
         seconds: of its rounds.
-        busy_s: of these, in calls.
+        busy_s: of these, in calls that took turns.
         polled: answers to polls.
         problems: messages of calls that failed, with how often.
         complete: all rounds came to their end.
@@ -182,6 +188,19 @@ class Seen:
         self.problems[text] = self.problems.get(text, 0) + 1
 
 
+class InTurn(Executor):
+    """Makes a call at once, before anything else."""
+
+    def submit(self, call: Callable[..., Any], /, *of: Any, **how: Any) -> Future[Any]:
+        """Call it, and give what came of it."""
+        done: Future[Any] = Future()
+        try:
+            done.set_result(call(*of, **how))
+        except Exception as problem:
+            done.set_exception(problem)
+        return done
+
+
 @dataclass(slots=True, kw_only=True)
 class Wire:
     """A retriever, and how it is called.
@@ -192,6 +211,7 @@ class Wire:
         limit_s: seconds after which a write that does not show counts as never.
         rng: numpy's generator, which draws the times.
         clock: seconds; sleep: waits so many.
+        beside: makes writes while searches are under way; by default all calls take turns.
         progress: told (what is done, of so many).
     """
 
@@ -202,6 +222,7 @@ class Wire:
     rng: Any
     clock: Callable[[], float]
     sleep: Callable[[float], None]
+    beside: Executor = field(default_factory=InTurn)
     has_scores: bool = True
     progress: Callable[[int, int], None] = lambda _, __: None
     seen: Seen = field(default_factory=Seen)
@@ -283,37 +304,63 @@ class Study(Wire):
         times = start + self.rng.exponential(1 / self.rate, len(writes)).cumsum()
         # The number decides between equal times, so that no two writes are compared.
         due = [(when, number, writes[number]) for number, when in enumerate(times.tolist())]
-        while due:
-            when, number, write = heapq.heappop(due)
-            while (left := when - self.clock()) > 0:
-                self.sleep(left)
-            began = self.clock()
-            again = self._send(write, when) if write.acknowledged_s is None else self._poll(write)
-            self.seen.busy_s += self.clock() - began
-            if again is not None:
-                heapq.heappush(due, (again, number, write))
-            else:
-                self.decided += 1
-                self.progress(self.decided, 3 * len(self.probes))
+        sent: dict[Future[Any], tuple[int, Write]] = {}
+        try:
+            while due or sent:
+                if (left := due[0][0] - self.clock() if due else math.inf) > 0:
+                    if sent:
+                        wait(sent, None if math.isinf(left) else left, FIRST_COMPLETED)
+                    else:
+                        self.sleep(left)
+                else:
+                    when, number, write = heapq.heappop(due)
+                    began = self.clock()
+                    if write.acknowledged_s is None:
+                        self.seen.writes.append(write)
+                        self.seen.left.add(write.probe.id)
+                        sent[self.beside.submit(self._send, write, when)] = (number, write)
+                    else:
+                        self._later(due, self._poll(write), number, write)
+                    self.seen.busy_s += self.clock() - began
+                for future in [one for one in sent if one.done()]:
+                    number, write = sent.pop(future)
+                    self._later(due, self._sent(write, future), number, write)
+        finally:
+            wait(sent)  # what is under way must not land behind the cleaning
         self.seen.seconds += self.clock() - start
 
-    def _send(self, write: Write, when: float) -> float | None:
-        """Make a write; gives when its first poll is due, None where it was not acknowledged."""
+    def _later(
+        self, due: list[tuple[float, int, Write]], again: float | None, number: int, write: Write
+    ) -> None:
+        """Ask again at ``again``; None where it is decided."""
+        if again is not None:
+            heapq.heappush(due, (again, number, write))
+        else:
+            self.decided += 1
+            self.progress(self.decided, 3 * len(self.probes))
+
+    def _send(self, write: Write, when: float) -> float:
+        """Make a write that was due at a time; gives when it was acknowledged. It may run beside
+        all else, and changes nothing but the write."""
         write.late_s = max(0.0, self.clock() - when)
-        self.seen.writes.append(write)
-        self.seen.left.add(write.probe.id)
+        if write.kind is Kind.DELETE:
+            self.writer.delete([write.probe.id])
+        else:
+            self.writer.add([write.probe.document(write.version)])
+        return self.clock()
+
+    def _sent(self, write: Write, outcome: Future[float]) -> float | None:
+        """Take in how a write ended; gives when its first poll is due, None where it was not
+        acknowledged."""
         try:
-            if write.kind is Kind.DELETE:
-                self.writer.delete([write.probe.id])
-                self.seen.left.discard(write.probe.id)
-            else:
-                self.writer.add([write.probe.document(write.version)])
+            write.acknowledged_s = outcome.result()
         except Exception as problem:
-            if len(self.seen.writes) == 1:
+            if write is self.seen.writes[0]:
                 raise
             self.seen.failed(problem)
             return None
-        write.acknowledged_s = self.clock()
+        if write.kind is Kind.DELETE:
+            self.seen.left.discard(write.probe.id)
         return write.acknowledged_s
 
     def _poll(self, write: Write) -> float | None:

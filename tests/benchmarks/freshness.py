@@ -13,25 +13,9 @@ from typing import Any
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench_writes.freshness import polling_of, shown_of
 from retrieval_bench_writes.study import Kind
-from tests.builders.fresh_engine import FreshEngine, VirtualClock, every, studied
+from tests.builders.fresh_engine import FreshEngine, RealClock, every, studied
 
 WRITES, RATE = 400, 20.0
-
-
-class RealClock(VirtualClock):
-    """This machine's, in seconds."""
-
-    def __call__(self) -> float:
-        return time.perf_counter()
-
-    @property
-    def now(self) -> float:
-        """What the engine goes by."""
-        return time.perf_counter()
-
-    @now.setter
-    def now(self, value: float) -> None:
-        time.sleep(max(0.0, value - time.perf_counter()))
 
 
 class Timed(FreshEngine):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,22 @@ class VirtualClock:
     def sleep(self, seconds: float) -> None:
         """Let them pass."""
         self.now += seconds
+
+
+class RealClock(VirtualClock):
+    """This machine's, in seconds."""
+
+    def __call__(self) -> float:
+        return time.perf_counter()
+
+    @property
+    def now(self) -> float:
+        """What the engine goes by."""
+        return time.perf_counter()
+
+    @now.setter
+    def now(self, value: float) -> None:
+        time.sleep(max(0.0, value - time.perf_counter()))
 
 
 class FreshEngine:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,9 @@ import pytest
 
 from retrieval_bench.core.types import Document, Query, Ranking, Verdict
 from retrieval_bench_writes.blocks import Block, Blocks, judged
+from retrieval_bench_writes.study import InTurn
 from retrieval_bench_writes.while_writing import WhileWriting
-from tests.builders.fresh_engine import VirtualClock
+from tests.builders.fresh_engine import RealClock, VirtualClock
 
 SOURCES = [Document(f"d{n}", f"topic{n}") for n in range(20)]
 QUERIES = [Query(f"q{n}", f"topic{n}") for n in range(20)]
@@ -119,6 +122,26 @@ def test_both_blocks_of_a_pair_ask_the_same_queries_and_take_turns_in_being_firs
         assert quiet.query[:20] == writing.query[:20]
         assert (quiet.writes, quiet.settled_s, quiet.there[0]) == (0, None, {})
         assert writing.writes > 10
+
+
+@pytest.mark.parametrize("threads", [True, False])
+def test_where_threads_may_call_it_searches_go_on_while_a_write_is_made(threads: bool) -> None:
+    asked, during = threading.Event(), list[bool]()
+
+    class Waiting(Shelf):
+        def _write(self) -> None:
+            asked.clear()
+            during.append(asked.wait(0.5))
+
+        def search(self, query: Query, k: int) -> Ranking:
+            asked.set()
+            return super().search(query, k)
+
+    with ThreadPoolExecutor(1) as pool:
+        told = how(Waiting(RealClock()), 1, 0.8, 1)
+        ((_, writing),) = Blocks(**told, beside=pool if threads else InTurn()).run()
+    assert writing.writes == len(during) > 0
+    assert any(during) is threads
 
 
 def test_answers_of_an_engine_that_shows_writes_at_once_are_as_good_while_writing() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -12,7 +15,7 @@ from retrieval_bench_writes.delays import Shown
 from retrieval_bench_writes.freshness import polling_of, shown_of, warnings_of
 from retrieval_bench_writes.probes import PREFIX, probes
 from retrieval_bench_writes.study import Kind, Write
-from tests.builders.fresh_engine import FreshEngine, VirtualClock, every, studied, study
+from tests.builders.fresh_engine import FreshEngine, RealClock, VirtualClock, every, studied, study
 
 CALL = 0.001
 
@@ -121,6 +124,14 @@ def test_without_texts_the_version_is_what_comes_first() -> None:
     assert write.seen_in([second, second]) == (False, False)
 
 
+def test_a_document_that_a_probe_was_made_of_may_come_before_it() -> None:
+    probe = probes(1, ["a b c"], "cafe", np.random.default_rng(0))[0]
+    none, second, third = (Ranking(ids) for ids in (["x"], ["x", probe.id], ["x", "y", probe.id]))
+    write = Write(kind=Kind.REPLACE, probe=probe, version=1)
+    assert write.seen_in([second, none]) == write.seen_in([second, third]) == (True, False)
+    assert write.seen_in([none, second]) == write.seen_in([third, second]) == (False, True)
+
+
 @pytest.mark.parametrize("texts", [False, True])
 def test_engines_with_and_without_texts_give_the_same_figures(texts: bool) -> None:
     seen = studied(30, FreshEngine(VirtualClock(), every(0.5), texts=texts))
@@ -147,6 +158,29 @@ def test_several_writes_are_under_way_at_once() -> None:
     added = [write for write in seen.writes if write.kind is Kind.ADD]
     first_shown = min((write.acknowledged_s or 0) + write.after for write in added)
     assert sum((write.acknowledged_s or 0) < first_shown for write in added) > 30
+
+
+def test_where_threads_may_call_it_several_writes_are_made_at_once() -> None:
+    """Each call comes back when three are under way."""
+    clock, together = RealClock(), threading.Barrier(3, timeout=20)
+
+    class Meeting(FreshEngine):
+        def _called(self, kind: str) -> int:
+            if kind != "search":
+                together.wait()
+            return super()._called(kind)
+
+    with ThreadPoolExecutor(3) as pool:
+        seen = studied(3, Meeting(clock, call_s=0.0), rate=500.0, beside=pool)
+    assert [shown_of(seen, kind).n for kind in Kind] == [3, 3, 3]
+    assert (seen.problems, seen.left, together.broken) == ({}, set(), False)
+
+
+def test_a_write_beside_others_that_fails_is_in_no_figure() -> None:
+    engine = FreshEngine(RealClock(), call_s=0.0, fails=lambda kind, n: kind == "add" and n == 2)
+    with ThreadPoolExecutor(3) as pool:
+        shown = shown_of(studied(9, engine, rate=500.0, beside=pool), Kind.ADD)
+    assert (shown.n, shown.unacknowledged) == (8, 1)
 
 
 def test_how_late_writes_were_and_how_much_of_the_time_calls_took_is_told() -> None:
