@@ -224,7 +224,7 @@ class Trial(Generic[Launch]):
         if all(item.p_beyond_limit < level for item in seen.values()):
             self._end({name: _passed(judged, GATES[name]) for name, judged in seen.items()})
         elif n == SEARCH[-1]:
-            self._end({n: _at_last(judged, GATES[n], level) for n, judged in seen.items()})
+            self._end({n: at_last(judged, GATES[n], level) for n, judged in seen.items()})
 
     def _look_again(self) -> None:
         """The second part: confirmed, cleared, or not sure yet."""
@@ -238,7 +238,7 @@ class Trial(Generic[Launch]):
             return
         self._end(
             {
-                name: Verdict.WORSE if name in shown else _at_last(judged, GATES[name], level)
+                name: Verdict.WORSE if name in shown else at_last(judged, GATES[name], level)
                 for name, judged in seen.items()
             }
         )
@@ -299,7 +299,8 @@ def _passed(judged: Judged, gate: Gate) -> Verdict:
     return Verdict.BETTER if faster else Verdict.EQUIVALENT
 
 
-def _at_last(judged: Judged, gate: Gate, level: float) -> Verdict:
+def at_last(judged: Judged, gate: Gate, level: float) -> Verdict:
+    """Judge what is not worse, when no more launches come."""
     return _passed(judged, gate) if _within(judged, level) else Verdict.UNDECIDED
 
 

@@ -23,7 +23,7 @@ from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.run import pack_rankings
 from retrieval_bench.stats.percentiles import medians
-from retrieval_bench_duet.decision import ALPHA, GATES, Judged, thetas
+from retrieval_bench_duet.decision import ALPHA, GATES, Judged, at_last, thetas
 from retrieval_bench_duet.result import GateResult
 from retrieval_bench_writes.probes import PREFIX
 from retrieval_bench_writes.study import InTurn, Wire
@@ -205,16 +205,10 @@ def judged(pairs: Sequence[tuple[Block, Block]]) -> tuple[GateResult, ...]:
 def _result(name: str, launches: Sequence[Pairs]) -> GateResult:
     gate = GATES[name]
     of = Judged.of(thetas(name, launches), gate.delta, gate.limit)
-    verdict = Verdict.UNDECIDED
-    if of.p_worse < ALPHA:
-        verdict = Verdict.WORSE
-    elif of.p_beyond_limit < ALPHA:
-        faster = of.interval[1] < 1 - gate.delta
-        verdict = Verdict.BETTER if faster else Verdict.EQUIVALENT
-    spread = of.error * math.sqrt(len(launches))
+    verdict = Verdict.WORSE if of.p_worse < ALPHA else at_last(of, gate, ALPHA)
     facts: dict[str, Any] = {"ratio": math.exp(of.mean), "interval": of.interval}
-    how: dict[str, Any] = {"spread": spread, "launches": len(launches)}
-    return GateResult(name, verdict, gate.limit, gate.delta, **facts, **how)
+    spread, n = of.error * math.sqrt(len(launches)), len(launches)
+    return GateResult(name, verdict, gate.limit, gate.delta, **facts, spread=spread, launches=n)
 
 
 def _paired(quiet: Block, writing: Block) -> Pairs:
@@ -227,24 +221,22 @@ def _paired(quiet: Block, writing: Block) -> Pairs:
 def scores(
     block: Block, queries: Sequence[Query], qrels: Qrels, metrics: Sequence[Metric], k: int
 ) -> Any:
-    """The value of each answer by each metric, shape (searches, metrics); NaN where nothing is
-    judged. A call that failed counts as 0. Truth is what was there, and copies that were
-    acknowledged when the query was due."""
-    ids, rankings, truths = [], [], dict[str, Mapping[str, int]]()
-    for at, (number, answer) in enumerate(zip(block.query, block.answers, strict=True)):
+    """The mean of the answers to each query by each metric, shape (queries, metrics); NaN where it
+    was not asked, or nothing is judged. A call that failed counts as 0. Truth is what was there,
+    and copies that were acknowledged when the query was due."""
+    asked, rankings, truths = [], [], dict[str, Mapping[str, int]]()
+    for number, answer, there in zip(block.query, block.answers, block.there, strict=True):
         truth = qrels.get(queries[number].id)
-        if truth is None or not queries[number].answerable:
-            continue
-        of_copies = {
-            one: truth[source] for one, source in block.there[at].items() if source in truth
-        }
-        name = str(at)
-        ids.append(name)
-        rankings.append(Ranking([], None) if answer is None else Ranking(answer.doc_ids, None))
-        truths[name] = {**truth, **of_copies}
-    values = np.full((len(block.query), len(metrics)), np.nan)
-    if ids:
+        if truth is not None and queries[number].answerable:
+            copies = {one: truth[of] for one, of in there.items() if of in truth}
+            truths[str(len(asked))] = {**truth, **copies}
+            rankings.append(Ranking([], None) if answer is None else Ranking(answer.doc_ids, None))
+            asked.append(number)
+    means = np.full((len(queries), len(metrics)), np.nan)
+    if asked:
+        ids = list(truths)
         packed = pack_rankings(ids, rankings, k)
         scored = evaluate(packed.ranking, packed.doc_ids, ids, truths, metrics, intervals=False)
-        values[[int(name) for name in ids]] = scored.per_query
-    return values
+        for number in set(asked):
+            means[number] = scored.per_query[np.array(asked) == number].mean(axis=0)
+    return means

@@ -283,23 +283,17 @@ class Study(Wire):
             KeyboardInterrupt: the user stopped it; :attr:`seen` has what was seen so far.
         """
         try:
-            self._round([_write(Kind.ADD, probe, 0) for probe in self.probes])
-            added = [write for write in self.seen.writes if write.shown]
-            self._round([_write(Kind.REPLACE, write.probe, 1) for write in added])
-            there = [write for write in self.seen.writes[len(self.probes) :] if write.polls]
-            self._round(
-                [
-                    _write(Kind.DELETE, write.probe, int(write.shown))
-                    for write in there
-                    if write.shown or write.outdated
-                ]
-            )
+            self._round(Kind.ADD, [(probe, 0) for probe in self.probes])
+            self._round(Kind.REPLACE, [(of.probe, 1) for of in self.seen.writes if of.shown])
+            there = [of for of in self.seen.writes[len(self.probes) :] if of.shown or of.outdated]
+            self._round(Kind.DELETE, [(of.probe, int(of.shown)) for of in there])
             self.seen.complete = True
         finally:
             self.clean()
         return self.seen
 
-    def _round(self, writes: Sequence[Write]) -> None:
+    def _round(self, kind: Kind, of: Sequence[tuple[Probe, int]]) -> None:
+        writes = [Write(kind=kind, probe=probe, version=version) for probe, version in of]
         start = self.clock()
         times = start + self.rng.exponential(1 / self.rate, len(writes)).cumsum()
         # The number decides between equal times, so that no two writes are compared.
@@ -381,7 +375,3 @@ class Study(Wire):
             write.decided = True
             return None
         return acknowledged + self.next_poll(sent)
-
-
-def _write(kind: Kind, probe: Probe, version: int) -> Write:
-    return Write(kind=kind, probe=probe, version=version)

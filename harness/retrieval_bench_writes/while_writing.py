@@ -132,34 +132,25 @@ def _answers(
 ) -> tuple[Answers, ...]:
     rows, counts = [], []
     for pair in pairs:
-        means = [_by_query(b, scores(b, queries, qrels, metrics, k), len(queries)) for b in pair]
-        both = ~np.isnan(means[0][:, 0]) & ~np.isnan(means[1][:, 0])
+        means = np.array([scores(block, queries, qrels, metrics, k) for block in pair])
+        both = ~np.isnan(means[:, :, 0]).any(axis=0)
         if both.any():
-            rows.append([of[both].mean(axis=0) for of in means])
+            rows.append(means[:, both].mean(axis=1))
             counts.append(int(both.sum()))
     if not rows:
         return ()
-    values = np.array(rows)  # pairs, (quiet, writing), metrics
+    by_metric = np.array(rows).transpose(2, 1, 0)  # metrics, (quiet, writing), pairs
     return tuple(
         Answers(
             str(metric),
             float(np.mean(counts)),
-            float(values[:, 0, at].mean()),
-            float(values[:, 1, at].mean()),
-            float((values[:, 1, at] - values[:, 0, at]).mean()),
-            _interval(values[:, 1, at] - values[:, 0, at]),
+            float(quiet.mean()),
+            float(writing.mean()),
+            float((writing - quiet).mean()),
+            _interval(writing - quiet),
         )
-        for at, metric in enumerate(metrics)
+        for metric, (quiet, writing) in zip(metrics, by_metric, strict=True)
     )
-
-
-def _by_query(block: Block, values: Any, n: int) -> Any:
-    """The mean of each query, shape (queries, metrics); NaN where it was not asked or judged."""
-    means = np.full((n, values.shape[1]), np.nan)
-    asked = np.array(block.query, dtype=int)
-    for number in np.unique(asked):
-        means[number] = values[asked == number].mean(axis=0)
-    return means
 
 
 def _interval(values: Any) -> tuple[float, float] | None:

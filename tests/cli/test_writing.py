@@ -125,7 +125,7 @@ def test_a_record_is_repeated_and_judged_by(run: Command, project: Path) -> None
     judged = run.json(f"{again} --set zombies=true", code=1)["latency"]
     assert {gate["gate"]: gate["verdict"] for gate in judged["gates"]}["zombies"] == "FAIL"
     assert "200 zombies in 200 deletions now, 0 in 200 then" in judged["reason"]
-    assert "cannot write the file" in run.refused(f"{line} --writes-record nowhere/fresh.json")
+    assert "the record would replace a folder" in run.refused(f"{line} --writes-record data")
     (project / "mine.yaml").write_text("limits: {zombies: 100%}\nundecided: pass\n", "utf-8")
     mine = run.json(f"{again} --set zombies=true --policy mine.yaml")
     assert [gate["gate"] for gate in mine["latency"]["gates"]] == ["zombies"]

@@ -50,5 +50,5 @@ def _cannot_write(path: Path, problem: OSError, what: str) -> RecordError:
         f"cannot write the {what}: {problem.strerror or problem}",
         where=str(path),
         accepted="a place with free space that you may write to",
-        fix="name another file with --out",
+        fix="name another file",
     )

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, show, working
 from retrieval_bench.cli.measure.bench import prepared
 from retrieval_bench.cli.options import Added, refuse
-from retrieval_bench.core.errors import ConfigError
 
 _WRITES = """
 writing while it answers:
@@ -24,6 +22,7 @@ writing while it answers:
 
 def run_writes(options: argparse.Namespace) -> int:
     """Write to one retriever, and say when that is found."""
+    from retrieval_bench.reports.file import check_place, write_page
     from retrieval_bench_pictures.draw import svg
     from retrieval_bench_writes.gates import record_of
     from retrieval_bench_writes.measured import Plan, freshness
@@ -39,6 +38,9 @@ def run_writes(options: argparse.Namespace) -> int:
         "--write-count",
         fix="leave one of the two out",
     )
+    record = options.writes_record
+    if record is not None:
+        check_place(record, "record")
     plan = Plan(
         options.writes,
         options.write_count,
@@ -50,25 +52,13 @@ def run_writes(options: argparse.Namespace) -> int:
     experiment = prepared(options, save=False)
     with working(options) as bars:
         fresh = freshness(experiment, plan, reporter=bars)
-    if options.writes_record is not None:
-        _keep(options.writes_record, record_of(fresh))
-        _keep(options.writes_record.with_suffix(".svg"), svg(visible_over_time(fresh)))
+    if record is not None:
+        write_page(record, record_of(fresh), "record")
+        write_page(record.with_suffix(".svg"), svg(visible_over_time(fresh)), "picture")
     show(options, fresh, lambda: writes_tables(fresh))
     if fresh.status == "partial":
         return INTERRUPTED
     return OK if fresh.visible.n else NOT_MEASURED
-
-
-def _keep(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise ConfigError(
-            f"cannot write the file: {problem.strerror}",
-            where=str(path),
-            accepted="a file in a folder that is there",
-            fix="name another one",
-        ) from None
 
 
 WRITES = Added(
