@@ -224,7 +224,8 @@ def scores(
     """The mean of the answers to each query by each metric, shape (queries, metrics); NaN where it
     was not asked, or nothing is judged. A call that failed counts as 0. Truth is what was there,
     and copies that were acknowledged when the query was due."""
-    asked, rankings, truths = [], [], dict[str, Mapping[str, int]]()
+    asked, rankings = list[int](), list[Ranking]()
+    truths = dict[str, Mapping[str, int]]()
     for number, answer, there in zip(block.query, block.answers, block.there, strict=True):
         truth = qrels.get(queries[number].id)
         if truth is not None and queries[number].answerable:

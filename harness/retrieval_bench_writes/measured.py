@@ -91,7 +91,6 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
         experiment.close()
         raise
     can = candidate.capabilities
-    beside = can.external or can.threads
     rng, token = np.random.default_rng(plan.seed), tokens.token_hex(4)
     sources = [text for text in _texts(experiment) if text.strip()]
     reporter = reporter or Silent()
@@ -115,7 +114,7 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
         how: dict[str, Any] = {
             **{"writer": writer, "rate": plan.rate, "k": experiment.k, "limit_s": plan.limit_s},
             **{"clock": time.perf_counter, "sleep": time.sleep, "rng": rng, "seen": seen},
-            **{"has_scores": can.has_scores, "beside": pool if beside else InTurn()},
+            **{"has_scores": can.has_scores, "beside": pool if can.threads else InTurn()},
         }
         try:
             with reporter.phase(Phase(Step.WRITING, candidate.name)) as task:
@@ -138,7 +137,7 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
         finally:
             Wire(**how).clean()
             seen.left.close()
-    polling = polling_of(seen, beside)
+    polling = polling_of(seen, can.threads)
     done = seen.complete and len(blocks) == plan.blocks and (kills is not None) == bool(plan.kills)
     data = experiment.dataset
     return Freshness(

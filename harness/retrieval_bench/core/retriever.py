@@ -34,7 +34,7 @@ class Capabilities:
         replays: answers are read from a saved run, so that its times are no latencies.
         filters: it applies the filter of a query before it ranks, or hands it to an engine that
             does.
-        threads: several threads may search at once.
+        threads: several threads may search at once, and write meanwhile.
         score_tolerance: relative difference below which two scores are the same (encoders: 1e-5).
         deepens: more hits than :meth:`Retriever.use_k` told take no other index.
         writes: documents may be added and deleted while it answers.

@@ -44,12 +44,16 @@ def writes_tables(fresh: Freshness) -> list[Table]:
             notes=_notes(fresh, kinds),
             lead=[*map(warning, fresh.warnings)],
         ),
-        *([] if fresh.while_writing is None else [_searches(fresh.while_writing)]),
+        *(
+            []
+            if fresh.while_writing is None
+            else [_searches(fresh.while_writing, fresh.polling.beside)]
+        ),
         *([] if fresh.kills is None else [_killed(fresh.kills)]),
     ]
 
 
-def _searches(blocks: WhileWriting) -> Table:
+def _searches(blocks: WhileWriting, beside: bool) -> Table:
     """Searches while writing beside quiet ones."""
     rows: list[list[Content]] = []
     for name, of in (("quiet", blocks.quiet), ("writing", blocks.writing)):
@@ -57,9 +61,10 @@ def _searches(blocks: WhileWriting) -> Table:
         answers = [f"{getattr(one, name):.3f}" for one in blocks.answers]
         rows.append([name, COUNT(of.calls), COUNT(of.failed), *times, *answers])
     heads = [f"p{level:g} ms" for level in LEVELS] + [answer.metric for answer in blocks.answers]
+    where = "beside" if beside else "between"
     how = (
         f"{blocks.pairs} pairs of blocks of {span(blocks.seconds)} in turn, the same queries in "
-        f"both; {counted(blocks.writes, 'write')} between searches. A pair is a launch of a duet."
+        f"both; {counted(blocks.writes, 'write')} {where} searches. A pair is a launch of a duet."
     )
     notes: list[AnyNote] = [how]
     notes += [

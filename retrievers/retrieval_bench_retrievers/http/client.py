@@ -162,11 +162,12 @@ class Line:
         self, method: str, url: str, headers: Mapping[str, bytes], content: bytes | None
     ) -> httpx.Request:
         client = self._client = self._client or self._new_client()
-        if url != self._url[0]:  # parsing one takes a tenth of a call
-            self._url = (url, httpx.URL(url))
+        known = self._url  # of this thread: parsing one takes a tenth of a call
+        if url != known[0]:
+            known = self._url = (url, httpx.URL(url))
         request = client.build_request(
             method,
-            self._url[1],
+            known[1],
             headers=[(name.encode(), value) for name, value in headers.items()],
             content=content,
             extensions={"trace": self._trace},

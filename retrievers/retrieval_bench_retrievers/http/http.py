@@ -168,6 +168,7 @@ class HTTP(Retriever):
             external=True,
             has_scores=self._reading.scores is not None,
             filters=any(name.partition(".")[0] == FILTER for name in self._names),
+            threads=self._encoder is None,
             score_tolerance=1e-5 if self._encoder is not None else 1e-9,
             writes=self._writes is not None,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter_ns
@@ -122,6 +123,7 @@ class SQL(Retriever):
             self._encoder = Encoder(**given.encoder.model_dump(exclude_unset=True))
         self._writes = None if write is None else WriteStatements(write, self._encoder)
         self._writer: Any = None
+        self._one = threading.Lock()
         self._own: Table | None = None
         self._encoder_of_table: Encoder | None = None
         self._language: str | None = None
@@ -143,6 +145,7 @@ class SQL(Retriever):
             exact=self._given.exact,
             has_scores=self._given.scores,
             filters=bool(self._statement.filters),
+            threads=not self._embedded and self._encoder is None,
             score_tolerance=1e-5,
             writes=True,
         )
@@ -258,7 +261,8 @@ class SQL(Retriever):
 
     @contextmanager
     def _writing(self) -> Iterator[Any]:
-        """A connection that may write, and commits each statement by itself."""
+        """A connection that may write, and commits each statement by itself; one writes at a time,
+        also beside searches."""
         import psycopg
 
         from retrieval_bench_retrievers.sql import connection as sql_connection
@@ -267,12 +271,13 @@ class SQL(Retriever):
         if self._pool is None:
             self._open()
         try:
-            if self._writer is None or self._writer.closed:
-                assert self._address is not None
-                self._own, self._writer = None, sql_connection.connect(self._address)
-                if self._encoder is not None:
-                    sql_connection.learn_vectors(self._writer)
-            yield self._writer
+            with self._one:
+                if self._writer is None or self._writer.closed:
+                    assert self._address is not None
+                    self._own, self._writer = None, sql_connection.connect(self._address)
+                    if self._encoder is not None:
+                        sql_connection.learn_vectors(self._writer)
+                yield self._writer
         except psycopg.Error as problem:
             raise failed(problem) from None
 
