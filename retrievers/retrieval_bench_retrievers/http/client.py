@@ -45,9 +45,8 @@ _REDIRECTS = 5
 _SHORTEST_HIDDEN = 4
 _SCHEMES = ("Basic", "Bearer", "ApiKey")
 _USERINFO = re.compile(r"(?<=://)[^/?#@]*(?:@[^/?#@]*)*@")
-_OPENED = "connection.connect_tcp.complete"
 _SENT = ".send_request_headers.complete"
-"""What httpcore tells of a connection that it opened, and of one that it could use."""
+"""What httpcore tells of a connection that it could use."""
 
 
 class Line:
@@ -83,6 +82,7 @@ class Line:
         self._verify = verify
         wait = _GENEROUS_S if timeout_s is None else timeout_s
         self._timeout = httpx.Timeout(wait, connect=min(wait, _CONNECT_S))
+        self._timeouts, self._traced = self._timeout.as_dict(), {"trace": self._trace}
         own = {host} if is_loopback(host) else set()
         self._loopback = {"localhost", "127.0.0.1", "::1", *own}
         self._client: httpx.Client | None = self._new_client()
@@ -90,7 +90,7 @@ class Line:
         self.opened = self.redirected = self.proxied = 0
         self._reached = False
         self._proxies: dict[str, str] = {}
-        self._url: tuple[str, httpx.URL] = ("", httpx.URL())
+        self._url: tuple[str, httpx.URL, bool] = ("", httpx.URL(), False)
 
     def hide(self, texts: Iterable[str]) -> None:
         """Keep these texts, and their parts between blanks, out of every message."""
@@ -140,7 +140,7 @@ class Line:
             request = self._request(method, url, headers, content)
             wait = max(timeout_s, _SHORTEST_S)
             connect = min(wait, _CONNECT_S)
-            timeout = httpx.Timeout(wait, connect=connect).as_dict()
+            timeout = {"connect": connect, "read": wait, "write": wait, "pool": wait}
             request.extensions = {**request.extensions, "timeout": timeout}
             response = self._send(request, stream=True)
             try:
@@ -164,20 +164,25 @@ class Line:
         client = self._client = self._client or self._new_client()
         known = self._url  # of this thread: parsing one takes a tenth of a call
         if url != known[0]:
-            known = self._url = (url, httpx.URL(url))
-        request = client.build_request(
+            parsed = httpx.URL(url)
+            known = self._url = (url, parsed, bool(self._proxy_of(parsed)))
+        given = [(name.encode(), value) for name, value in headers.items()]
+        names = {name.lower() for name, _ in given}
+        usual = [item for item in client.headers.raw if item[0].lower() not in names]
+        request = httpx.Request(  # client.build_request takes two thirds more
             method,
             known[1],
-            headers=[(name.encode(), value) for name, value in headers.items()],
+            headers=[*usual, *given],
             content=content,
-            extensions={"trace": self._trace},
+            extensions={"timeout": self._timeouts, **({} if self._reached else self._traced)},
         )
-        self.proxied += bool(self._proxy_of(request.url))
+        self.proxied += known[2]
         return request
 
     def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
         client = self._client = self._client or self._new_client()
         response = client.send(request, stream=stream)
+        self.opened += _send_at_once(response.extensions.get("network_stream"))
         for _ in range(_REDIRECTS):
             if not response.has_redirect_location:
                 break
@@ -241,10 +246,7 @@ class Line:
         return self._proxies[key]
 
     def _trace(self, event: str, _info: Any) -> None:
-        if event == _OPENED:
-            self.opened += 1
-        elif event.endswith(_SENT):
-            self._reached = True
+        self._reached = self._reached or event.endswith(_SENT)
 
     def _allowed(self, response: httpx.Response) -> httpx.Request:
         """The request that a redirect asks for."""
@@ -311,6 +313,25 @@ class Line:
         for hidden in self._hidden:
             text = text.replace(hidden, "***")
         return text
+
+
+def _send_at_once(connection: Any) -> bool:
+    """Say whether a connection is new, and let further requests on it be sent whole, when their
+    answer is read: a head without its body wakes the service in vain."""
+    if connection is None or hasattr(connection, "held"):
+        return False
+    connection.held, write, read = [], connection.write, connection.read
+
+    def send_and_read(size: int, timeout: float | None = None) -> bytes:
+        if whole := b"".join(connection.held):
+            connection.held.clear()
+            with suppress(Exception):  # it may have answered all the same; if not, reading says so
+                write(whole, timeout)
+        return bytes(read(size, timeout))
+
+    connection.write = lambda part, timeout=None: connection.held.append(part)
+    connection.read = send_and_read
+    return True
 
 
 def certificates(ca: str | None, verify: bool, find: Callable[[str], Path]) -> Any:

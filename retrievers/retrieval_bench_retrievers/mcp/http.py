@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -124,7 +124,7 @@ class StreamableHTTP:
             if response.is_success and kind == "text/event-stream":
                 yield from self._streamed(response, deadline)
                 return
-            content = b"".join(self._chunks(response.iter_bytes(), deadline))
+            content = b"".join(self._chunks(_received(response), deadline))
             if not response.is_success:
                 yield from self._refused(response, content)
             elif not content.strip():
@@ -155,14 +155,11 @@ class StreamableHTTP:
             self._session = None
         self._line.close()
 
-    @contextmanager
     def _post(
         self, message: Mapping[str, Any], headers: Mapping[str, str], deadline: float
-    ) -> Iterator[httpx.Response]:
+    ) -> AbstractContextManager[httpx.Response]:
         left = deadline - time.monotonic()
-        sent = self._all(headers)
-        with self._line.stream("POST", self._url, sent, encoded(message), left) as response:
-            yield response
+        return self._line.stream("POST", self._url, self._all(headers), encoded(message), left)
 
     def _all(self, headers: Mapping[str, str]) -> dict[str, bytes]:
         given = {name: value.encode() for name, value in headers.items()}
@@ -174,7 +171,7 @@ class StreamableHTTP:
     ) -> Generator[Mapping[str, Any], None, None]:
         """The messages of a stream of events; once nobody asks for more, its end is read, too, if
         it is there."""
-        chunks = response.iter_bytes()
+        chunks = _received(response)
         try:
             for data in events(self._chunks(chunks, deadline)):
                 if data.strip():  # an event that only gives the stream its number has none
@@ -200,8 +197,7 @@ class StreamableHTTP:
         else:
             self._holds = False
         finally:
-            with suppress(AttributeError):
-                del connection.read
+            connection.read = read
 
     def _chunks(self, chunks: Iterable[bytes], deadline: float) -> Iterator[bytes]:
         """Pieces of an answer, cut off where it is too long or takes too long."""
@@ -233,6 +229,11 @@ class StreamableHTTP:
             with suppress(CallError):
                 yield from (said for said in decoded(content) if "error" in said)
         raise self._line.refused(response, content)
+
+
+def _received(response: httpx.Response) -> Iterator[bytes]:
+    """The body as it comes; what is not packed takes no layers that unpack."""
+    return response.iter_bytes() if "content-encoding" in response.headers else response.iter_raw()
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[bytes]:
