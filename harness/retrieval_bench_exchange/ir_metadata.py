@@ -99,7 +99,7 @@ def _known(run: Run) -> dict[str, Any]:
                     "libraries": {
                         "python": [f"python=={python}"] * bool(python)
                         + [f"{name}=={version}" for name, version in packages.items()]
-                    },
+                    }
                 },
             },
             "implementation": {"source": {"lang": ["python"], "commit": commit}},

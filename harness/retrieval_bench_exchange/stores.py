@@ -76,8 +76,7 @@ def load_documents(
         )
     if dataset.documents is None:
         raise DataError(
-            f"dataset {dataset.name} has no documents to load",
-            accepted="a dataset with a corpus",
+            f"dataset {dataset.name} has no documents to load", accepted="a dataset with a corpus"
         )
     fields = fields_of(query.filter for query in dataset.queries)
     load = Load(

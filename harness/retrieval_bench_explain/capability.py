@@ -28,10 +28,7 @@ CAPABILITY = Capability(
         "parts": Document("explain --by stage", f"{_PACKAGE}.parts:Ledger"),
         "losses": Document("explain --by loss", f"{_PACKAGE}.losses:Losses"),
     },
-    keys={
-        "run": f"{_PACKAGE}.parts:PartsOfRun",
-        "compared": f"{_PACKAGE}.slices:SlicesOfCompared",
-    },
+    keys={"run": f"{_PACKAGE}.parts:PartsOfRun", "compared": f"{_PACKAGE}.slices:SlicesOfCompared"},
     names={"diff": f"{_PACKAGE}.api:diff"},
     services={
         "leave out parts": f"{_PACKAGE}.ablation:without_parts",

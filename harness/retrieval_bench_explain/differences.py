@@ -13,13 +13,7 @@ from retrieval_bench.data.needs_judgements import require_judged
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.runs.run import Run
-from retrieval_bench_explain.diff import (
-    ExplainedQuery,
-    Explanation,
-    Order,
-    QueryDetail,
-    explain,
-)
+from retrieval_bench_explain.diff import ExplainedQuery, Explanation, Order, QueryDetail, explain
 from retrieval_bench_explain.winners import Ceiling, QueryGroup
 
 QUERIES = 10

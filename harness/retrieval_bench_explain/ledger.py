@@ -222,10 +222,7 @@ FEWEST = 30
 
 
 def _beside_others(
-    rankings: Rankings,
-    parts: Sequence[PartFacts],
-    part: PartFacts,
-    rows: Rows,
+    rankings: Rankings, parts: Sequence[PartFacts], part: PartFacts, rows: Rows
 ) -> str:
     """Whether another leg of the same hybrid has the same list, or all of it; of several texts, for
     each of them. A leg that found nothing is not compared."""

@@ -139,15 +139,7 @@ def losses(
     told += [f"The index is {used}." for used in unused_indexes(facts)]
     n = len(first.evaluation.query_ids)
     return Losses(
-        retriever,
-        dataset,
-        first.summary.k,
-        margin,
-        n,
-        metrics,
-        tuple(steps),
-        whole,
-        tuple(told),
+        retriever, dataset, first.summary.k, margin, n, metrics, tuple(steps), whole, tuple(told)
     )
 
 

@@ -50,11 +50,7 @@ CAPABILITY = Capability(
         "label export": Command(
             f"{_COMMANDS}.label:run_export",
             "write the dataset with its new judgements",
-            (
-                "--out my/judged",
-                "--to quepid --out for-quepid",
-                "--out people --only person",
-            ),
+            ("--out my/judged", "--to quepid --out for-quepid", "--out people --only person"),
         ),
     },
     documents={

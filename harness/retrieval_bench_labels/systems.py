@@ -185,21 +185,11 @@ def _of_file(path: Path, data: Dataset) -> _System:
 
 
 def _asked(
-    name: str,
-    data: Dataset,
-    depth: int,
-    overrides: Sequence[str],
-    reporter: Reporter | None,
+    name: str, data: Dataset, depth: int, overrides: Sequence[str], reporter: Reporter | None
 ) -> _System:
     once = Protocol(RANKINGS_ONLY, rounds=1, warm_up_s=0.0)
     experiment = prepare(
-        [name],
-        data,
-        k=depth,
-        overrides=overrides,
-        protocol=once,
-        save=False,
-        every_query=True,
+        [name], data, k=depth, overrides=overrides, protocol=once, save=False, every_query=True
     )
     answers = experiment.search(reporter)
     ids = [query.id for query in experiment.queries]

@@ -16,13 +16,7 @@ from retrieval_bench.core.types import Dataset
 from retrieval_bench.reports.frames import mean_row
 from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.stats.intervals import SHARE, methods
-from retrieval_bench_modes.likeness import (
-    PERSISTENCE,
-    Differing,
-    Likeness,
-    PairLikeness,
-    likeness,
-)
+from retrieval_bench_modes.likeness import PERSISTENCE, Differing, Likeness, PairLikeness, likeness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

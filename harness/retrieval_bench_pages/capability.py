@@ -12,11 +12,7 @@ CAPABILITY = Capability(
         "report": Command(
             f"{_PACKAGE}.commands.report:run_report",
             "one HTML file: answer, tables, pictures, single queries",
-            (
-                "@last",
-                "bm25 dense hybrid --dataset my/folder",
-                "bm25@latest hybrid@latest",
-            ),
+            ("@last", "bm25 dense hybrid --dataset my/folder", "bm25@latest hybrid@latest"),
             heading="share",
         )
     },

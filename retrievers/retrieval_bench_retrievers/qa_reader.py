@@ -304,9 +304,7 @@ def _place(model: Any, device: str) -> Any:
         model.to(wanted)
     except (RuntimeError, AssertionError) as problem:
         raise ConfigError(
-            f"device {device!r}: {in_short(problem)}",
-            where=_WHERE,
-            accepted="auto, cpu, cuda",
+            f"device {device!r}: {in_short(problem)}", where=_WHERE, accepted="auto, cpu, cuda"
         ) from None
     return wanted
 

@@ -11,13 +11,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import DataError, HarnessError
-from retrieval_bench_answers.answers import (
-    Answer,
-    GoldQuestion,
-    Predictions,
-    Span,
-    read_answers,
-)
+from retrieval_bench_answers.answers import Answer, GoldQuestion, Predictions, Span, read_answers
 from retrieval_bench_answers.reader import score_reader
 from retrieval_bench_exchange.formats.squad import paragraph_id
 from tests.builders.files import json_lines, save

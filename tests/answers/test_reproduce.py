@@ -388,11 +388,7 @@ def test_a_table_on_data_that_are_not_here_says_so(folder: Path) -> None:
     content |= {"figures": [], "remarks": ["What reproduces."]}
     alone = reproduce_tables(reproduce(Published.model_validate(content), folder))
     for text in (terminal.plain(alone), markdown.render(alone), latex.render(alone)):
-        for told in (
-            "A paper",
-            "no table by group: no lost in the folder",
-            "What reproduces.",
-        ):
+        for told in ("A paper", "no table by group: no lost in the folder", "What reproduces."):
             assert told in text
 
 
@@ -482,13 +478,7 @@ def test_scifact_has_the_figures_and_what_makes_them() -> None:
 
 def test_every_field_of_a_file_is_in_the_guide() -> None:
     explained = set(re.findall(r"`(\w+)`", guide_page("reproduce.md")))
-    models = (
-        PublishedDataset,
-        PublishedSystem,
-        PublishedFigure,
-        PublishedLists,
-        PublishedOutcomes,
-    )
+    models = (PublishedDataset, PublishedSystem, PublishedFigure, PublishedLists, PublishedOutcomes)
     for model in models:
         assert set(model.model_fields) <= explained, model
 

@@ -298,11 +298,7 @@ def flipped_p(differences: Floats) -> Floats:
 
 
 def _cell(
-    of: tuple[str, str, tuple[int, int]],
-    true: float,
-    people: Floats,
-    model: Floats,
-    more: Floats,
+    of: tuple[str, str, tuple[int, int]], true: float, people: Floats, model: Floats, more: Floats
 ) -> Cell:
     alone, plain = people_alone(people), both(people, model, more, hc3=False)
     with_judge = both(people, model, more)

@@ -16,9 +16,7 @@ Result = TypeVar("Result")
 
 
 def race(
-    sides: Mapping[str, Callable[[int], object]],
-    turns: int,
-    every: Mapping[str, int] | None = None,
+    sides: Mapping[str, Callable[[int], object]], turns: int, every: Mapping[str, int] | None = None
 ) -> dict[str, Seconds]:
     """Seconds of ``side(turn)`` for turns 0, 1, ...; who goes first rotates.
 

@@ -157,11 +157,7 @@ def test_what_a_format_has_no_place_for_is_told(tmp_path: Path, to: str) -> None
 
 
 def test_trec_refuses_what_its_tools_would_split_or_misread(tmp_path: Path) -> None:
-    queries = [
-        Query("q 1", "x"),
-        Query("<q2", "two\nlines"),
-        Query("q4", "a\tb"),
-    ]
+    queries = [Query("q 1", "x"), Query("<q2", "two\nlines"), Query("q4", "a\tb")]
     qrels = {"q 1": {"congés": 1, "不\u3000在": 1}, "<q2": {"congés": 1}, "q4": {"congés": 1}}
     told = refused(tmp_path, "trec", dataset(queries, qrels))
     assert [fault.partition(";")[0] for fault in told] == [

@@ -204,9 +204,7 @@ class TestScienceqa:
         read = lines_of(tmp_path / "out" / "documents.jsonl")
         assert read[0] == {"docid": "d 1", "src": "ko", "content": "본문", "metadata": {"page": 1}}
         truth = json.loads((tmp_path / "out" / "ground_truth.json").read_text(encoding="utf-8"))
-        assert truth == {
-            **{"q1": ["congés", "연차"], "q3": ["报销"], "q4": ["d 1"], "q5": []},
-        }
+        assert truth == {**{"q1": ["congés", "연차"], "q3": ["报销"], "q4": ["d 1"], "q5": []}}
         back = load_dataset(tmp_path / "out")
         assert list(back.documents or ()) == documents
         assert back.queries[3] == queries[3]

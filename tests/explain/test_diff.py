@@ -17,15 +17,7 @@ from retrieval_bench.metrics import parse_metric
 from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.runs.run import Run
 from retrieval_bench_explain.diff import Explanation, Placed, explain
-from retrieval_bench_explain.kept_lists import (
-    KEPT,
-    LEFT_BELOW,
-    LOST,
-    LOWERED,
-    NO_LEG,
-    RAISED,
-    fate,
-)
+from retrieval_bench_explain.kept_lists import KEPT, LEFT_BELOW, LOST, LOWERED, NO_LEG, RAISED, fate
 from tests.builders import some
 from tests.builders.hybrid_runs import make_dataset, make_run
 
@@ -248,10 +240,7 @@ class TestTwoRuns:
             ("fusion", "hybrid"),
             ("fusion", "hybrid#2"),
         ]
-        assert groups(found, "q1")[2:] == (
-            "lost by fusion in hybrid",
-            "lost by fusion in hybrid#2",
-        )
+        assert groups(found, "q1")[2:] == ("lost by fusion in hybrid", "lost by fusion in hybrid#2")
         assert list(found.ceilings()) == ["hybrid", "hybrid#2"]
         fates = next(one for one in found.details([0])[0].documents if one.relevant).fates
         assert fates == {"hybrid": LOWERED, "hybrid#2": LOWERED}

@@ -46,11 +46,7 @@ def measured(
 ) -> tuple[Run, Dataset]:
     data = collection(N)
     experiment = prepare(
-        [retriever],
-        data,
-        metrics=metrics,
-        protocol=Protocol(rounds=1, warm_up_s=0.0),
-        save=False,
+        [retriever], data, metrics=metrics, protocol=Protocol(rounds=1, warm_up_s=0.0), save=False
     )
     return replace(experiment, ablate=ablate).run(save=False)[0], data
 

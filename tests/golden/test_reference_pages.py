@@ -23,11 +23,7 @@ from tests.builders.reference_pages import (
     python_page,
 )
 
-PAGES = {
-    "options.md": options_page,
-    "json.md": json_page,
-    "python.md": python_page,
-}
+PAGES = {"options.md": options_page, "json.md": json_page, "python.md": python_page}
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -198,10 +198,7 @@ def test_a_side_that_refuses_more_fails(
     monkeypatch.setattr(load_duet, "BLOCK_S", 0.5)
     monkeypatch.setattr(load_duet, "_WARM_UP_S", 0.1)
     one, other = (refusing(each) if each else well for each in (a, b))
-    with (
-        loadable(Path(), one, "a") as (_, first),
-        loadable(Path(), other, "b") as (_, second),
-    ):
+    with loadable(Path(), one, "a") as (_, first), loadable(Path(), other, "b") as (_, second):
         protocol = DuetProtocol(0.5, limits={"p50": 5.0}, most_s=60.0, timeout_s=3.0)
         found = duet_under_load(
             Duelling(a=first, b=second), "science-mini", 100.0, protocol=protocol

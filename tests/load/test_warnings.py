@@ -250,11 +250,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, st
 )
 @pytest.mark.parametrize(("code", "words", "stand_in"), ROWS)
 def test_every_command_that_measures_calls_gives_the_warnings_of_calls(
-    code: Code,
-    words: str,
-    stand_in: str,
-    command: str,
-    told: Callable[[str, str], Sequence[str]],
+    code: Code, words: str, stand_in: str, command: str, told: Callable[[str, str], Sequence[str]]
 ) -> None:
     """L4, L8, L9: a warning that only ``bench`` gave was missed where it counts."""
     texts = told(stand_in, command)

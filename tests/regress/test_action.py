@@ -20,10 +20,7 @@ from tests.builders.git_project import GitProject
 from tests.builders.guide import guide_page
 from tests.builders.processes import completed
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("bash") is None, reason="no bash"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")]
 WORKFLOW = CI / "github.yml"
 GOOD, BAD = (
     {"my.yaml": "name: my\ntarget: bm25\nparams: {k1: 0.9, b: 0.4}\n"},

@@ -44,9 +44,7 @@ def test_equal_sides_never_fail_and_a_tenth_more_service_is_found() -> None:
 
 
 @pytest.mark.slow
-def test_a_slower_side_fails_when_new_pairs_show_it_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_slower_side_fails_when_new_pairs_show_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     Queued(overridden=1.3).instead(monkeypatch)
     found = duet_under_load(OTHER, "science-mini", 250.0, protocol=PROTOCOL)
     gate = found.gates[0]
@@ -74,9 +72,7 @@ def test_sides_of_equal_speed_are_not_called_slower(monkeypatch: pytest.MonkeyPa
     assert found.other_rankings == 0
 
 
-def test_a_side_that_leaves_calls_unanswered_does_not_pass(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_side_that_leaves_calls_unanswered_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(level: Level, spec: Mapping[str, Any]) -> Made:
         side = int(bool(spec["overrides"]))
         made = queue(0.3, 10.0, level.seed, server=1 + side, slower=0.8 if side else 1.0)

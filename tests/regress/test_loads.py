@@ -16,12 +16,7 @@ from retrieval_bench_load.engine.generator import Generator, Level, Made
 from retrieval_bench_load.engine.load import LoadResult, Plan, load
 from retrieval_bench_load.engine.saved import find_load, read_load
 from retrieval_bench_load.engine.tails import Tail
-from retrieval_bench_load.loads import (
-    PercentilePair,
-    compare_loads,
-    judge_load,
-    regress_load,
-)
+from retrieval_bench_load.loads import PercentilePair, compare_loads, judge_load, regress_load
 from retrieval_bench_load.tables.pairs import load_pair_tables
 from retrieval_bench_regress.policy import Policy, load_policy
 from retrieval_bench_regress.regress import Request
@@ -181,9 +176,7 @@ def test_worse_quality_alone_is_no_reason_to_measure_again(monkeypatch: pytest.M
     assert len(list(Path("results/loads").glob("[!.]*"))) == 2
 
 
-def test_a_load_of_another_machine_says_nothing_of_latency(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_load_of_another_machine_says_nothing_of_latency(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = _made(monkeypatch)
     there = replace(kept, environment={"machine": {"fingerprint": "another"}})
     found = judge_load(there, kept, Policy({}, {}))

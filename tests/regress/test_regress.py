@@ -439,10 +439,7 @@ class TestStoring:
     def test_a_value_that_is_no_number_is_told_with_metric_and_query(
         self, tmp_path: Path, value: float
     ) -> None:
-        for lost, where in (
-            ([value, 1.0], "query 'q0000'"),
-            ([value] * 2, "'q0000' and 1 other"),
-        ):
+        for lost, where in (([value, 1.0], "query 'q0000'"), ([value] * 2, "'q0000' and 1 other")):
             found = quality({"AP": [1.0, 1.0], "RR": lost})
             with pytest.raises(DataError, match="the value of RR is no number") as caught:
                 store(self.places(tmp_path), found, None, force=False)

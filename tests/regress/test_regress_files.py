@@ -121,8 +121,7 @@ def test_a_truncated_file_is_refused(at: Places, share: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"[]", b"null", b"3", b'{"k": 3}', b'{"schema_version": "1"}', b"\0", b"\xff\xfe{}"],
+    "content", [b"[]", b"null", b"3", b'{"k": 3}', b'{"schema_version": "1"}', b"\0", b"\xff\xfe{}"]
 )
 def test_what_is_no_baseline_is_refused(at: Places, content: bytes) -> None:
     at.quality.write_bytes(content)
@@ -142,8 +141,7 @@ def test_a_newer_version_or_the_other_kind_of_baseline_is_refused(at: Places) ->
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"k": 11}, {"metrics": {"nDCG@10": 0.9, "RR@10": 0.5}}, {"queries": {}}, {"more": 1}],
+    "change", [{"k": 11}, {"metrics": {"nDCG@10": 0.9, "RR@10": 0.5}}, {"queries": {}}, {"more": 1}]
 )
 def test_an_edited_file_does_not_fit_its_checksum(at: Places, change: dict[str, Any]) -> None:
     edited(at.quality, **change)

@@ -13,12 +13,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench_duet.result import DuetResult
 from retrieval_bench_regress.baseline import LatencyBaseline, protocol_of
-from retrieval_bench_regress.latency_gates import (
-    LatencyResult,
-    When,
-    incomparable,
-    judge_latency,
-)
+from retrieval_bench_regress.latency_gates import LatencyResult, When, incomparable, judge_latency
 from tests.builders import some
 from tests.builders.baselines import duet_result, latency
 

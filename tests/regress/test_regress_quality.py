@@ -231,8 +231,7 @@ def test_holm_looks_at_the_metrics_of_the_policy() -> None:
 def test_changed_queries_are_listed_largest_drop_first() -> None:
     old = quality({"nDCG@10": [1.0, 1.0, 1.0, 0.0], "RR@10": [1.0, 1.0, 1.0, 0.0]})
     new = quality(
-        {"nDCG@10": [0.5, 1.0, 0.2, 0.4], "RR@10": [0.5, 1.0, 0.3, 1.0]},
-        ["a", "same", "b", "c"],
+        {"nDCG@10": [0.5, 1.0, 0.2, 0.4], "RR@10": [0.5, 1.0, 0.3, 1.0]}, ["a", "same", "b", "c"]
     )
     found = judge_quality(old, new, LIMIT)
     assert [query.query_id for query in found.changed] == ["q0002", "q0000", "q0003"]
@@ -284,17 +283,13 @@ def test_queries_that_always_fail_pass_up_to_a_tenth(failed: int, verdict: Verdi
 def test_failed_queries_make_no_drop_and_hide_none_of_the_others() -> None:
     old, new = [1.0] * 20 + [0.0] * 5, [0.0] * 20 + [0.0] * 5
     found = judge_quality(
-        quality({"nDCG@10": old}),
-        quality({"nDCG@10": new}, [FAILED] * 20 + ["same"] * 5),
-        LIMIT,
+        quality({"nDCG@10": old}), quality({"nDCG@10": new}, [FAILED] * 20 + ["same"] * 5), LIMIT
     )
     assert (found.gates[0].verdict, found.unanswered) == (Verdict.MISSING, 20)
     assert found.gates[0].reason == "20 queries that had an answer failed"
     old, new = [1.0] * 40, [0.0] * 40
     found = judge_quality(
-        quality({"nDCG@10": old}),
-        quality({"nDCG@10": new}, [FAILED] * 3 + ["other"] * 37),
-        LIMIT,
+        quality({"nDCG@10": old}), quality({"nDCG@10": new}, [FAILED] * 3 + ["other"] * 37), LIMIT
     )
     assert (found.gates[0].verdict, found.unanswered) == (Verdict.WORSE, 3)
 

@@ -10,12 +10,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench_regress.gate import Regression
-from retrieval_bench_regress.latency_gates import (
-    LatencyResult,
-    When,
-    judge_latency,
-    not_measured,
-)
+from retrieval_bench_regress.latency_gates import LatencyResult, When, judge_latency, not_measured
 from retrieval_bench_regress.policy import Policy
 from retrieval_bench_regress.quality_gates import QualityResult, judge_quality
 from retrieval_bench_regress.session import WANTED

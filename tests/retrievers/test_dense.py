@@ -673,9 +673,7 @@ def test_a_missing_model_folder_is_found_when_the_config_is_read() -> None:
         plugins.construct("dense", {"model": "./nowhere"})
 
 
-def test_without_faiss_the_line_that_installs_it_is_shown(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_faiss_the_line_that_installs_it_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(MissingDependencyError, match="faiss-cpu") as caught:
         made()

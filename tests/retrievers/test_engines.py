@@ -42,11 +42,7 @@ from tests.builders.engine_corpus import CORPUS, ENGINES, FIELDS, LISTED, MANY, 
 from tests.builders.service import free_port
 from tests.builders.tiny_encoder import build_tiny_model, one_thread
 
-pytestmark = [
-    pytest.mark.needs("sentence_transformers"),
-    pytest.mark.slow,
-    pytest.mark.long,
-]
+pytestmark = [pytest.mark.needs("sentence_transformers"), pytest.mark.slow, pytest.mark.long]
 
 
 FILTERS: tuple[dict[str, Any], ...] = (

@@ -88,9 +88,7 @@ def test_min_max_of_nothing_is_nothing() -> None:
 
 def test_convex_weighs_the_normalised_scores_and_counts_an_absent_document_as_zero() -> None:
     fused = convex(
-        [[1, 2, 3, 0], [0, 1, 0, 2]],
-        [[30, 20, 10, NAN], [NAN, 0.9, NAN, 0.1]],
-        weights=[0.6, 0.4],
+        [[1, 2, 3, 0], [0, 1, 0, 2]], [[30, 20, 10, NAN], [NAN, 0.9, NAN, 0.1]], weights=[0.6, 0.4]
     )
     assert fused.tolist() == pytest.approx([0.6, 0.6 * 0.5 + 0.4, 0.0, 0.0], rel=1e-15)
 

@@ -128,9 +128,7 @@ def test_a_filter_is_put_where_its_values_belong(served: Service, asking: Asking
     assert "x-tenant" not in third.headers
 
 
-def test_a_query_without_the_value_is_an_error_unless_it_may_be_dropped(
-    asking: Asking,
-) -> None:
+def test_a_query_without_the_value_is_an_error_unless_it_may_be_dropped(asking: Asking) -> None:
     with pytest.raises(ContractError, match=r"'7' has no value for \{filter.tenant\}") as caught:
         asking(body={**BODY, "t": "{filter.tenant}"}).search(QUERY, 2)
     assert "missing: drop" in str(caught.value)
@@ -313,11 +311,7 @@ def test_a_slow_body_is_in_the_request(served: Service, asking: Asking) -> None:
     ],
 )
 def test_an_answer_that_the_expressions_do_not_fit_ends_the_run_with_its_keys(
-    served: Service,
-    asking: Asking,
-    body: Any,
-    params: dict[str, Any],
-    messages: list[str],
+    served: Service, asking: Asking, body: Any, params: dict[str, Any], messages: list[str]
 ) -> None:
     served.answer = replies(Reply(body))
     with pytest.raises(ContractError) as caught:
@@ -544,9 +538,7 @@ def test_certificates_are_checked_unless_told_otherwise(tmp_path: Path) -> None:
 
 
 def test_no_secret_is_shown_anywhere(
-    served: Service,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    served: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("MY_URL", f"http://me:pa%2Fss@127.0.0.1:{served.port}")
     monkeypatch.setenv("MY_TOKEN", "t0ken-of-mine")
@@ -673,12 +665,7 @@ def test_a_query_that_fails_does_not_end_a_run(served: Service, tmp_path: Path) 
 def test_a_run_measures_the_service_and_keeps_its_facts(served: Service, tmp_path: Path) -> None:
     documents = _dataset(tmp_path)
     served.answer = searching(documents)
-    params = {
-        "url": f"{served.url}/search",
-        "body": BODY,
-        **READ,
-        "server_time": "took",
-    }
+    params = {"url": f"{served.url}/search", "body": BODY, **READ, "server_time": "took"}
     result = bench({"target": "http", "params": params}, tmp_path, k=5, protocol=QUICK)
     summary, facts = result.run.summary.as_dict(), result.run.manifest["retriever"]["facts"]
     assert summary["metrics"]["nDCG@5"]["mean"] > 0.5
@@ -722,10 +709,7 @@ class TestProxiesOfTheEnvironment:
         monkeypatch.setenv(name, "http://127.0.0.1:9")
         served.answer = replies(TWO)
         retriever = HTTP(
-            url=f"http://{host}:{served.port}/search",
-            body={"q": "{text}"},
-            hits="hits",
-            id="id",
+            url=f"http://{host}:{served.port}/search", body={"q": "{text}"}, hits="hits", id="id"
         )
         assert len(retriever.search(QUERY, 2)) == 2
         assert "requests_by_proxy" not in retriever.describe()

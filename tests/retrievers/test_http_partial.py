@@ -220,9 +220,7 @@ def test_each_sign_has_an_answer_here() -> None:
     assert all(any(f'"{sign.path[-1]}"' in text for text in texts) for sign in SIGNS)
 
 
-def test_a_vespa_without_hits_but_with_an_error_has_not_found_nothing(
-    asking: Asking,
-) -> None:
+def test_a_vespa_without_hits_but_with_an_error_has_not_found_nothing(asking: Asking) -> None:
     answer = {"root": {"errors": [{"code": 12, "summary": "Timed out"}]}}
     with pytest.raises(TransientError, match="Timed out"):
         asking(answer, **VESPA).search(QUERY, 1)

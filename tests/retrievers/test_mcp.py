@@ -297,10 +297,7 @@ def test_a_pattern_reads_where_hits_leads() -> None:
     text = "1. 가.md\n본문\n2. b.md\nbody\n"
     read = reader(hits="structuredContent.result", pattern=r"^\d+\. (?P<id>.+)$", text="between")
     hits = read.read({"content": [], "structuredContent": {"result": text}}, 5)
-    assert (hits.ids, hits.texts) == (
-        ["가.md", "b.md"],
-        ["1. 가.md\n본문", "2. b.md\nbody"],
-    )
+    assert (hits.ids, hits.texts) == (["가.md", "b.md"], ["1. 가.md\n본문", "2. b.md\nbody"])
 
 
 @pytest.mark.parametrize(

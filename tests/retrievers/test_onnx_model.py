@@ -98,10 +98,7 @@ def test_256_tokens_are_read_unless_fewer_are_asked_for(encoder: Encoder) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not several_cores(),
-    reason="one core: a second thread is complained about",
-)
+@pytest.mark.skipif(not several_cores(), reason="one core: a second thread is complained about")
 def test_a_timed_query_takes_the_threads_of_the_protocol(
     encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,11 +64,7 @@ class TestTokenVectors:
 
     @pytest.mark.parametrize("block", [1, 12, 1 << 20])
     def test_it_is_the_sum_of_the_greatest_similarities(
-        self,
-        documents: list[Floats],
-        query: Floats,
-        block: int,
-        monkeypatch: pytest.MonkeyPatch,
+        self, documents: list[Floats], query: Floats, block: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(maxsim, "_BLOCK", block)
         kept = TokenVectors("float32", 8)

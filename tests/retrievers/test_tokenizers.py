@@ -200,9 +200,7 @@ def test_a_specification_that_cannot_be_used_is_an_error(spec: Any, message: str
 def test_kiwi_says_what_to_install_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name: None if name == "kiwipiepy" else find(name),
+        importlib.util, "find_spec", lambda name: None if name == "kiwipiepy" else find(name)
     )
     with pytest.raises(MissingDependencyError, match="pip install kiwipiepy") as caught:
         make_tokenizer("kiwi")

@@ -86,9 +86,7 @@ def test_a_query_that_is_not_in_the_run_has_no_hits_and_is_told(tmp_path: Path) 
     retriever = _saved(tmp_path, "q Q0 a 1 1 x\n")
     queries = [Query("q", ""), Query("other", "")]
     assert len(retriever.search(queries[1], 5)) == 0
-    assert retriever.health(queries) == [
-        "1 of 2 queries are not in other.trec",
-    ]
+    assert retriever.health(queries) == ["1 of 2 queries are not in other.trec"]
     assert retriever.health(queries[:1]) == []
 
 

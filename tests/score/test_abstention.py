@@ -419,11 +419,7 @@ def test_inputs_stay_as_they_are() -> None:
     ],
 )
 def test_a_report_without_a_threshold_says_why(
-    answerable: list[bool],
-    returned: list[int],
-    scores: list[float],
-    says: str,
-    area: float | None,
+    answerable: list[bool], returned: list[int], scores: list[float], says: str, area: float | None
 ) -> None:
     ids = [f"q{i}" for i in range(len(answerable))]
     report = abstention_report(outcomes(ids, answerable, returned, scores, [0.0] * len(ids)))

@@ -179,10 +179,7 @@ class TestOneRuleTurnsTheOrder:
         assert "counts as 1 if nothing was returned, else as 0" in sentences(result)[-1]
 
     def test_queries_that_a_run_does_not_have(self, folder: Path) -> None:
-        runs = {
-            "half": {"a": ["r"]},
-            "whole": {"a": ["r"], "b": ["x", "r"]},
-        }
+        runs = {"half": {"a": ["r"]}, "whole": {"a": ["r"], "b": ["x", "r"]}}
         result = audited(folder, runs, {q: {"r": 1} for q in "ab"}, "trec", "scienceqa")
         turn = only_turn(result, "AP")
         assert (turn.a, turn.base_difference, turn.difference) == ("whole", 0.25, -0.25)
@@ -224,10 +221,7 @@ def test_a_rule_that_only_makes_systems_equal_does_not_explain_that_they_change_
     folder: Path,
 ) -> None:
     """Cut at 3 both find nothing; only with the unanswerable query the second is better."""
-    runs = {
-        "late": {"q": ["x", "y", "z", "r"], "hello": ["x"]},
-        "never": {"q": ["x"], "hello": []},
-    }
+    runs = {"late": {"q": ["x", "y", "z", "r"], "hello": ["x"]}, "never": {"q": ["x"], "hello": []}}
     qrels: Qrels = {"q": {"r": 1}, "hello": {}}
     turn = only_turn(audited(folder, runs, qrels, "trec", "scienceqa"), "AP")
     assert (turn.a, turn.base_difference, turn.difference) == ("late", 0.25, -0.5)

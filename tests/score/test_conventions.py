@@ -191,8 +191,7 @@ def test_a_repeated_document_is_an_error(under: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("under", "value"),
-    [("trec", 0.5), ("scienceqa", 0.5), ("mala2025", 0.5), ("blog", 0.5)],
+    ("under", "value"), [("trec", 0.5), ("scienceqa", 0.5), ("mala2025", 0.5), ("blog", 0.5)]
 )
 def test_a_query_judged_without_a_relevant_document_is_zero(under: str, value: float) -> None:
     qrels = {"q": {"a": 1}, "none": {"a": 0}}

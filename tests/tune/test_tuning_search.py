@@ -175,9 +175,7 @@ def test_judgements_on_units_are_met_by_units() -> None:
     assert values.max() > 0
 
 
-def test_a_retriever_without_legs_is_built_anew_and_closed_for_each_setting(
-    data: Dataset,
-) -> None:
+def test_a_retriever_without_legs_is_built_anew_and_closed_for_each_setting(data: Dataset) -> None:
     tunable, grid = _made(NOTED, boost=[1, 2])
     _values(tunable, grid, data)
     tunable.close()

@@ -5,14 +5,7 @@ from __future__ import annotations
 import argparse
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, show, working
-from retrieval_bench.cli.options import (
-    LANGUAGE,
-    RETRIEVER,
-    SELF_HITS,
-    command,
-    dataset,
-    values,
-)
+from retrieval_bench.cli.options import LANGUAGE, RETRIEVER, SELF_HITS, command, dataset, values
 
 _DOCTOR = f"""
 {RETRIEVER.replace(" [needed]", "")}

@@ -16,12 +16,7 @@ from retrieval_bench.cli.console import (
     show,
     working,
 )
-from retrieval_bench.cli.options import (
-    LIMITS,
-    command,
-    dataset,
-    values,
-)
+from retrieval_bench.cli.options import LIMITS, command, dataset, values
 from retrieval_bench_duet.commands.revisions import ENVIRONMENTS, JUNIT, setup_of, write_junit
 
 if TYPE_CHECKING:

@@ -111,6 +111,6 @@ def _explained(result: DuetResult) -> Sequence[str]:
                 f"FAIL: shown to be slower by more than {beyond}. PASS: shown to be within the "
                 "limit. Brackets: 98 % interval. visible: smallest slow-down that a duet with this "
                 "noise would catch 9 times out of 10."
-            ),
+            )
         ]
     return notes

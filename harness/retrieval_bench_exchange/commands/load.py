@@ -37,19 +37,12 @@ def run_load(options: argparse.Namespace) -> int:
         with reporter.phase(Phase(Step.LOADING, data.name)) as task:
             try:
                 loaded = load_documents(
-                    data,
-                    options.into,
-                    **values(options, "table encoder index"),
-                    progress=task,
+                    data, options.into, **values(options, "table encoder index"), progress=task
                 )
             except MissingDependencyError as problem:
                 store = searched_by(str(expand(options.into, "--into")))
                 raise completed(problem, [of_store(store, options.encoder)]) from None
     retriever, params = loaded.searched(options.into)
     opening = typed("bench", retriever, **values(options, "dataset split language"), set=params)
-    show(
-        options,
-        LoadedDataset(data.name, loaded),
-        lambda: load_tables(loaded, data.name, opening),
-    )
+    show(options, LoadedDataset(data.name, loaded), lambda: load_tables(loaded, data.name, opening))
     return OK

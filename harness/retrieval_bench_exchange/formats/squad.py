@@ -45,13 +45,7 @@ from retrieval_bench.data.source import (
     take_title,
     whole,
 )
-from retrieval_bench_exchange.outgoing import (
-    json_line,
-    lost,
-    lost_grades,
-    relevant,
-    with_metadata,
-)
+from retrieval_bench_exchange.outgoing import json_line, lost, lost_grades, relevant, with_metadata
 
 _SNIFFED = 1 << 16
 _USED = frozenset(("id", "question"))

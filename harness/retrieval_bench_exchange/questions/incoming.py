@@ -95,8 +95,7 @@ class _Question:
 def open_questions(files: Files, columns: Columns, faults: Faults, usual: Usual) -> Source:
     """Questions and judgements are read and held, the documents are a stream."""
     rows_read = file_stream(
-        part(files.judgements),
-        partial(_placed, usual, columns.rows, files.documents is not None),
+        part(files.judgements), partial(_placed, usual, columns.rows, files.documents is not None)
     )
     report = faults.of(rows_read.label)
     questions = _merged(rows_read.read(faults), report)
@@ -312,11 +311,7 @@ def _asked(value: Any, place: Place, report: FileFaults) -> tuple[str, tuple[Mes
 
 
 def _texts(
-    name: str,
-    value: Any,
-    place: Place,
-    report: FileFaults,
-    cells: dict[str, Column] | None = None,
+    name: str, value: Any, place: Place, report: FileFaults, cells: dict[str, Column] | None = None
 ) -> list[str] | None:
     """The texts that a value holds; None after a fault."""
     if value is None or value is NULL:
@@ -349,11 +344,7 @@ def _ids(
 
 
 def _items(
-    name: str,
-    value: Any,
-    place: Place,
-    report: FileFaults,
-    cells: dict[str, Column] | None = None,
+    name: str, value: Any, place: Place, report: FileFaults, cells: dict[str, Column] | None = None
 ) -> list[Any] | None:
     """The items of a list, also of one that is printed in a cell, else the value alone; None after
     a fault.

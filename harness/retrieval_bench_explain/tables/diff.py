@@ -21,20 +21,9 @@ from retrieval_bench.reports.render.words import metric_label, unit_note
 from retrieval_bench.reports.tables.run_facts import title_of
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.stats.clusters import Clusters, number_of
-from retrieval_bench_explain.diff import (
-    Explanation,
-    Placed,
-    QueryDetail,
-    System,
-)
+from retrieval_bench_explain.diff import Explanation, Placed, QueryDetail, System
 from retrieval_bench_explain.differences import Differences
-from retrieval_bench_explain.kept_lists import (
-    LEFT_BELOW,
-    LOST,
-    NO_LEG,
-    RERANKING,
-    texts_of,
-)
+from retrieval_bench_explain.kept_lists import LEFT_BELOW, LOST, NO_LEG, RERANKING, texts_of
 from retrieval_bench_explain.winners import Ceiling, Partition, QueryGroup
 
 DOCUMENTS_SHOWN = 10

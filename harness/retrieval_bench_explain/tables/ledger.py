@@ -8,13 +8,7 @@ from typing import Any
 
 from retrieval_bench.comparison.claims import left_open, unless_open
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import (
-    LEAST_SHOWN_MS,
-    about,
-    short_ms,
-    signed,
-    three_digits,
-)
+from retrieval_bench.core.figures import LEAST_SHOWN_MS, about, short_ms, signed, three_digits
 from retrieval_bench.data.needs_judgements import CHOSEN
 from retrieval_bench.reports.frames import DIFFERENCES, figure_row
 from retrieval_bench.reports.render.cells import PERCENT, SHORT_DIFFERENCE, Content, Form, Label

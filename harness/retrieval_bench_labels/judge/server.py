@@ -29,12 +29,7 @@ from urllib.parse import parse_qs
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError
 from retrieval_bench.data.files.lines import parse_json
-from retrieval_bench_labels.judge.judging import (
-    ChangedPoolError,
-    Judging,
-    Question,
-    checked_name,
-)
+from retrieval_bench_labels.judge.judging import ChangedPoolError, Judging, Question, checked_name
 from retrieval_bench_labels.label import Label, Pair
 from retrieval_bench_labels.page.judging_page import POLICY, script, served_page, style
 
@@ -380,11 +375,7 @@ class _Handler(BaseHTTPRequestHandler):
         undone = self.server.judging.undo(who, given["number"])
         if undone is None or undone.question is None:
             return self._state(who)
-        before = {
-            "grade": undone.label.grade,
-            "note": undone.label.note,
-            "span": undone.label.span,
-        }
+        before = {"grade": undone.label.grade, "note": undone.label.note, "span": undone.label.span}
         return self._state(who, undone.question, before)
 
     def _state(

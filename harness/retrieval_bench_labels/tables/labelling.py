@@ -13,19 +13,8 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.experiment.warnings import COPIED
 from retrieval_bench.reports.render.cells import COUNT, SHORT_DIFFERENCE, Content
-from retrieval_bench.reports.render.table import (
-    AnyNote,
-    Note,
-    Table,
-    next_step,
-    result,
-    warning,
-)
-from retrieval_bench.reports.render.words import (
-    metric_label,
-    verdict_label,
-    word_beside,
-)
+from retrieval_bench.reports.render.table import AnyNote, Note, Table, next_step, result, warning
+from retrieval_bench.reports.render.words import metric_label, verdict_label, word_beside
 from retrieval_bench_exchange.tables import export
 from retrieval_bench_labels.agreement import Agreement
 from retrieval_bench_labels.decide.completeness import Completeness

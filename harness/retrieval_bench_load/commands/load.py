@@ -93,12 +93,7 @@ def run_load(options: argparse.Namespace) -> int:
             overrides=options.set,
             reporter=bars,
         )
-    show(
-        options,
-        result,
-        lambda: load_tables(result, full=True),
-        lambda: load_tables(result),
-    )
+    show(options, result, lambda: load_tables(result, full=True), lambda: load_tables(result))
     with as_it_can_be(options, "picture"):
         keep_curve(result)
     if result.status == "partial":

@@ -25,13 +25,7 @@ from retrieval_bench.experiment.warnings import refuse_unknown
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.find import LOADS
-from retrieval_bench.runs.records import (
-    LOAD,
-    check_destination,
-    new_record,
-    record_id,
-    to_json,
-)
+from retrieval_bench.runs.records import LOAD, check_destination, new_record, record_id, to_json
 from retrieval_bench_load.engine.bracket import Capacity, Search
 from retrieval_bench_load.engine.capacity import Evidence, Limit
 from retrieval_bench_load.engine.generator import TIMEOUT_S, Generator, Level, LocalMember, Made

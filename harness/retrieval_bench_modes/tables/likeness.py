@@ -21,13 +21,7 @@ from retrieval_bench.reports.tables.brief import (
 )
 from retrieval_bench.reports.tables.measure.hits import HITS, hits_of
 from retrieval_bench.reports.tables.usage import costs
-from retrieval_bench_modes.likeness import (
-    DOCUMENTS,
-    PERSISTENCE,
-    Differing,
-    Likeness,
-    PairLikeness,
-)
+from retrieval_bench_modes.likeness import DOCUMENTS, PERSISTENCE, Differing, Likeness, PairLikeness
 from retrieval_bench_modes.unjudged import Unjudged
 
 SHORT, LONG = 3, 10

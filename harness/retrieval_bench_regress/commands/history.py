@@ -38,19 +38,13 @@ def run_history(options: argparse.Namespace) -> int:
 
     _check_together(options)
     result = history(
-        **values(options, "retriever dataset last"),
-        metrics=options.metric,
-        folders=options.runs,
+        **values(options, "retriever dataset last"), metrics=options.metric, folders=options.runs
     )
     if options.format == BENCHMARK:
         return _benchmark(options, result)
     notes = _draw(options, result)
     if result.subjects or options.format == "json":
-        show(
-            options,
-            result,
-            lambda: history_tables(result.subjects, result.records, notes),
-        )
+        show(options, result, lambda: history_tables(result.subjects, result.records, notes))
     return OK if result.subjects else _nothing_there(result)
 
 

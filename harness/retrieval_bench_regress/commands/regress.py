@@ -6,13 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show, working
-from retrieval_bench.cli.options import (
-    LIMITS,
-    RETRIEVER,
-    command,
-    dataset,
-    refuse,
-)
+from retrieval_bench.cli.options import LIMITS, RETRIEVER, command, dataset, refuse
 from retrieval_bench_duet.commands.revisions import ENVIRONMENTS, JUNIT, setup_of, write_junit
 
 if TYPE_CHECKING:

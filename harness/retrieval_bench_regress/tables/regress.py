@@ -8,9 +8,7 @@ from typing import Any
 
 from retrieval_bench.comparison.claims import Claim, in_doubt
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import (
-    end_text,
-)
+from retrieval_bench.core.figures import end_text
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import (
     CHANGE,
@@ -23,12 +21,7 @@ from retrieval_bench.reports.render.cells import (
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.text import cut
-from retrieval_bench.reports.render.words import (
-    BOUND,
-    bound_text,
-    metric_label,
-    on_dataset,
-)
+from retrieval_bench.reports.render.words import BOUND, bound_text, metric_label, on_dataset
 from retrieval_bench_duet.result import WORDS
 from retrieval_bench_duet.tables.duet import duet_tables
 from retrieval_bench_regress.gate import Regression
@@ -223,10 +216,7 @@ def _gate_reason(gate: QualityGate) -> str:
 
 
 def _latency_reasons(latency: LatencyResult) -> list[str]:
-    return [
-        f"Latency: {latency.reason}",
-        *(f"Not judged: {item}." for item in latency.unsupported),
-    ]
+    return [f"Latency: {latency.reason}", *(f"Not judged: {item}." for item in latency.unsupported)]
 
 
 def _changed_table(quality: QualityResult, texts: Mapping[str, str]) -> Table:

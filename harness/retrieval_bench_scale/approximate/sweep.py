@@ -24,13 +24,7 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.experiment.warnings import drawn
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.runs.records import (
-    SWEEP,
-    check_destination,
-    new_record,
-    record_id,
-    to_json,
-)
+from retrieval_bench.runs.records import SWEEP, check_destination, new_record, record_id, to_json
 from retrieval_bench.stats.recall import check_tail
 from retrieval_bench_scale.approximate.level import measured_level
 from retrieval_bench_scale.approximate.selectivity import FilterSetting, filter_settings
@@ -103,12 +97,7 @@ def sweep(
     data = given_dataset(dataset, split, language=language, self_hits=self_hits)
     together, asked = filter_settings(data, filters)
     experiment = prepare(
-        [retriever],
-        together,
-        k=k,
-        overrides=overrides,
-        protocol=protocol,
-        save=False,
+        [retriever], together, k=k, overrides=overrides, protocol=protocol, save=False
     )
     if filters:
         _check_filtering(experiment)

@@ -57,12 +57,7 @@ class Search:
     k: int
 
     def lists(
-        self,
-        queries: Mapping[str, Vectors],
-        corpus: Corpus,
-        pool: Executor,
-        parts: int,
-        tell: Task,
+        self, queries: Mapping[str, Vectors], corpus: Corpus, pool: Executor, parts: int, tell: Task
     ) -> dict[str, list[tuple[str, float]]]:
         """Ids and scores for each query, best first, ties by id.
 

@@ -452,9 +452,7 @@ def whole_number(given: Any, name: str, at_least: int = 1, *, where: str = WHERE
     """
     if isinstance(given, bool) or not isinstance(given, int) or given < at_least:
         raise ConfigError(
-            f"{name} = {given!r}",
-            where=where,
-            accepted=f"a whole number of at least {at_least}",
+            f"{name} = {given!r}", where=where, accepted=f"a whole number of at least {at_least}"
         )
     return given
 

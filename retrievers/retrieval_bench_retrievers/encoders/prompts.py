@@ -88,9 +88,7 @@ FAMILIES = (
         source="card of nomic-ai/nomic-embed-code",
     ),
     Family(
-        r"\barctic-embed.*v2",
-        "query: ",
-        source="card of Snowflake/snowflake-arctic-embed-l-v2.0",
+        r"\barctic-embed.*v2", "query: ", source="card of Snowflake/snowflake-arctic-embed-l-v2.0"
     ),
     Family(
         r"\barctic-embed",
@@ -104,10 +102,7 @@ FAMILIES = (
         source="card of jinaai/jina-embeddings-v3; mteb, jina_models.py",
     ),
     Family(
-        r"\bjina-embeddings-v4",
-        "Query: ",
-        "Passage: ",
-        source="card of jinaai/jina-embeddings-v4",
+        r"\bjina-embeddings-v4", "Query: ", "Passage: ", source="card of jinaai/jina-embeddings-v4"
     ),
     Family(
         r"\bqwen3-embedding",
@@ -140,10 +135,7 @@ FAMILIES = (
         source="card of google/embeddinggemma-300m",
     ),
     Family(
-        r"\bruri-(small|base|large)",
-        "クエリ: ",
-        "文章: ",
-        source="card of cl-nagoya/ruri-base",
+        r"\bruri-(small|base|large)", "クエリ: ", "文章: ", source="card of cl-nagoya/ruri-base"
     ),
 )
 """The first that fits a name is that of the model; one without prompts asks for none."""

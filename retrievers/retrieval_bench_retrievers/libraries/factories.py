@@ -18,11 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from retrieval_bench.core import plugins
 from retrieval_bench.core.as_judged.units import collapse
 from retrieval_bench.core.calls.foreign import innermost
-from retrieval_bench.core.errors import (
-    ConfigError,
-    ContractError,
-    HarnessError,
-)
+from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
 from retrieval_bench.core.retriever import (
     Answers,
     Capabilities,

@@ -294,10 +294,7 @@ def needed(what: str, module: str, package: str, where: str, accepted: str = "")
         if (problem.name or "").split(".")[0] != module:
             raise
         raise MissingDependencyError(
-            f"{what} is not installed",
-            where=where,
-            accepted=accepted,
-            fix=f"pip install {package}",
+            f"{what} is not installed", where=where, accepted=accepted, fix=f"pip install {package}"
         ) from None
 
 

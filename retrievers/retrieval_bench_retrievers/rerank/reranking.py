@@ -159,10 +159,7 @@ class RememberedReranker(Reranker):
             return replace(by_list(kept_ranking.doc_ids, documents, self._path), scores=own)
 
         reranked: Reranked = self._memory.answer(
-            self._path,
-            (text, ids),
-            kept,
-            lambda: self._inner.rerank(text, documents, scores),
+            self._path, (text, ids), kept, lambda: self._inner.rerank(text, documents, scores)
         )
         return reranked
 

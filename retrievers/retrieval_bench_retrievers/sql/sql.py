@@ -324,10 +324,7 @@ class SQL(Retriever):
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
         """What the server says of its own time, and what the encoder cuts off."""
         fits = self._fits(queries)
-        return [
-            *explained_fact(self._explain()),
-            *(fits.facts() if fits is not None else ()),
-        ]
+        return [*explained_fact(self._explain()), *(fits.facts() if fits is not None else ())]
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
         """Warnings: a load that never finished or was of other documents, an encoder that does not

@@ -21,12 +21,7 @@ from typing import Any
 from retrieval_bench.core.errors import ConfigError, MissingDependencyError, check_known, near_names
 from retrieval_bench.core.installed.installation import how_to_add
 from retrieval_bench.core.scripts import BLANKLESS_CHARACTERS, combining_marks
-from retrieval_bench_retrievers.text.terms import (
-    EMOJI,
-    Tokenizer,
-    WordwiseTokenizer,
-    stop_words,
-)
+from retrieval_bench_retrievers.text.terms import EMOJI, Tokenizer, WordwiseTokenizer, stop_words
 from retrieval_bench_retrievers.text.tool_tokenizers import BM25STokenizer, LuceneTokenizer
 
 TokenizerSpec = str | Mapping[str, Any]

@@ -9,11 +9,7 @@ from typing import Any
 
 from retrieval_bench.core.scripts import combining_marks
 from retrieval_bench_retrievers.text.porter import porter_stem
-from retrieval_bench_retrievers.text.terms import (
-    EMOJI,
-    WordwiseTokenizer,
-    stop_words,
-)
+from retrieval_bench_retrievers.text.terms import EMOJI, WordwiseTokenizer, stop_words
 
 # Each character of these is a word of its own.
 _HAN_AND_HIRAGANA = (
