@@ -164,10 +164,14 @@ def notices(record: Record, unknown: int, *, corpus: bool) -> list[str]:
     return told
 
 
+def few(names: Sequence[str], shown: int = 5, where: str = "") -> str:
+    """Name the first of many, and say how many more there are, and where."""
+    more = len(names) - shown
+    return "; ".join(names[:shown]) + (f"; and {more:,} more{where}" if more > 0 else "")
+
+
 def _some(places: Sequence[Place]) -> str:
-    shown = "; ".join(place.text for place in places[:_SHOWN])
-    more = len(places) - _SHOWN
-    return shown + (f"; and {more:,} more (`--format json` has all)" if more > 0 else "")
+    return few([place.text for place in places], _SHOWN, " (`--format json` has all)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset, Ranking
-from retrieval_bench_rules.facts import beyond
+from retrieval_bench_rules.facts import beyond, few
 from retrieval_bench_rules.matching import forms
 from retrieval_bench_rules.metrics import DEFINED
 from retrieval_bench_rules.rules import Rule
-
-_SHOWN = 5
 
 
 def look_at_rules(
@@ -42,26 +40,26 @@ def look_at_rules(
     nothing = [query_id for query_id, of in rules.items() if all(rule.forbidden for rule in of)]
     if nothing:
         warnings.append(
-            f"{counted(len(nothing), 'query')} with `forbid` and no `expect` ({_few(nothing)}): "
+            f"{counted(len(nothing), 'query')} with `forbid` and no `expect` ({few(nothing)}): "
             "SlotR, AllSlots, Success and RR count 0 for each of them. Say what must come, or give "
             "such queries a split of their own."
         )
     never = [f"{query_id}: {r.label}" for query_id, of in rules.items() for r in of if r.never]
     if never:
         warnings.append(
-            f"{counted(len(never), 'rule')} that no text can meet: {_few(never)}. White space of "
+            f"{counted(len(never), 'rule')} that no text can meet: {few(never)}. White space of "
             "any kind is one blank in texts: write one blank."
         )
     unmet, harmless = _unmet(data, rules)
     if harmless:
         facts.append(
             f"{counted(len(harmless), 'rule')} of `forbid` that no document of the corpus meets: "
-            f"{_few(harmless)}. That may be what is wanted; if not, look at the spelling."
+            f"{few(harmless)}. That may be what is wanted; if not, look at the spelling."
         )
     if unmet:
         warnings.append(
             f"{counted(len(unmet), 'rule')} that no document of the corpus meets, by its text and "
-            f"its id: {_few(unmet)}. Look at the spelling; where a retriever returns texts or "
+            f"its id: {few(unmet)}. Look at the spelling; where a retriever returns texts or "
             "sources of its own, those decide."
         )
     if data.documents is None and any(rule.reads_text for rule in (*slots, *bans)):
@@ -95,8 +93,3 @@ def _unmet(data: Dataset, rules: Mapping[str, Sequence[Rule]]) -> tuple[list[str
         for of in ([r for r in open_ if not r.forbidden], [r for r in open_ if r.forbidden])
     )
     return slots, bans
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return "; ".join(names[:_SHOWN]) + (f"; and {more:,} more" if more > 0 else "")

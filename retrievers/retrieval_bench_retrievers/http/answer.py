@@ -205,8 +205,7 @@ def reading(
             accepted="hits and id, with or without score; or ids, with or without scores",
             fix="for example hits: hits.hits, id: _id, score: _score",
         )
-    if order not in ORDERS:
-        raise ConfigError(f"order = {order!r}", where=where, accepted=" or ".join(ORDERS))
+    one_of(order, "order", ORDERS, where)
     paths = {name: compiled(value, name, where) for name, value in names.items()}
     return Reading(
         paths.get("hits"),
@@ -215,6 +214,17 @@ def reading(
         order == "ascending",
         names,
     )
+
+
+def one_of(given: str, name: str, accepted: Sequence[str], where: str = WHERE) -> str:
+    """``given``, a parameter that takes one of these words.
+
+    Raises:
+        ConfigError: it is another one.
+    """
+    if given not in accepted:
+        raise ConfigError(f"{name} = {given!r}", where=where, accepted=" or ".join(accepted))
+    return given
 
 
 def server_time(given: Any, where: str = WHERE) -> tuple[Path, float, str] | None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from retrieval_bench_retrievers.http.write import WriteRequests
 
 WHERE = "target http"
-_MISSING = ("error", "drop")
+MISSING = ("error", "drop")
 _PARTIAL = ("fail", "accept")
 
 
@@ -124,9 +124,11 @@ class HTTP(Retriever):
         }
         self._server = http_answer.server_time(server_time)
         self._usage = http_answer.usage_paths(usage)
-        self._drop = _one_of(missing, "missing", _MISSING) == "drop"
-        self._accepts = _one_of(partial, "partial", _PARTIAL) == "accept"
-        self._reuse = _one_of(connections, "connections", http_client.CONNECTIONS) == "reused"
+        self._drop = http_answer.one_of(missing, "missing", MISSING) == "drop"
+        self._accepts = http_answer.one_of(partial, "partial", _PARTIAL) == "accept"
+        self._reuse = (
+            http_answer.one_of(connections, "connections", http_client.CONNECTIONS) == "reused"
+        )
         if timeout_s is not None and not 0 < timeout_s < math.inf:
             raise ConfigError(f"timeout_s = {timeout_s!r}", where=WHERE, accepted="seconds above 0")
 
@@ -341,9 +343,3 @@ def encoder_of(params: Mapping[str, Any], where: str) -> Encoder:
         fix = "correct the keys under `encoder:`"
         check_known(name, known, f"encoder: unknown key {name!r}", where=where, fix=fix)
     return Encoder(**params)
-
-
-def _one_of(given: str, name: str, accepted: Sequence[str]) -> str:
-    if given not in accepted:
-        raise ConfigError(f"{name} = {given!r}", where=WHERE, accepted=" or ".join(accepted))
-    return given

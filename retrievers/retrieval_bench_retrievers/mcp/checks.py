@@ -1,4 +1,4 @@
-"""Parameters of the target ``mcp``: what each takes, and which go together."""
+"""Parameters of the target ``mcp``: which go together."""
 
 from __future__ import annotations
 
@@ -6,19 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.data.texts import tokens as tokens_of
-from retrieval_bench_retrievers.mcp.messages import PROTOCOLS, WHERE
-from retrieval_bench_retrievers.mcp.reading import REPEATED
-
-
-def check_words(**given: str) -> None:
-    """Refuse what is none of the words that a parameter takes."""
-    words = {"protocol": PROTOCOLS, "missing": ("error", "drop"), "tokens": tokens_of.WAYS}
-    words["repeated"] = REPEATED
-    for name, word in given.items():
-        if word not in words[name]:
-            accepted = " or ".join(words[name])
-            raise ConfigError(f"{name} = {word!r}", where=WHERE, accepted=accepted)
+from retrieval_bench_retrievers.mcp.messages import WHERE
 
 
 def check_one_place(program: Mapping[str, Any], url: Mapping[str, Any]) -> None:

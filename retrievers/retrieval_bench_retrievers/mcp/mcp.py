@@ -4,6 +4,7 @@ an agent asks it."""
 from __future__ import annotations
 
 import json
+from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter_ns
@@ -20,18 +21,23 @@ from retrieval_bench.core.types import Query, Ranking, Usage
 from retrieval_bench.data.texts import tokens as tokens_of
 from retrieval_bench_retrievers.functions.search_counts import SearchCounts
 from retrieval_bench_retrievers.functions.user_code import declared_index
-from retrieval_bench_retrievers.http.answer import order_of_ties, server_ns, shown, usage_paths
+from retrieval_bench_retrievers.http.answer import (
+    one_of,
+    order_of_ties,
+    server_ns,
+    shown,
+    usage_paths,
+)
 from retrieval_bench_retrievers.http.answer import server_time as server_path
-from retrieval_bench_retrievers.http.http import encoder_of
+from retrieval_bench_retrievers.http.http import MISSING, encoder_of
 from retrieval_bench_retrievers.http.templates import FILTER, GONE, Template, checked_names, filled
 from retrieval_bench_retrievers.http.write_messages import WriteMessages, WritesMessages
-from retrieval_bench_retrievers.mcp.checks import check_one_place, check_words
+from retrieval_bench_retrievers.mcp.checks import check_one_place
 from retrieval_bench_retrievers.mcp.http import StreamableHTTP
-from retrieval_bench_retrievers.mcp.messages import WHERE
+from retrieval_bench_retrievers.mcp.messages import PROTOCOLS, WHERE
 from retrieval_bench_retrievers.mcp.reading import Hits, Reader, described, read_by_agent, texts_of
 from retrieval_bench_retrievers.mcp.session import Session
 from retrieval_bench_retrievers.mcp.stdio import Stdio
-from retrieval_bench_retrievers.mcp.tokens import LazyUsage
 from retrieval_bench_retrievers.mcp.tool import (
     check_arguments,
     definition,
@@ -131,7 +137,8 @@ class MCP(WritesMessages, Retriever):
     ) -> None:
         require("jmespath", "http", WHERE)
         self._declared = declared_index(external)
-        check_words(protocol=protocol, missing=missing, tokens=tokens, repeated=repeated)
+        one_of(protocol, "protocol", PROTOCOLS, WHERE)
+        one_of(tokens, "tokens", tokens_of.WAYS, WHERE)
         wait = _LONG_S if timeout_s is None else timeout_s
         check_numbers(WHERE, timeout_s=wait, startup_s=startup_s, max_answer_mb=max_answer_mb)
         check_one_place(
@@ -167,7 +174,8 @@ class MCP(WritesMessages, Retriever):
         self._to_write = [] if write is None else [write["add"], write["delete"]]
         self._session = Session(self._at, protocol=protocol, startup_s=startup_s, timeout_s=wait)
         self._counter = tokens_of.counter(tokens, WHERE)
-        self._tool_name, self._given, self._drop = tool, arguments, missing == "drop"
+        self._tool_name, self._given = tool, arguments
+        self._drop = one_of(missing, "missing", MISSING, WHERE) == "drop"
         self._tool: Mapping[str, Any] = {}
         self._tools: list[str] = []
         self._by_name: Mapping[str, Mapping[str, Any]] = {}
@@ -275,7 +283,7 @@ class MCP(WritesMessages, Retriever):
             hits.scores,
             stages,
             order=order_of_ties(hits.scores),
-            usage=LazyUsage(usage),
+            usage=_LazyUsage(usage),
             texts=hits.texts,
             sources=hits.sources,
         )
@@ -426,6 +434,16 @@ class MCP(WritesMessages, Retriever):
         defined = three_digits(self._definition)
         read = f"{sign}{answer} tokens for an answer and {sign}{defined} for the tool's definition"
         return [f"An agent reads {read}, {about}"]
+
+
+class _LazyUsage(UserDict[str, Any]):
+    """Usage by stage that is counted when somebody looks, which is after the call was timed."""
+
+    def __getitem__(self, stage: str) -> Usage:
+        if not isinstance(self.data[stage], Usage):
+            self.data[stage] = self.data[stage]()
+        used: Usage = self.data[stage]
+        return used
 
 
 def _shown(query: Query, result: Mapping[str, Any], hits: Hits) -> list[str]:

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, ContractError
-from retrieval_bench_retrievers.http.answer import ORDERS, Path, Reading, compiled, outline, shown
+from retrieval_bench_retrievers.http.answer import (
+    ORDERS,
+    Path,
+    Reading,
+    compiled,
+    one_of,
+    outline,
+    shown,
+)
 from retrieval_bench_retrievers.http.suggested import suggested_hits
 from retrieval_bench_retrievers.mcp.messages import WHERE
 
@@ -91,8 +99,8 @@ class Reader:
         repeated: str = "auto",
     ) -> None:
         hit_id = written["id"]
-        if order not in ORDERS:
-            raise ConfigError(f"order = {order!r}", where=WHERE, accepted=" or ".join(ORDERS))
+        one_of(order, "order", ORDERS, WHERE)
+        one_of(repeated, "repeated", REPEATED, WHERE)
         self.given = hits is not None or pattern is not None
         self._pattern = None if pattern is None else _regular(pattern, "pattern")
         self._empty = None if empty is None else _regular(empty, "empty")
@@ -358,13 +366,11 @@ def _as_text(value: Any) -> str | None:
 
 def _numbered(ids: Sequence[str]) -> list[str]:
     """The ids, of which those that come again have a number behind them: ``a``, ``a#2``."""
-    taken, made, counts = set(ids), [], Counter[str]()
+    taken, seen, made = set(ids), set[str](), []
     for doc_id in ids:
-        name, again = doc_id, doc_id in counts
-        counts[doc_id] += 1
-        while again and name in taken:
-            name = f"{doc_id}#{counts[doc_id]}"
-            counts[doc_id] += name in taken
+        others = (f"{doc_id}#{at}" for at in count(2))
+        name = next(n for n in others if n not in taken) if doc_id in seen else doc_id
+        seen.add(doc_id)
         taken.add(name)
         made.append(name)
     return made

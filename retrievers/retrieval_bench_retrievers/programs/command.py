@@ -24,7 +24,7 @@ from retrieval_bench.core.retriever import Capabilities, Retriever, require_inde
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.functions.search_counts import SearchCounts, declared_size
 from retrieval_bench_retrievers.functions.user_code import declared_index
-from retrieval_bench_retrievers.http.answer import order_of_ties, shown
+from retrieval_bench_retrievers.http.answer import one_of, order_of_ties, shown
 from retrieval_bench_retrievers.http.write_messages import WriteMessages, WritesMessages
 from retrieval_bench_retrievers.programs.child import Child
 from retrieval_bench_retrievers.programs.launch import check_numbers, launch
@@ -112,10 +112,7 @@ class Command(WritesMessages, Retriever):
         max_answer_mb: float = 16.0,
     ) -> None:
         check_numbers(WHERE, startup_s=startup_s, timeout_s=timeout_s, max_answer_mb=max_answer_mb)
-        if documents not in _WAYS:
-            raise ConfigError(
-                f"documents = {documents!r}", where=WHERE, accepted=" or ".join(_WAYS)
-            )
+        one_of(documents, "documents", _WAYS, WHERE)
         if documents != "none" and external:
             raise ConfigError(
                 f"external beside documents: {documents}",
