@@ -364,8 +364,7 @@ def _usual_context(verify: bool) -> ssl.SSLContext:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine: ``localhost``, a name below it, or an address such as
-    127.0.1.1."""
+    """Say whether a host is this machine: ``localhost``, a name below it, 127.0.1.1 and others."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -126,9 +126,8 @@ class HTTP(Retriever):
         self._usage = http_answer.usage_paths(usage)
         self._drop = http_answer.one_of(missing, "missing", MISSING) == "drop"
         self._accepts = http_answer.one_of(partial, "partial", _PARTIAL) == "accept"
-        self._reuse = (
-            http_answer.one_of(connections, "connections", http_client.CONNECTIONS) == "reused"
-        )
+        kept = http_answer.one_of(connections, "connections", http_client.CONNECTIONS)
+        self._reuse = kept == "reused"
         if timeout_s is not None and not 0 < timeout_s < math.inf:
             raise ConfigError(f"timeout_s = {timeout_s!r}", where=WHERE, accepted="seconds above 0")
 
@@ -185,8 +184,7 @@ class HTTP(Retriever):
             self._encoder.load()
 
     def use_k(self, k: int) -> None:
-        """Load the encoder now: an external retriever has no ``index`` to do it in, and the first
-        search is timed."""
+        """Load the encoder now: the first search is timed."""
         self.prepare()
 
     def collection(self) -> str:
@@ -320,16 +318,13 @@ class HTTP(Retriever):
             f"{self._partial:,} of {counted(answers, 'answer')} said of themselves that they are "
             f"partial ({self._partial_says})"
         )
+        more = ": these calls count as failed. Mend the service, or say `partial: accept`."
         if self._accepts:
-            return Notice(
-                f"{said}, and are accepted: what they lack lowers the quality, and a search that "
-                "was cut short looks fast. `partial: fail` counts them as failed.",
-                Code.PARTIAL,
+            more = (
+                ", and are accepted: what they lack lowers the quality, and a search that was cut "
+                "short looks fast. `partial: fail` counts them as failed."
             )
-        return Notice(
-            f"{said}: these calls count as failed. Mend the service, or say `partial: accept`.",
-            Code.PARTIAL,
-        )
+        return Notice(f"{said}{more}", Code.PARTIAL)
 
 
 def encoder_of(params: Mapping[str, Any], where: str) -> Encoder:
