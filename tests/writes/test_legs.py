@@ -74,6 +74,7 @@ def _after(lag: float) -> Callable[[float], float]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_dense_leg_two_seconds_behind_text_is_named_in_20_of_20_runs() -> None:
     named = [
         [leg.name for leg in legs_of(studied(seed, text=0.0, dense=2.0)) if leg.late]
