@@ -252,8 +252,8 @@ def test_naming_a_function_of_python_loads_next_to_nothing() -> None:
     code = (
         "import sys\n"
         "from retrieval_bench import bench, evaluate\n"
-        "own = [n for n in sys.modules if n.startswith('retrieval_bench') and 'capabil' not in n]\n"
-        "print('numpy' in sys.modules, 'pydantic' in sys.modules, len(own) < 36)"
+        "own = [n for n in sys.modules if n[:16] == 'retrieval_bench.' and 'capabil' not in n]\n"
+        "print('numpy' in sys.modules, 'pydantic' in sys.modules, len(own) < 15)"
     )
     assert python(code) == "False False True"
 
