@@ -5,12 +5,12 @@ from __future__ import annotations
 import secrets as tokens
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count, islice
-from pathlib import Path
+from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 from retrieval_bench.core.calls.failures import Kind as FailureKind
@@ -19,7 +19,7 @@ from retrieval_bench.core.calls.foreign import foreign_code
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.types import Document, Query, by_rule
+from retrieval_bench.core.types import Document, by_rule
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.deadline import Deadline, QueryTimeoutError, deadline
@@ -29,7 +29,7 @@ from retrieval_bench_writes.blocks import BLOCK_S, Block, Blocks
 from retrieval_bench_writes.freshness import Freshness, legs_of, polling_of, shown_of, warnings_of
 from retrieval_bench_writes.journal import Journal, journal_of, left_before
 from retrieval_bench_writes.kills import Killing, is_ours
-from retrieval_bench_writes.probes import Probe, probes
+from retrieval_bench_writes.probes import endless, probes
 from retrieval_bench_writes.study import InTurn, Kind, Seen, Study, Wire
 from retrieval_bench_writes.while_writing import WhileWriting
 
@@ -38,9 +38,6 @@ WRITES = 400
 
 LIMIT_S = 60.0
 """Seconds after which a write counts as never shown."""
-
-_AT_ONCE = 200
-"""Probes that are made at once where nobody knows how many it takes."""
 
 _WRITERS = 8
 """Writes that are under way at once, at most."""
@@ -106,11 +103,12 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
         _kept_if_stopped(seen),
         ThreadPoolExecutor(_WRITERS) as pool,
     ):
-        writer = Limited(candidate.retriever, timer)
+        writer = _limited(candidate.retriever, timer)
         if plan.kills:
             _require_ours(candidate)
-        if path is not None:
-            _clean_up_before(writer, path)
+        for file, ids in left_before(path) if path is not None else ():
+            writer.delete(ids)
+            file.unlink(missing_ok=True)
         how: dict[str, Any] = {
             **{"writer": writer, "rate": plan.rate, "k": experiment.k, "limit_s": plan.limit_s},
             **{"clock": time.perf_counter, "sleep": time.sleep, "rng": rng, "seen": seen},
@@ -131,7 +129,7 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
                 with reporter.phase(Phase(Step.SEARCHING, candidate.name)) as task:
                     Blocks(**how, **of, progress=task).run()
             if plan.kills:
-                made, pid = _endless(sources, token, rng), candidate.retriever.server_pid
+                made, pid = endless(sources, f"{token}k", rng), candidate.retriever.server_pid
                 with reporter.phase(Phase(Step.WRITING, f"{candidate.name}, killed")) as task:
                     kills = Killing(**how, probes=made, pid=pid, progress=task).run(plan.kills)
         finally:
@@ -140,6 +138,8 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
     polling = polling_of(seen, can.threads)
     done = seen.complete and len(blocks) == plan.blocks and (kills is not None) == bool(plan.kills)
     data = experiment.dataset
+    judged = None if by_rule(data.qrels) or data.unit_of else data.qrels
+    how_read = (plan.block_s, experiment.queries, judged, experiment.k)
     return Freshness(
         candidate.name,
         candidate.config.get("hash"),
@@ -158,20 +158,11 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
         shown_of(seen, Kind.REPLACE),
         shown_of(seen, Kind.DELETE),
         legs_of(seen),
-        _while_writing(experiment, plan, blocks) if blocks else None,
+        WhileWriting.of(blocks, *how_read) if blocks else None,
         kills,
         polling,
         warnings_of(seen, polling),
     )
-
-
-def _while_writing(
-    experiment: Experiment, plan: Plan, blocks: Sequence[tuple[Block, Block]]
-) -> WhileWriting:
-    """Sum up the blocks; by metrics where documents are judged, each by itself."""
-    data, k = experiment.dataset, experiment.k
-    judged = None if by_rule(data.qrels) or data.unit_of else data.qrels
-    return WhileWriting.of(blocks, plan.block_s, experiment.queries, judged, k)
 
 
 def _judged_documents(experiment: Experiment, rng: Any) -> list[Document]:
@@ -186,19 +177,6 @@ def _judged_documents(experiment: Experiment, rng: Any) -> list[Document]:
     return [there[at] for at in rng.permutation(len(there))]
 
 
-def _endless(sources: Sequence[str], token: str, rng: Any) -> Iterator[Probe]:
-    """Probes beside those of the study, as many as are taken."""
-    for number in count():
-        yield from probes(_AT_ONCE, sources, f"{token}k{number}", rng)
-
-
-def _clean_up_before(writer: Limited, path: Path) -> None:
-    """Take out what measurements of this collection left that were killed."""
-    for file, ids in left_before(path):
-        writer.delete(ids)
-        file.unlink(missing_ok=True)
-
-
 def _require_ours(candidate: Candidate) -> None:
     """Refuse to kill what this program did not start."""
     pid = candidate.retriever.server_pid()
@@ -211,36 +189,27 @@ def _require_ours(candidate: Candidate) -> None:
         )
 
 
-class Limited:
-    """A retriever whose calls end at a time-out, as failed ones."""
+def _limited(retriever: Retriever, timer: Deadline) -> Any:
+    """The retriever with calls that end at a time-out, as failed ones; the timer interrupts the
+    main thread alone."""
 
-    def __init__(self, retriever: Retriever, timer: Deadline) -> None:
-        self._retriever = retriever
-        self._timer = timer
-
-    def add(self, documents: Sequence[Document]) -> None:
-        """Add documents, as :meth:`.Retriever.add`."""
-        self._within(lambda: self._retriever.add(documents))
-
-    def delete(self, ids: Sequence[str]) -> None:
-        """Delete documents, as :meth:`.Retriever.delete`."""
-        self._within(lambda: self._retriever.delete(ids))
-
-    def search(self, query: Query, k: int) -> Any:
-        """Search, as :meth:`.Retriever.search`."""
-        return self._within(lambda: self._retriever.search(query, k))
-
-    def _within(self, call: Callable[[], Any]) -> Any:
-        if threading.current_thread() is not threading.main_thread():
-            return call()  # which the timer does not interrupt
-        try:
-            self._timer.arm()
+    def within(call: Callable[..., Any]) -> Callable[..., Any]:
+        def limited(*given: Any) -> Any:
+            if threading.current_thread() is not threading.main_thread():
+                return call(*given)
             try:
-                return call()
-            finally:
-                self._timer.disarm()
-        except QueryTimeoutError:
-            raise TransientError(self._timer.complaint, FailureKind.TIMEOUT) from None
+                timer.arm()
+                try:
+                    return call(*given)
+                finally:
+                    timer.disarm()
+            except QueryTimeoutError:
+                raise TransientError(timer.complaint, FailureKind.TIMEOUT) from None
+
+        return limited
+
+    calls = (retriever.add, retriever.delete, retriever.search)
+    return SimpleNamespace(**{call.__name__: within(call) for call in calls})
 
 
 @contextmanager

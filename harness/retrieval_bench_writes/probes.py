@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import Any
 
 from retrieval_bench.core.types import Document
@@ -38,22 +39,25 @@ class Probe:
 
 
 def probes(n: int, sources: Sequence[str], token: str, rng: Any) -> list[Probe]:
-    """``n`` probes of halves of ``sources``, which may be of any script.
+    """The first ``n`` of :func:`endless`."""
+    return list(islice(endless(sources, token, rng), n))
+
+
+def endless(sources: Sequence[str], token: str, rng: Any) -> Iterator[Probe]:
+    """Probes of halves of ``sources``, which may be of any script.
 
     Args:
         token: of this measurement.
         rng: numpy's generator, which decides texts and words.
     """
-    made: list[Probe] = []
     used: set[str] = set()
-    for number in range(n):
+    for number in count():
         words = (_word(rng, used), _word(rng, used))
         texts = []
         for word in words:
             halves = [sources[at][:_LONGEST] for at in rng.integers(len(sources), size=2)]
             texts.append(" ".join((word, *halves, word)))
-        made.append(Probe(f"{PREFIX}-{token}-{number:06}", words, (texts[0], texts[1])))
-    return made
+        yield Probe(f"{PREFIX}-{token}-{number:06}", words, (texts[0], texts[1]))
 
 
 def _word(rng: Any, used: set[str]) -> str:

@@ -7,9 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.types import Query
 from retrieval_bench_writes.journal import Journal, left_before
 from retrieval_bench_writes.kills import Killing, Kills, is_ours
-from retrieval_bench_writes.probes import PREFIX, Probe, probes
+from retrieval_bench_writes.probes import PREFIX, endless
 from retrieval_bench_writes.study import Seen
 from tests.builders import durable_program
 
@@ -35,11 +33,6 @@ def program(path: Path, *how: str) -> list[str]:
     return [sys.executable, "-I", "-S", durable_program.__file__, str(path), *how]
 
 
-def endless(rng: Any) -> Iterator[Probe]:
-    for number in count():
-        yield from probes(50, ["the moon and the tide"], f"k{number}", rng)
-
-
 def kill(tmp_path: Path, kills: int, *how: str) -> tuple[Kills, Seen]:
     path, rng, seen = tmp_path / "notes", np.random.default_rng(5), Seen()
     path.write_text(json.dumps(["others", "of somebody else"]) + "\n", encoding="utf-8")
@@ -47,7 +40,11 @@ def kill(tmp_path: Path, kills: int, *how: str) -> tuple[Kills, Seen]:
     with closing(construct("command", params)) as retriever:
         retriever.search(Query("q", "anything"), 1)
         given: dict[str, Any] = {
-            **{"writer": retriever, "pid": retriever.server_pid, "probes": endless(rng)},
+            **{
+                "writer": retriever,
+                "pid": retriever.server_pid,
+                "probes": endless(["the moon and the tide"], "k", rng),
+            },
             **{"rate": 1.0, "k": 10, "limit_s": 0.1 if how else 10.0, "rng": rng, "seen": seen},
             **{"clock": time.perf_counter, "sleep": time.sleep},
         }
@@ -121,5 +118,5 @@ def test_the_journal_of_a_measurement_that_still_runs_is_left_alone(tmp_path: Pa
 
 
 def test_probes_begin_with_what_says_whose_they_are() -> None:
-    made = next(endless(np.random.default_rng(0)))
-    assert made.id.startswith(f"{PREFIX}-k0-")
+    made = next(endless(["the moon"], "cafe", np.random.default_rng(0)))
+    assert made.id == f"{PREFIX}-cafe-000000"

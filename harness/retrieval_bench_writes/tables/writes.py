@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import three_digits
@@ -26,31 +25,19 @@ _KINDS = (
 
 def writes_tables(fresh: Freshness) -> list[Table]:
     """One table: a row for each kind of write, and what must be known to read it."""
-    rows, kinds = [], []
+    rows = []
     for name, of, outdated in _KINDS:
-        shown = getattr(fresh, of)
-        rows.append(_row(name, shown, outdated=outdated))
-        kinds.append(shown)
+        rows.append(_row(name, getattr(fresh, of), outdated=outdated))
         rows += [
             _row(f"  in {leg.name}", getattr(leg, of), outdated=outdated) for leg in fresh.legs
         ]
-    limit = span(fresh.limit_s)
     levels = [f"p{level:g}" for level in LEVELS]
-    return [
-        Table(
-            answer(fresh),
-            ("", "writes", *levels, f"not in {limit}", "old answers"),
-            rows,
-            notes=_notes(fresh, kinds),
-            lead=[*map(warning, fresh.warnings)],
-        ),
-        *(
-            []
-            if fresh.while_writing is None
-            else [_searches(fresh.while_writing, fresh.polling.beside)]
-        ),
-        *([] if fresh.kills is None else [_killed(fresh.kills)]),
-    ]
+    columns = ("", "writes", *levels, f"not in {span(fresh.limit_s)}", "old answers")
+    lead = [*map(warning, fresh.warnings)]
+    tables = [Table(answer(fresh), columns, rows, notes=_notes(fresh), lead=lead)]
+    if fresh.while_writing is not None:
+        tables.append(_searches(fresh.while_writing, fresh.polling.beside))
+    return [*tables, *([] if fresh.kills is None else [_killed(fresh.kills)])]
 
 
 def _searches(blocks: WhileWriting, beside: bool) -> Table:
@@ -222,8 +209,9 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2g} %"
 
 
-def _notes(fresh: Freshness, kinds: Sequence[Shown]) -> list[AnyNote]:
+def _notes(fresh: Freshness) -> list[AnyNote]:
     """Tell how it was measured, and which figures there are not."""
+    kinds = (fresh.visible, fresh.replaced, fresh.deleted)
     polling, never = fresh.polling, fresh.visible.never
     where = f"into {fresh.collection}" if fresh.collection else "into an index of its own"
     how = (
