@@ -45,6 +45,7 @@ _REDIRECTS = 5
 _SHORTEST_HIDDEN = 4
 _SCHEMES = ("Basic", "Bearer", "ApiKey")
 _USERINFO = re.compile(r"(?<=://)[^/?#@]*(?:@[^/?#@]*)*@")
+_AUTH = httpx.Auth()  # none: what a URL says of a user is among the headers
 _SENT = ".send_request_headers.complete"
 """What httpcore tells of a connection that it could use."""
 
@@ -180,13 +181,13 @@ class Line:
 
     def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
         client = self._client = self._client or self._new_client()
-        response = client.send(request, stream=stream)
+        response = client.send(request, stream=stream, auth=_AUTH)
         self.opened += _send_at_once(response.extensions.get("network_stream"))
         for _ in range(_REDIRECTS):
             if not response.has_redirect_location:
                 break
             response.close()
-            response = client.send(self._allowed(response), stream=stream)
+            response = client.send(self._allowed(response), stream=stream, auth=_AUTH)
         return response
 
     @contextmanager

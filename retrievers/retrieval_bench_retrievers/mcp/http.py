@@ -233,7 +233,8 @@ class StreamableHTTP:
 
 def _received(response: httpx.Response) -> Iterator[bytes]:
     """The body as it comes; what is not packed takes no layers that unpack."""
-    return response.iter_bytes() if "content-encoding" in response.headers else response.iter_raw()
+    stream: Any = response.stream
+    return response.iter_bytes() if "content-encoding" in response.headers else iter(stream)
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[bytes]:
