@@ -75,9 +75,8 @@ def alarms(evidence: Evidence) -> list[Alarm]:
         for q in queries
     }
     systems = evidence.systems
-    covered = [at for at in range(len(systems.names)) if at not in evidence.refused]
-    lists = [{q: set(systems.lists[at][q]) for q in queries} for at in covered]
-    names = [systems.names[at] for at in covered]
+    lists = [{q: set(systems.lists[at][q]) for q in queries} for at in evidence.covered]
+    names = [systems.names[at] for at in evidence.covered]
     groups: list[tuple[tuple[str, ...], Sets]] = [
         (tuple(names[at] for at in twins), _alone(lists, twins)) for twins in _twins(lists)
     ]

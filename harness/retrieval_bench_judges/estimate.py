@@ -134,14 +134,20 @@ def both(
 
 
 def stratified(parts: Sequence[Estimate], shares: ArrayLike) -> Estimate:
-    """The mean over strata, each an estimate of its own and such a share of all queries."""
+    """The mean over strata, each an estimate of its own and such a share of all queries:
+
+        mean = sum of share_s mean_s,    error^2 = sum of share_s^2 error_s^2.
+
+    What is left of 1 is known to be 0 without an error: where systems return the same, they differ
+    by nothing. Shares are known, so that the mean is that of these queries, not of others to come.
+    """
     of = np.asarray(shares, dtype=np.float64).reshape(-1, *[1] * parts[0].mean.ndim)
     mean, error, df, slope, leverage = (np.stack(values) for values in zip(*parts, strict=True))
     variances = (of * error) ** 2
     whole = variances.sum(axis=0)
     terms = (variances**2 / df).sum(axis=0)
     freedom = np.where(terms > 0, whole**2 / np.where(terms > 0, terms, 1.0), df.min(axis=0))
-    slopes = (of * slope).sum(axis=0)
+    slopes = (of * slope).sum(axis=0) / of.sum(axis=0)
     return Estimate((of * mean).sum(axis=0), np.sqrt(whole), freedom, slopes, leverage.max(axis=0))
 
 

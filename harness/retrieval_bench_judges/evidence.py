@@ -1,17 +1,27 @@
 """Queries that people judged, and those that a model judged, with what each says of systems.
 
 The unit is a query, whole: people judged it if they graded every hit of all systems that can be
-compared, down to the deepest cut-off; the model likewise. Where all of them return the same list,
-the difference is 0 without a label. A value is of one judge's labels alone,
+compared, down to the deepest cut-off; the model likewise. A value is of one judge's labels alone,
 the ideal ranking included, by one rule for all queries: it knows the hits of these systems, and no
 other document. Never does a value mix people's labels with the model's.
+
+Where all systems return the same, the difference is 0 without a label. Such queries are a stratum
+of known share and known difference. All figures, n and N, are of the others, the *changing* ones C,
+of which people's are drawn at random, and over all queries that were asked
+
+    mean = |C| / |asked| mean_C,    error = |C| / |asked| error_C,
+
+by strata s of C likewise: mean = sum of |C_s| / |asked| mean_s. So it does not matter how far down
+the pool people came, or the model, or either in a stratum. No question is put on what changes
+nothing in the pool's metric (weight 0): a metric in which it does change is left out, and so is one
+whose mean is no sum of differences (geometric) where strata or queries of known difference count.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -23,9 +33,10 @@ from retrieval_bench.core.types import DROP
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.metrics import Judgements, Metric, judge_lists, one_metric
+from retrieval_bench.metrics.bounds import List, bounds
 from retrieval_bench.runs.dataset import self_hits_of
 from retrieval_bench.runs.run import Run
-from retrieval_bench_labels.grades import Settled, Whose, settled
+from retrieval_bench_labels.grades import Whose, settled
 from retrieval_bench_labels.label import Kind, Pair, Pool
 from retrieval_bench_labels.store import Store
 
@@ -99,16 +110,14 @@ class Labels:
             judge,
             {pair: grade.grade for pair, grade in by_people.items()},
             model,
-            Whose.of(_of(by_people.values())),
+            # The dataset's where no person said anything.
+            Whose.of(
+                [g for g in by_people.values() if g.kind is Kind.PERSON] or by_people.values()
+            ),
             frozenset(facts.get("prompted", ())),
             frozenset(label.pair.query_id for label in labels if label.kind is Kind.PERSON),
             strata or {},
         )
-
-
-def _of(grades: Collection[Settled]) -> Collection[Settled]:
-    """People's, or the dataset's where no person said anything."""
-    return [g for g in grades if g.kind is Kind.PERSON] or grades
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +170,7 @@ class Systems:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Queries that count on neither side.
+    """Changing queries that count on neither side, or for people alone.
 
     Attributes:
         begun: people graded some hits of them, and not all.
@@ -182,59 +191,70 @@ class Evidence:
 
     Attributes:
         labels: the labels.
-        systems: that they are of.
-        query_ids: queries that people judged, sorted; n of them.
+        systems: that they are of, with the metrics that the labels can tell.
+        asked: queries of the pool that all systems were asked.
+        changing: those of them on which systems can differ.
+        query_ids: changing queries that people judged, sorted; n of them.
         both: bool (n,), the model judged them, too, and did not see them in its prompt.
-        more_ids: queries that the model alone judged; N of them.
+        more_ids: changing queries that the model alone judged; N of them.
         people: of each system (n, metrics).
         model: of each system (n, metrics); 0 where not ``both``.
         more: of each system (N, metrics).
-        answered, more_answered: of each system, which queries it did not fail on.
-        documents: query -> documents that values know.
+        documents: changing query -> documents that values know.
         refused: place of a system -> why it cannot be compared.
         left_out: queries that count on neither side.
+        why_nobody: why not even people decide; empty where they may.
         why_people: why people alone decide; empty where both may.
         warnings: what changes how verdicts must be read.
     """
 
     labels: Labels
     systems: Systems
+    asked: Sequence[str]
+    changing: Collection[str]
     query_ids: Sequence[str]
     both: NDArray[np.bool_]
     more_ids: Sequence[str]
     people: Sequence[Floats]
     model: Sequence[Floats]
     more: Sequence[Floats]
-    answered: Sequence[NDArray[np.bool_]]
-    more_answered: Sequence[NDArray[np.bool_]]
     documents: Mapping[str, Sequence[str]]
     refused: Mapping[int, str]
     left_out: LeftOut
+    why_nobody: str
     why_people: str
     warnings: Sequence[str]
+
+    @property
+    def covered(self) -> list[int]:
+        """Places of the systems that can be compared."""
+        return [at for at in range(len(self.systems.names)) if at not in self.refused]
 
     def strata_of(self, query_ids: Sequence[str]) -> NDArray[np.str_]:
         """Return the stratum of each query."""
         return np.array([self.labels.strata.get(query, "") for query in query_ids], dtype=np.str_)
 
-    @property
-    def shares(self) -> dict[str, float]:
-        """Stratum -> its share of the queries, by which it counts; empty where all are one."""
-        if not self.labels.strata:
-            return {}
-        names = self.strata_of([*self.query_ids, *self.more_ids])
-        return {str(name): float(np.mean(names == name)) for name in np.unique(names)}
+    def answered(self, at: int, query_ids: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which queries a system did not fail on."""
+        return np.array([q not in self.systems.failed[at] for q in query_ids], dtype=np.bool_)
+
+    def shares(self, systems: Sequence[int] = ()) -> dict[str, float]:
+        """Stratum -> share of its changing queries among all that were asked, and that ``systems``
+        answered: what its mean counts with."""
+        failed = set[str]().union(*(self.systems.failed[at] for at in systems))
+        asked = [q for q in self.asked if q not in failed]
+        counts = Counter(self.labels.strata.get(q, "") for q in asked if q in self.changing)
+        return {name: counts[name] / len(asked) for name in sorted(counts)}
 
 
 def gather_evidence(labels: Labels, systems: Systems) -> Evidence:
     """Hold ``systems`` against the labels of people and of the model.
 
     Raises:
-        ConfigError: no query in common.
+        ConfigError: no query in common, or no metric that the labels can tell.
     """
-    pool, names, metrics, lists = labels.pool, systems.names, systems.metrics, systems.lists
-    known = {query.id for query in pool.queries}
-    asked = sorted(known.intersection(*lists))
+    pool, names, lists = labels.pool, systems.names, systems.lists
+    asked = sorted({query.id for query in pool.queries}.intersection(*lists))
     if not asked:
         raise ConfigError(
             f"no query of the runs is in the pool of {pool.dataset!r}",
@@ -249,49 +269,99 @@ def gather_evidence(labels: Labels, systems: Systems) -> Evidence:
     refused = {
         at: _unjudged(names[at], finished, at) for at in range(len(names)) if at not in covered
     }
-    hits: dict[str, list[str]] = {
-        q: list(dict.fromkeys(d for at in covered for d in lists[at][q])) for q in asked
-    }
-    alike = {q for q in asked if all(lists[at][q] == lists[covered[0]][q] for at in covered)}
-    done = {q for at, q in enumerate(asked) if finished[covered, at].all()} - alike
-    order = [query.id for query in pool.queries if query.id in known.intersection(*lists)]
-    last = max((at for at, q in enumerate(order) if q in done), default=0)
-    # What is returned alike differs by 0, whoever judges it, and counts at its turn.
-    people = sorted(done | (alike & {*order[:last]}))
-    by_model = {q for q in asked if q in alike or _judged(q, hits[q], labels.model)}
-    hits |= {q: [] for q in alike}
-    open_ = [q for q in asked if q not in people and (q in alike or q not in labels.begun)]
+    done = {q for q, of in zip(asked, finished[covered].T, strict=True) if of.all()}
+    systems, changing = _changing(labels, systems, covered, asked, done)
+    hits = {q: list(dict.fromkeys(d for at in covered for d in lists[at][q])) for q in changing}
+    people = [q for q in changing if q in done]
+    by_model = {q for q in changing if _judged(q, hits[q], labels.model)}
+    open_ = [q for q in changing if q not in done and q not in labels.begun]
     more = [q for q in open_ if q in by_model and q not in labels.prompted]
     both = np.array([q in by_model and q not in labels.prompted for q in people], dtype=np.bool_)
     prompted = sum(q in labels.prompted for q in people)
     left_out = LeftOut(
-        len(asked) - len(people) - len(open_),
+        len(changing) - len(people) - len(open_),
         len(open_) - len(more),
         prompted,
         len(people) - int(both.sum()) - prompted,
     )
     shared = [q for q, of in zip(people, both, strict=True) if of]
-    few = _few(labels, shared, more)
+    metrics = systems.metrics
     model = [np.zeros((len(people), len(metrics))) for _ in lists]
     for own, of in zip(model, _values(metrics, lists, shared, hits, labels.model), strict=True):
         own[both] = of
+    judge = labels.judge
+    few = _few(
+        labels, changing, shared, FEWEST_QUERIES, (judge, " of those that people judged")
+    ) or _few(labels, changing, more, FEWEST_QUERIES, (judge, " beside those of people"))
     return Evidence(
         labels,
         systems,
+        asked,
+        frozenset(changing),
         people,
         both,
         more,
         _values(metrics, lists, people, hits, labels.people),
         model,
         _values(metrics, lists, more, hits, labels.model),
-        [_answered(of, people) for of in systems.failed],
-        [_answered(of, more) for of in systems.failed],
         hits,
         refused,
         left_out,
+        _few(labels, changing, people, 2, ("people", ": two of each stratum show how they vary"))
+        if labels.strata
+        else "",
         _why_people(labels, systems, few),
-        [*systems.warnings, *_out_of_order(labels, people)],
+        [*systems.warnings, *_out_of_order(labels, people, changing)],
     )
+
+
+def _changing(
+    labels: Labels,
+    systems: Systems,
+    covered: Sequence[int],
+    asked: Sequence[str],
+    done: Collection[str],
+) -> tuple[Systems, list[str]]:
+    """``systems`` with the metrics that the labels can tell, and the queries on which systems can
+    differ in these.
+
+    Raises:
+        ConfigError: none is left.
+    """
+    pool = labels.pool
+    several = {q: {tuple(systems.lists[at][q]) for at in covered} for q in asked}
+    several = {q: of for q, of in several.items() if len(of) > 1}
+    worth = {query.id for query in pool.queries if query.weight > 0}
+    unasked = {q: [*combinations(sorted(of), 2)] for q, of in several.items() if q not in worth}
+
+    def moved(metric: Metric) -> set[str]:
+        return {q for q, of in unasked.items() if any(_moves(metric, a, b) for a, b in of)}
+
+    def tells(metric: Metric) -> bool:
+        if metric.geometric and (labels.strata or len(several) < len(asked)):
+            return False
+        return len(moved(metric) - {*done}) <= (1 - COVERED) * len(several)
+
+    own = systems.metrics
+    kept = [*filter(tells, own)] or [*filter(tells, [one_metric(pool.metric)])]
+    if not kept:
+        raise ConfigError(
+            f"labels that tell nothing in {', '.join(map(str, own))}",
+            where=", ".join(systems.names),
+            accepted=f"systems that are alike where the pool's are in {pool.metric}: nobody is "
+            "asked for that",
+            fix="pool these runs: retrieval-bench label pool RUN RUN --metric METRIC",
+        )
+    out = ", ".join(str(metric) for metric in own if metric not in kept)
+    why = [f"left out, since queries count in it that nobody is asked for: {out}"] * bool(out)
+    worth |= {q for metric in kept for q in moved(metric)}
+    told = replace(systems, metrics=kept, warnings=[*systems.warnings, *why])
+    return told, [q for q in several if q in worth]
+
+
+def _moves(metric: Metric, a: List, b: List) -> bool:
+    """Return whether two lists can differ in a metric, whatever is relevant."""
+    return metric.scale is None or bounds(metric, a, b) != (0.0, 0.0)
 
 
 def _metrics(pool: Pool, runs: Sequence[Run]) -> tuple[list[Metric], list[str]]:
@@ -365,26 +435,19 @@ def _values(
     return [np.column_stack([metric.compute(run) for metric in metrics]) for run in runs]
 
 
-def _answered(failed: Collection[str], query_ids: Sequence[str]) -> NDArray[np.bool_]:
-    return np.array([query not in failed for query in query_ids], dtype=np.bool_)
-
-
 FEWEST_QUERIES = 4
 """Queries that people and model judged, with which a slope can be told at all."""
 
 
-def _few(labels: Labels, shared: Sequence[str], more: Sequence[str]) -> str:
-    """Say in which stratum too few queries are judged by both, or by the model alone."""
-    counts = Counter(labels.strata.get(q, "") for q in shared)
-    others = Counter(labels.strata.get(q, "") for q in more)
-    for name in sorted({*counts, *others}) or [""]:
-        of = f" of {name or 'no stratum'}" if labels.strata else ""
-        if counts[name] < FEWEST_QUERIES:
-            n = counted(counts[name], "query")
-            return f"{labels.judge} judged only {n}{of} of those that people judged"
-        if others[name] < FEWEST_QUERIES:
-            n = counted(others[name], "query")
-            return f"{labels.judge} judged only {n}{of} beside those of people"
+def _few(
+    labels: Labels, changing: Sequence[str], of: Sequence[str], needed: int, words: tuple[str, str]
+) -> str:
+    """Say in which stratum fewer queries than ``needed`` are among these; empty where in none."""
+    counts = Counter(labels.strata.get(q, "") for q in of)
+    for name in sorted({labels.strata.get(q, "") for q in changing}) or [""]:
+        if counts[name] < needed:
+            stratum = f" of {name or 'no stratum'}" if labels.strata else ""
+            return f"{words[0]} judged only {counted(counts[name], 'query')}{stratum}{words[1]}"
     return ""
 
 
@@ -399,12 +462,12 @@ def _why_people(labels: Labels, systems: Systems, few: str) -> str:
     return few
 
 
-def _out_of_order(labels: Labels, people: Sequence[str]) -> list[str]:
+def _out_of_order(labels: Labels, people: Sequence[str], changing: Sequence[str]) -> list[str]:
     """Tell where what people judged is not the beginning of the pool's random order, or of a
     stratum's."""
-    judged, orders = {*people}, dict[str, list[bool]]()
-    for query in labels.pool.queries:
-        if query.weight > 0:
+    judged, orders, counts = {*people}, dict[str, list[bool]](), {*changing}
+    for query in labels.pool.in_turn:
+        if query.id in counts:
             orders.setdefault(labels.strata.get(query.id, ""), []).append(query.id in judged)
     behind = sum(sum(of[of.index(False) :]) for of in orders.values() if False in of)
     if labels.pool.target is not Target.POPULATION or behind <= 1:

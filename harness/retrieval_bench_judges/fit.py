@@ -179,8 +179,7 @@ def fits_of(store: Store) -> list[Fit]:
 
 
 def _followed(evidence: Evidence) -> Iterator[Followed]:
-    names = evidence.systems.names
-    places = [at for at in range(len(names)) if at not in evidence.refused]
+    names, places = evidence.systems.names, evidence.covered
     pairs = list(combinations(range(len(places)), 2))
     power = powered(evidence, places, pairs)
     for (i, j), rho, worth in zip(pairs, power.rho[:, 0], power.worth[:, 0], strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -35,6 +36,8 @@ class JudgedComparison(Documented):
         queries_people: queries that people judged to the end.
         queries_both: those of them that count with the model's labels.
         queries_model: queries that the model alone judged.
+        queries_alike: queries on which all systems return the same: they differ by 0 without a
+            label, and count so; the other figures are of changing queries alone.
         left_out: queries that count on neither side.
         judged_by: people's names -> how many judgements.
         strata: name -> its share of the queries, by which it counts; empty where all are one.
@@ -46,8 +49,8 @@ class JudgedComparison(Documented):
     """
 
     KEYS = (
-        "dataset systems metrics labels margin queries_people queries_both queries_model left_out "
-        "judged_by strata fit pairs why_people warnings"
+        "dataset systems metrics labels margin queries_people queries_both queries_model "
+        "queries_alike left_out judged_by strata fit pairs why_people warnings"
     )
 
     dataset: str
@@ -58,6 +61,7 @@ class JudgedComparison(Documented):
     queries_people: int
     queries_both: int
     queries_model: int
+    queries_alike: int
     left_out: LeftOut
     judged_by: str
     strata: Mapping[str, float]
@@ -122,9 +126,15 @@ def compare_judged(
         len(evidence.query_ids),
         int(evidence.both.sum()),
         len(evidence.more_ids),
+        len(evidence.asked) - len(evidence.changing),
         evidence.left_out,
         labels.whose.sentence,
-        evidence.shares,
+        {
+            name: n / len(evidence.asked)
+            for name, n in sorted(Counter(evidence.strata_of(evidence.asked).tolist()).items())
+        }
+        if labels.strata
+        else {},
         fit_of(store, labels, evidence),
         tuple(pairs),
         evidence.why_people,

@@ -22,7 +22,8 @@ from retrieval_bench.comparison.pairs.holm import Pair
 from retrieval_bench.comparison.pairs.verdicts import PairJudge, Refusal, Rules
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
-from retrieval_bench.stats.paired import PairedTests
+from retrieval_bench.stats.intervals import Scale
+from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.power import Needed
 from retrieval_bench_judges.estimate import (
     Bools,
@@ -62,8 +63,8 @@ def powered(
     pairs: Sequence[Pair],
     rows: Bools | None = None,
 ) -> Powered:
-    """Estimate each difference from people's labels and the model's; of strata, each part by its
-    share of all queries.
+    """Estimate each difference from people's labels and the model's of changing queries, each
+    stratum by the share of its changing queries among all (:mod:`.evidence`).
 
     Args:
         systems: places of them in ``evidence``.
@@ -75,7 +76,7 @@ def powered(
     inside = np.ones(n, dtype=np.bool_) if rows is None else rows
     shared, others = inside & evidence.both, np.ones(len(evidence.more_ids), dtype=np.bool_)
     if rows is not None:
-        others = np.all([evidence.more_answered[at] for at in systems], axis=0)
+        others = np.all([evidence.answered(at, evidence.more_ids) for at in systems], axis=0)
     people, judged, more, every = (
         _differences([values[at][kept] for at in systems], pairs)
         for values, kept in (
@@ -86,19 +87,18 @@ def powered(
         )
     )
     own, rest = evidence.strata_of(evidence.query_ids), evidence.strata_of(evidence.more_ids)
-    parts = [
-        (own[shared] == name, rest[others] == name, own[inside] == name)
-        for name in np.unique([*own[inside], *rest[others]])
-    ]
+    shares = evidence.shares(() if rows is None else systems)
+    parts = [(own[shared] == name, rest[others] == name, own[inside] == name) for name in shares]
+    weights, nothing = [*shares.values()], np.full((len(pairs), len(metrics)), np.nan)
+    alone = estimate = Estimate(*[nothing] * 5)
+    if min((e.sum() for *_, e in parts), default=0) > 1:
+        alone = stratified([people_alone(every[..., e]) for *_, e in parts], weights)
     if min((min(s.sum(), m.sum()) for s, m, _ in parts), default=0) < FEWEST_QUERIES:
-        nothing = np.full((len(pairs), len(metrics)), np.nan)
-        none, unknown = np.zeros(nothing.shape, dtype=np.bool_), Estimate(*[nothing] * 5)
-        return Powered(unknown, unknown, none, nothing, nothing)
-    shares = np.array([m.sum() + e.sum() for _, m, e in parts]) / (inside.sum() + others.sum())
+        none = np.zeros(nothing.shape, dtype=np.bool_)
+        return Powered(estimate, alone, none, nothing, nothing)
     estimate = stratified(
-        [both(people[..., s], judged[..., s], more[..., m]) for s, m, _ in parts], shares
+        [both(people[..., s], judged[..., s], more[..., m]) for s, m, _ in parts], weights
     )
-    alone = stratified([people_alone(every[..., e]) for *_, e in parts], shares)
     counts = judge_counts(people, judged, alone, estimate)
     counts &= ~np.array([metric.geometric for metric in metrics]) & (not evidence.why_people)
     rho = _correlation(people, judged)
@@ -156,24 +156,31 @@ class EstimatedTests(PairedTests):
         ]
 
 
-class PeopleAlone(PairJudge):
-    """Judges pairs by people's labels, and works out nothing twice.
+class LabelJudge(PairJudge):
+    """Judges pairs by people's labels, or by the labels of people and of a model.
 
     Args:
-        evidence: values by the labels of people.
+        evidence: values by both.
         refusal: which pairs cannot be tested.
+        people: the same by people's labels alone, whose work is not done twice; None = this is it.
     """
 
-    def __init__(self, evidence: Evidence, refusal: Refusal) -> None:
+    def __init__(
+        self, evidence: Evidence, refusal: Refusal, people: LabelJudge | None = None
+    ) -> None:
         super().__init__(
             evidence.labels.pool.dataset,
             evidence.systems.names,
             evidence.systems.metrics,
             evidence.people,
             refusal,
-            answered=evidence.answered,
+            answered=[
+                evidence.answered(at, evidence.query_ids)
+                for at in range(len(evidence.systems.names))
+            ],
         )
-        self._evidence, self._done = evidence, dict[object, tuple[PairedTests, Powered]]()
+        self._evidence, self._alone = evidence, people is None
+        self._done: dict[object, tuple[PairedTests, Powered]] = people._done if people else {}
 
     def tests_of(
         self,
@@ -183,15 +190,33 @@ class PeopleAlone(PairJudge):
         rows: Bools | None = None,
     ) -> PairedTests:
         """See :meth:`.PairJudge.tests_of`; of strata, Student's t of their weighted means."""
-        return self.powered_tests(systems, pairs, rules, rows)[0]
+        tests, power = self.powered_tests(systems, pairs, rules, rows)
+        if self._alone:
+            return tests
+        return EstimatedTests.of(tests, power.estimate, power.counts, rules.margin)
 
     def powered_tests(
         self, systems: Sequence[int], pairs: Sequence[Pair], rules: Rules, rows: Bools | None = None
     ) -> tuple[PairedTests, Powered]:
-        """The same, with what the model adds."""
+        """The tests by people alone, and what the model adds.
+
+        What is alike differs by 0, so all of a difference is that of changing queries by their
+        share: values and their range are multiplied by it.
+        """
         key = (*systems, *pairs, rules, None if rows is None else rows.tobytes())
         if key not in self._done:
-            tests = super().tests_of(systems, pairs, rules, rows)
+            share = sum(self._evidence.shares(() if rows is None else systems).values())
+            values = share * np.stack([self._values[at] for at in systems])
+            tests = paired_tests(
+                values if rows is None else values[:, rows],
+                pairs,
+                margin=rules.margin,
+                resamples=rules.resamples,
+                scales=[
+                    of and Scale(share * of.low, share * of.high)
+                    for of in (metric.scale for metric in self._metrics)
+                ],
+            )
             power = powered(self._evidence, systems, pairs, rows)
             if self._evidence.labels.strata:
                 known = np.isfinite(power.alone.error)
@@ -199,28 +224,17 @@ class PeopleAlone(PairJudge):
             self._done[key] = (tests, power)
         return self._done[key]
 
-
-class JudgeBeside(PeopleAlone):
-    """Judges pairs by the labels of people and of a model.
-
-    Args:
-        people: the same by people's alone.
-    """
-
-    def __init__(self, evidence: Evidence, people: PeopleAlone, refusal: Refusal) -> None:
-        super().__init__(evidence, refusal)
-        self._people = people
-
-    def tests_of(
-        self,
-        systems: Sequence[int],
-        pairs: Sequence[Pair],
-        rules: Rules,
-        rows: Bools | None = None,
-    ) -> PairedTests:
-        """See :meth:`.PairJudge.tests_of`, and :func:`powered`."""
-        tests, power = self._people.powered_tests(systems, pairs, rules, rows)
-        return EstimatedTests.of(tests, power.estimate, power.counts, rules.margin)
+    def _on_both(self, i: int, j: int, rules: Rules) -> PairedTests | None:
+        """Also nothing where people judged too little of a stratum that both answered; and a
+        difference of 0 where all is alike that both answered."""
+        of = self._evidence
+        if not of.shares((i, j)):
+            n = np.count_nonzero(of.answered(i, of.asked) & of.answered(j, of.asked))
+            none = np.zeros((2, n, len(self._metrics)))
+            return paired_tests(none, [(0, 1)], margin=rules.margin) if n else None
+        tests = super()._on_both(i, j, rules)
+        known = not isinstance(tests, EstimatedTests) or np.isfinite(tests.estimate.error).all()
+        return tests if known or not of.labels.strata else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +255,11 @@ class JudgedPair:
 
     people: Delta
     both: Delta
-    decided_by: str
-    rho: float | None
-    worth: float | None
-    slope: float | None
-    leverage: float | None
+    decided_by: str = "people"
+    rho: float | None = None
+    worth: float | None = None
+    slope: float | None = None
+    leverage: float | None = None
 
 
 def judged_pairs(
@@ -261,14 +275,17 @@ def judged_pairs(
 
     def refusal(i: int, j: int) -> tuple[Verdict, str]:
         why = "; ".join(evidence.refused[at] for at in (i, j) if at in evidence.refused)
-        why = why or not_comparable(runs[i], runs[j])
-        if not why and not evidence.query_ids:
-            return Verdict.MISSING, "people judged no query to the end"
-        return (Verdict.NOT_COMPARABLE if why else Verdict.UNDECIDED), why
+        if why := why or not_comparable(runs[i], runs[j]):
+            return Verdict.NOT_COMPARABLE, why
+        if not evidence.changing:
+            return Verdict.MISSING, "all return the same, so that there is nothing to judge"
+        why = evidence.why_nobody
+        why = why if evidence.query_ids else "people judged no query to the end"
+        return (Verdict.MISSING if why else Verdict.UNDECIDED), why
 
     rules = Rules(margin, (), resamples_for(len(places)))
-    alone = PeopleAlone(evidence, refusal)
-    judge = JudgeBeside(evidence, alone, refusal)
+    alone = LabelJudge(evidence, refusal)
+    judge = LabelJudge(evidence, refusal, alone)
     deltas = zip(alone.judged(places, rules), judge.judged(places, rules), strict=True)
     testable = [pair for pair in places if not refusal(*pair)[1]]
     systems = sorted({at for pair in testable for at in pair})
@@ -277,20 +294,15 @@ def judged_pairs(
     made = []
     for at, (people, together) in enumerate(deltas):
         row, metric = divmod(at, len(evidence.systems.metrics))
-        if power is None or places[row] not in testable:
-            made.append(JudgedPair(people, together, "people", None, None, None, None))
-        else:
+        pair = JudgedPair(people, together)
+        if power is not None and places[row] in testable:
             cell = (testable.index(places[row]), metric)
-            made.append(_judged_pair(people, together, power, cell))
+            if np.isfinite(power.rho[cell]):
+                of = (power.rho, power.worth, power.estimate.slope, power.estimate.leverage)
+                whose = "people and model" if power.counts[cell] else "people"
+                pair = JudgedPair(people, together, whose, *(finite(float(x[cell])) for x in of))
+        made.append(pair)
     return made
-
-
-def _judged_pair(people: Delta, together: Delta, power: Powered, at: tuple[int, int]) -> JudgedPair:
-    figures = (power.rho, power.worth, power.estimate.slope, power.estimate.leverage)
-    if not np.isfinite(power.rho[at]):
-        return JudgedPair(people, together, "people", None, None, None, None)
-    whose = "people and model" if power.counts[at] else "people"
-    return JudgedPair(people, together, whose, *(finite(float(of[at])) for of in figures))
 
 
 def finite(value: float) -> float | None:

@@ -11,6 +11,7 @@ import numpy as np
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.measure.calls import OK
+from retrieval_bench.metrics import Judgements, judge_lists, one_metric
 from retrieval_bench.runs.run import Run, pack_rankings
 from retrieval_bench_labels.label import Kind, Label, Pair, Pool
 from retrieval_bench_labels.store import Store
@@ -64,12 +65,40 @@ def systems(
     return runs, truth
 
 
-def pooled(path: Path, runs: Sequence[Run], target: Target = Target.POPULATION) -> Store:
+def half_alike(runs: Sequence[Run], step: int = 1) -> list[Run]:
+    """Two runs; on every second query the other returns what the first does, or, by a step of -1,
+    the same the other way round."""
+    first, other = runs
+    ids = first.rankings.query_ids
+    rankings = [
+        Ranking(
+            list((other if at % 2 else first).rankings.row(at).doc_ids)[:: 1 if at % 2 else step]
+        )
+        for at in range(len(ids))
+    ]
+    return [first, replace(other, rankings=pack_rankings(ids, rankings, 10))]
+
+
+def differences(runs: Sequence[Run], truth: Mapping[Pair, int], metric: str) -> dict[str, float]:
+    """Query -> the second less the first by all true grades of what either returns."""
+    ids = runs[0].rankings.query_ids
+    lists = [{q: run.rankings.row(at).doc_ids for at, q in enumerate(ids)} for run in runs]
+    grades = Judgements({q: {d: truth[Pair(q, d)] for of in lists for d in of[q]} for q in ids})
+    a, b = (one_metric(metric).compute(judge_lists(of, ids, grades)) for of in lists)
+    return dict(zip(ids, (b - a).tolist(), strict=True))
+
+
+def pooled(
+    path: Path,
+    runs: Sequence[Run],
+    target: Target = Target.POPULATION,
+    metric: str = "nDCG@10",
+) -> Store:
     """A file of labels with the pool of ``runs``, in which nothing is judged."""
     lists = {
         of.name: {q: of.rankings.row(at).doc_ids for at, q in enumerate(of.rankings.query_ids)}
         for of in runs
     }
     store = Store.create(path)
-    store.put_pool(pool_of(lists, 0, "nDCG@10", target))
+    store.put_pool(pool_of(lists, 0, metric, target))
     return store

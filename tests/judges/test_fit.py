@@ -20,7 +20,7 @@ from retrieval_bench_labels.decide.status import status
 from retrieval_bench_labels.label import Kind, Pair
 from retrieval_bench_labels.store import Store
 from tests.builders import some
-from tests.builders.judged import label_all, pooled, systems
+from tests.builders.judged import differences, label_all, pooled, systems
 
 QUERIES = [f"q{at}" for at in range(30)]
 
@@ -139,6 +139,34 @@ def test_strata_count_by_their_shares_on_both_sides(tmp_path: Path) -> None:
     narrow = some(pair.both.ci)
     assert narrow[1] - narrow[0] < high - low
     assert {stratum.name for stratum in made.fit.strata} == {"rare", "often"}
+
+
+def test_people_count_by_shares_of_all_queries_whatever_the_model_judged(tmp_path: Path) -> None:
+    runs, store, truth = _store(tmp_path, 0)
+    strata = _strata(store, 2)
+    chosen = [q for q in strata if strata[q] == "rare"][:5]
+    chosen += [q for q in strata if strata[q] == "often"][:20]
+    label_all(store, "anna", Kind.PERSON, lambda q, d: truth[Pair(q, d)] if q in chosen else None)
+    whole = compare_judged(runs, store, strata=strata)
+    rare = [q for q in strata if strata[q] == "rare"]
+    with store._open() as base, base:
+        marks = ", ".join("?" * len(rare[8:]))
+        base.execute(f"DELETE FROM labels WHERE who = 'gpt' AND query IN ({marks})", rare[8:])
+    made = compare_judged(runs, store, strata=strata)
+    assert "only 3 queries of rare" in made.why_people
+    assert made.strata == {"often": 0.5, "rare": 0.5}
+    assert made.pairs[0].people == whole.pairs[0].people
+    true = differences(runs, truth, "nDCG@10")
+    means = [np.mean([true[q] for q in chosen if strata[q] == of]) for of in ("rare", "often")]
+    assert made.pairs[0].people.difference == pytest.approx(np.mean(means))
+
+
+def test_of_a_stratum_people_judge_two_or_there_is_no_verdict(tmp_path: Path) -> None:
+    runs, store, _ = _store(tmp_path, 11)
+    made = compare_judged(runs, store, strata=_strata(store, 11))
+    (pair,) = made.pairs
+    assert pair.people.verdict is pair.both.verdict is Verdict.MISSING
+    assert "people judged only 1 query of rare" in pair.people.reason
 
 
 def test_a_stratum_of_which_people_judged_too_little_leaves_it_to_them(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
@@ -17,7 +18,7 @@ from retrieval_bench_judges.judged_by import JudgedComparison, compare_judged, s
 from retrieval_bench_labels.label import Kind, Pair
 from retrieval_bench_labels.store import Store
 from tests.builders import some
-from tests.builders.judged import label_all, pooled, systems
+from tests.builders.judged import differences, half_alike, label_all, pooled, systems
 
 N = 25
 
@@ -109,15 +110,76 @@ def test_queries_that_the_model_did_not_finish_are_told(given: Any) -> None:
     assert (made.queries_people, made.queries_both, made.queries_model) == (N, N - 1, 60 - N - 1)
 
 
-def test_queries_with_the_same_lists_differ_by_nothing_without_a_label(given: Any) -> None:
+def test_systems_that_return_the_same_everywhere_leave_nothing_to_judge(given: Any) -> None:
     runs, store, truth = given
     _label(store, truth)
-    with store._open() as base, base:
-        base.execute("DELETE FROM labels WHERE who = 'anna'")
     made = _compared([runs[0], replace(runs[0], summary=runs[1].summary)], store)
-    assert made.queries_both == 0
-    assert made.queries_model == 60
+    assert (made.queries_people, made.queries_model, made.queries_alike) == (0, 0, 60)
     assert made.pairs[0].people.verdict is Verdict.MISSING
+    assert "nothing to judge" in made.pairs[0].people.reason
+
+
+def _half(tmp_path: Path, metric: str, step: int) -> tuple[list[Run], Store, dict[Pair, int]]:
+    """200 queries, on half of which two systems cannot differ in a metric."""
+    runs, truth = systems(200, metrics=("nDCG@10", "R@10"), noises=(0.7, 3))
+    runs = half_alike(runs, step)
+    return runs, pooled(tmp_path / "labels.sqlite", runs, metric=metric), truth
+
+
+@pytest.mark.parametrize(("metric", "step"), [("nDCG@10", 1), ("R@10", -1)])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("model", [100, 60, 40])
+def test_what_is_known_to_be_alike_counts_by_its_share_however_far_anybody_came(
+    tmp_path: Path, metric: str, step: int, last: bool, model: int
+) -> None:
+    runs, store, truth = _half(tmp_path, metric, step)
+    order = [query.id for query in store.pool().queries if query.weight > 0]
+    assert len(order) == 100
+    chosen, seen, rng = {*order[:N], *order[-1:] * last}, {*order[:model]}, random.Random(1)
+    label_all(store, "anna", Kind.PERSON, lambda q, d: truth[Pair(q, d)] if q in chosen else None)
+    label_all(
+        store,
+        "gpt",
+        Kind.MODEL,
+        lambda q, d: truth[Pair(q, d)] ^ int(rng.random() < 0.03) if q in seen else None,
+    )
+    made, true = _compared(runs, store), differences(runs, truth, metric)
+    (pair,) = [pair for pair in made.pairs if pair.people.metric == metric]
+    assert (made.queries_people, made.queries_alike) == (len(chosen), 100)
+    assert made.queries_model == model - len(chosen & seen)
+    own = [true[q] for q in chosen]
+    assert pair.people.difference == pytest.approx(sum(own) / len(own) / 2)
+    low, high = some(pair.people.ci)
+    spread = np.std(own, ddof=1) / len(own) ** 0.5 / 2
+    assert high - low == pytest.approx(4 * spread, rel=0.15)
+    low, high = some(pair.both.ci)
+    assert low <= sum(true.values()) / 200 <= high
+
+
+def test_a_metric_is_left_out_in_which_queries_count_that_nobody_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    runs, store, truth = _half(tmp_path, "R@10", -1)
+    _label(store, truth, n=200)
+    made = _compared(runs, store)
+    assert set(made.metrics) == {"nDCG@10", "R@10"}, "all was judged"
+    with store._open() as base, base:
+        base.execute("DELETE FROM labels WHERE query IN (SELECT id FROM queries WHERE weight = 0)")
+    made = _compared(runs, store)
+    assert made.metrics == ("R@10",)
+    assert made.warnings == (
+        "left out, since queries count in it that nobody is asked for: nDCG@10",
+    )
+
+
+def test_a_geometric_mean_is_left_out_where_queries_count_by_shares(tmp_path: Path) -> None:
+    runs, truth = systems(metrics=("GMAP", "nDCG@10"))
+    store = pooled(tmp_path / "labels.sqlite", runs)
+    _label(store, truth)
+    kinds = {query.id: "ab"[at % 2] for at, query in enumerate(store.pool().queries)}
+    assert _compared(runs, store).metrics == ("GMAP", "nDCG@10")
+    assert _compared(runs, store, strata=kinds).metrics == ("nDCG@10",)
+    assert _compared(half_alike(runs), store).metrics == ("nDCG@10",)
 
 
 def test_a_failed_query_counts_as_an_empty_list_and_no_verdict_rests_on_failures(

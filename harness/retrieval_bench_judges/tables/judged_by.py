@@ -28,6 +28,9 @@ def judged_tables(made: JudgedComparison, *, verbose: bool = True) -> list[Table
     of = made.fit.judge
     whose = f"People judged {counted(made.queries_people, 'query')}, {of} {made.queries_both:,} of "
     whose += f"these and {made.queries_model:,} more."
+    if made.queries_alike:
+        alike = counted(made.queries_alike, "other query")
+        whose += f" On {alike} all return the same: known to differ by 0, and counted so."
     return [fit_table(made.fit, whose), _verdicts(made, verbose=verbose)]
 
 
