@@ -1,16 +1,17 @@
 """Delivery: what a reader gets of the hits within a budget, and how much of it is truth.
 
 *found* are the characters of truth in the union of the delivered ranges, *paid* the sum of their
-lengths, overlaps and other documents included. The hit in which the budget ends is cut there.
+lengths, overlaps and other documents included. The hit in which the budget ends is cut there. Of a
+text whose places hold more than it, precision and IoU count as many characters as it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from retrieval_bench_chunks.counting import Counter
-from retrieval_bench_chunks.ranges import Place, Stretches, common, length, union
+from retrieval_bench_chunks.ranges import Place, Stretches, by_document, common, length, union
 
 
 class Hit(NamedTuple):
@@ -41,15 +42,15 @@ class Delivered(NamedTuple):
 
     Attributes:
         covered: of truth: what is found.
+        credited: of these, those that precision counts: of no hit more than its text has.
         paid: in all.
         truth: of the spans of the query.
-        filled: whether the budget was used up.
     """
 
     covered: int
+    credited: int
     paid: int
     truth: int
-    filled: bool
 
     @property
     def recall(self) -> float:
@@ -59,13 +60,21 @@ class Delivered(NamedTuple):
     @property
     def precision(self) -> float:
         """The share of what was paid for that is truth; 0 where nothing was delivered."""
-        return self.covered / self.paid if self.paid else 0.0
+        return self.credited / self.paid if self.paid else 0.0
 
     @property
     def iou(self) -> float:
         """Found, of all that is paid for or missing."""
-        whole = self.paid + self.truth - self.covered
-        return self.covered / whole if whole else 0.0
+        whole = self.paid + self.truth - self.credited
+        return self.credited / whole if whole else 0.0
+
+
+class _Reached(NamedTuple):
+    """What the first hits find: the first two of :class:`Delivered`, and where they stand."""
+
+    covered: int
+    credited: int
+    where: Mapping[str, Stretches]
 
 
 class Delivery:
@@ -85,6 +94,7 @@ class Delivery:
         self._counts: dict[int, float] = {}
         self._truth = sum(map(length, truth.values()))
         self._known: dict[tuple[object, ...], Delivered] = {}
+        self._reached = [_Reached(0, 0, {})]
 
     def tokens_of(self, at: int) -> float:
         """The tokens of a hit."""
@@ -110,22 +120,32 @@ class Delivery:
         asked = (cut, tokens, characters, once)
         if asked in self._known:
             return self._known[asked]
-        given, filled = self._given(cut, tokens, characters)
-        places = (place for hit in given for place in hit.places)
-        joined = _joined(place for place in places if place.doc_id in self.truth)
-        got = sum(common(of, self.truth[doc_id]) for doc_id, of in joined.items())
+        given = self._given(cut, tokens, characters)
+        while len(self._reached) < len(given):
+            self._reached.append(self._with(self.hits[len(self._reached) - 1]))
+        got = self._with(given[-1], len(given) - 1) if given else self._reached[0]
         paid = sum(len(hit.text) for hit in given)
         if once:  # of a text that stands several times one place is paid for
-            distinct = _joined(place for hit in given for place in hit.places[:1])
+            distinct = by_document(place for hit in given for place in hit.places[:1])
             placed = sum(map(length, distinct.values()))
-            paid = placed + sum(len(hit.text) for hit in given if not hit.places)
-        self._known[asked] = Delivered(got, paid, self._truth, filled)
+            paid = min(paid, placed + sum(len(hit.text) for hit in given if not hit.places))
+        self._known[asked] = Delivered(got.covered, got.credited, paid, self._truth)
         return self._known[asked]
 
-    def _given(
-        self, cut: int | None, tokens: float | None, characters: int | None
-    ) -> tuple[list[Hit], bool]:
-        """The delivered texts, and whether the budget was used up."""
+    def _with(self, hit: Hit, behind: int = -1) -> _Reached:
+        """What a hit behind so many of the first ones finds together with them."""
+        before = self._reached[behind]
+        own = by_document(place for place in hit.places if place.doc_id in self.truth)
+        if not own:
+            return before
+        grown = {doc_id: union([*before.where.get(doc_id, ()), *of]) for doc_id, of in own.items()}
+        where = {**before.where, **grown}
+        covered = sum(common(of, self.truth[doc_id]) for doc_id, of in where.items())
+        new = min(covered - before.covered, len(hit.text))
+        return _Reached(covered, before.credited + new, where)
+
+    def _given(self, cut: int | None, tokens: float | None, characters: int | None) -> list[Hit]:
+        """The delivered texts."""
         given = list[Hit]()
         for at, hit in enumerate(self.hits[:cut]):
             part = hit
@@ -139,8 +159,8 @@ class Delivery:
                 tokens -= self.tokens_of(at) if len(part.text) == len(hit.text) else tokens
             given.append(part)
             if any(left is not None and left <= 0 for left in (tokens, characters)):
-                return given, True
-        return given, False
+                break
+        return given
 
     def tokens_to(self, share: float) -> float | None:
         """The tokens of the first hits that find ``share`` of what all of them find; None where
@@ -153,10 +173,3 @@ class Delivery:
             if self.within(at + 1).covered >= goal:
                 break
         return total
-
-
-def _joined(places: Iterator[Place]) -> dict[str, Stretches]:
-    ranges: dict[str, list[tuple[int, int]]] = {}
-    for doc_id, start, end in places:
-        ranges.setdefault(doc_id, []).append((start, end))
-    return {doc_id: union(of) for doc_id, of in ranges.items()}

@@ -29,7 +29,7 @@ class Fate(Documented):
 
     Attributes:
         fate: whole in one hit, cut (whole in several together), part of it there, or gone.
-        hits: that hold a part of it, up to where it is whole.
+        hits: that hold a part of it, up to where it is whole; 1 where one of them has all of it.
         rank: of the last of these; 0 where there is none.
         share: of its characters, found.
         tokens: of all hits up to that rank, which a reader pays to have it.
@@ -172,7 +172,8 @@ def _fate(span: Place, delivery: Any) -> Fate:
         if common(now, own) > common(covered, own):
             hits, last, covered, until = hits + 1, at + 1, now, tokens
         if common(covered, own) == length(own):
-            return Fate(WHOLE if hits == 1 else CUT, hits, last, 1.0, until)
+            whole = common(union(ranges), own) == length(own)
+            return Fate(WHOLE if whole else CUT, 1 if whole else hits, last, 1.0, until)
     share = common(covered, own) / length(own)
     return Fate(PART if share else GONE, hits, last, share, until)
 

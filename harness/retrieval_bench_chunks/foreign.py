@@ -56,22 +56,23 @@ class ForeignChunker:
         with folder_kept(), foreign_code(failing(f"chunk by {self._by}", ContractError, where)):
             given = list(self._split(text)) if text.strip() else []
         kept: dict[Range, str] = {}
-        finder, after, lost = Finder({document.id: text}), 0, 0
+        finder, before, lost = Finder({document.id: text}), (-1, 0), 0
         for item in given:
-            place, own = self._placed(item, text, finder, document.id, after)
+            place, own = self._placed(item, text, finder, document.id, before)
             if place is None:
                 lost += bool(own.strip())
             elif place not in kept:
                 kept[place] = own
-                after = place[0]
+                before = place
         ranges = list(kept)
         texts = {at: own for at, (s, e) in enumerate(ranges) if (own := kept[s, e]) != text[s:e]}
         return ranges, texts, lost
 
     def _placed(
-        self, item: Any, text: str, finder: Finder, doc_id: str, after: int
+        self, item: Any, text: str, finder: Finder, doc_id: str, before: Range
     ) -> tuple[Range | None, str]:
-        """Find where a chunk stands, None where it stands nowhere, and its text."""
+        """Find where a chunk stands, None where it stands nowhere, and its text; of several places
+        the next one that begins and ends behind the chunk before."""
         if isinstance(item, str):
             item = (item, None)
         if not isinstance(item, tuple) or len(item) != 2:
@@ -87,13 +88,13 @@ class ForeignChunker:
             return None, first
         if type(second) is int and text[second : second + len(first)] == first:
             return (second, second + len(first)), first
-        at = text.find(first, after)  # the next place behind the chunk before
+        at = text.find(first, max(before[0] + 1, before[1] + 1 - len(first)))
         if at >= 0:
             return (at, at + len(first)), first
         sought = finder.within(doc_id, first)
         if sought.way == LOST:
             return None, first
-        places = [p for p in sought.places if p.start >= after] or sought.places
+        places = [p for p in sought.places if p.start > before[0]] or sought.places
         place = places[0] if sought.way == AMBIGUOUS else sought.places[0]
         return (place.start, place.end), first
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.errors import NothingMeasuredError, counted
+from retrieval_bench.core.errors import ConfigError, NothingMeasuredError, counted
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Qrels, Ranking, by_rule
 from retrieval_bench.metrics.truths import Decided
@@ -19,7 +19,7 @@ from retrieval_bench.reports.finish import Finished
 from retrieval_bench_chunks.counting import Counter
 from retrieval_bench_chunks.delivery import Hit
 from retrieval_bench_chunks.metrics import BUDGETS, CURVE
-from retrieval_bench_chunks.ranges import Place, as_range
+from retrieval_bench_chunks.ranges import Place, as_range, by_document, common
 from retrieval_bench_chunks.relocation import AMBIGUOUS, LOST
 from retrieval_bench_chunks.spans import Spans
 
@@ -46,8 +46,8 @@ def decide(
     spans: Any = by_rule(qrels)
     first: Spans = next(iter(spans.values()))
     asked = {query_ids[at]: ranking for at in rows if (ranking := rankings[at]) is not None}
-    foreign, ways, unknown = _aligned(first, list(asked.values()))
-    decided = {query_id: Spans(of.truth, of.corpus, foreign) for query_id, of in spans.items()}
+    foreign, ways, unknown = _aligned(first, asked)
+    decided = {q: Spans(of.truth, of.corpus, foreign.get(q)) for q, of in spans.items()}
     hits = sum(map(len, asked.values()))
     if unknown and unknown == hits:
         raise NothingMeasuredError(
@@ -56,7 +56,8 @@ def decide(
             accepted="ids of documents, chunks made here, or hits with texts (Ranking.texts)",
             fix="let the retriever return the texts of its hits",
         )
-    filled, notices = _facts(decided, asked), _told(ways, unknown, hits)
+    filled = _facts(decided, asked, len(rows) - len(asked))
+    notices = _told(ways, unknown, hits)
     short = [budget for budget in BUDGETS if filled["filled"][str(budget)] < len(asked)]
     if asked and short and any(len(ranking) == k for ranking in asked.values()):
         n = len(asked) - filled["filled"][str(short[0])]
@@ -67,8 +68,10 @@ def decide(
         )
     record = {
         "tokens": first.counter.name,
-        "foreign": {hit: [list(p) for p in of.places] for hit, of in foreign.items()},
-        "lengths": {hit: len(of.text) for hit, of in foreign.items()},
+        "foreign": {
+            query_id: {h: [len(hit.text), [*map(list, hit.places)]] for h, hit in hits.items()}
+            for query_id, hits in foreign.items()
+        },
         "ways": dict(ways),
         "unknown": unknown,
         **filled,
@@ -76,31 +79,40 @@ def decide(
     return Decided(decided, {"spans": record}, notices)
 
 
-def _aligned(spans: Spans, rankings: Sequence[Ranking]) -> tuple[dict[str, Hit], Counts[str], int]:
-    """Hits with places, how often each way was gone, and the number of hits that nobody knows."""
+def _aligned(
+    spans: Spans, asked: Mapping[str, Ranking]
+) -> tuple[dict[str, dict[str, Hit]], Counts[str], int]:
+    """Hits of each query with their places, how often each way was gone, and the number of hits
+    that nobody knows. An id may be that of another text in another query."""
     texts = spans.corpus.texts
-    foreign: dict[str, Hit] = {}
+    foreign: dict[str, dict[str, Hit]] = {}
+    known: dict[tuple[str, str, str | None], Hit] = {}
     ways, unknown = Counts[str](), 0
-    for ranking in rankings:
-        own = ranking.texts or [None] * len(ranking)
+    for query_id, ranking in asked.items():
+        came = ranking.texts or [None] * len(ranking)
         sources = ranking.sources or [None] * len(ranking)
-        for hit_id, text, source in zip(ranking.doc_ids, own, sources, strict=True):
+        for hit_id, text, source in zip(ranking.doc_ids, came, sources, strict=True):
             place = as_range(hit_id)
-            if hit_id in foreign or hit_id in texts or (place and place.doc_id in texts):
+            if hit_id in texts or (place and place.doc_id in texts):
                 continue
             if text is None:
                 unknown += 1
                 continue
-            sought = spans.corpus.finder.anywhere(text, source or "")
-            ways[sought.way] += 1
-            foreign[hit_id] = Hit(sought.places, text)
+            if (own := (hit_id, text, source)) not in known:
+                sought = spans.corpus.finder.anywhere(text, source or "")
+                ways[sought.way] += 1
+                known[own] = Hit(sought.places, text)
+            foreign.setdefault(query_id, {})[hit_id] = known[own]
     return foreign, ways, unknown
 
 
-def _facts(decided: Mapping[str, Spans], asked: Mapping[str, Ranking]) -> dict[str, Any]:
-    """Count the queries that use each budget up, and the tokens that a reader gets and needs."""
-    filled, all_, needed = Counts[str](), list[float](), list[float]()
-    recalls = list[list[float]]()
+def _facts(
+    decided: Mapping[str, Spans], asked: Mapping[str, Ranking], failed: int
+) -> dict[str, Any]:
+    """Count the queries that use each budget up, and the tokens that a reader gets and needs; those
+    that failed get none, and find nothing."""
+    filled, all_, needed = Counts[str](), [0.0] * failed, list[float]()
+    recalls = [[0.0] * len(CURVE)] * failed
     for query_id, ranking in asked.items():
         delivery = decided[query_id].delivery(list(ranking.doc_ids))
         all_.append(sum(map(delivery.tokens_of, range(len(ranking)))))
@@ -129,8 +141,8 @@ def _told(ways: Mapping[str, int], unknown: int, hits: int) -> list[str]:
         notices.append(text if ways.get(LOST) else Notice(text, Code.NOTE))
     if ways.get(LOST):
         notices.append(
-            f"{counted(ways[LOST], 'hit')} of {n:,} stand nowhere in the documents: they are paid "
-            "for, and find nothing."
+            f"{counted(ways[LOST], 'hit')} of {n:,} stand nowhere in the documents, or everywhere, "
+            "since they have hardly a letter: they are paid for, and find nothing."
         )
     if unknown:
         notices.append(
@@ -148,23 +160,44 @@ def as_kept(qrels: Qrels, run: Any) -> Qrels:
     if record is None or not spans:
         return qrels
     corpus = next(iter(spans.values())).corpus
-    foreign = {}
-    for hit_id, places in record["foreign"].items():
-        kept = tuple(Place(*place) for place in places)
-        text = corpus.texts[kept[0].doc_id][kept[0].start : kept[0].end] if kept else ""
-        foreign[hit_id] = Hit(kept, text.ljust(record["lengths"][hit_id]))
+    foreign: dict[str, dict[str, Hit]] = {}
+    for query_id, hits in record["foreign"].items():
+        for hit_id, (n, places) in hits.items():
+            kept = tuple(Place(*place) for place in places)
+            text = corpus.texts[kept[0].doc_id][kept[0].start : kept[0].end] if kept else ""
+            foreign.setdefault(query_id, {})[hit_id] = Hit(kept, text[:n].ljust(n))
     counting = Counter(record["tokens"])
-    return {q: Spans(of.truth, of.corpus, foreign, counting=counting) for q, of in spans.items()}
+    return {
+        q: Spans(of.truth, of.corpus, foreign.get(q), counting=counting) for q, of in spans.items()
+    }
 
 
 def with_decided(qrels: Qrels, runs: Sequence[Any]) -> Qrels:
-    """The spans, which know the hits of all these saved runs."""
+    """The spans, which know the hits of all these saved runs.
+
+    Raises:
+        ConfigError: an id of two runs is that of two texts, which would be fused into one.
+    """
     spans: Any = by_rule(qrels)
-    foreign: dict[str, Hit] = {}
-    for run in reversed(runs):
+    foreign: dict[str, dict[str, Hit]] = {query_id: {} for query_id in spans}
+    for run in runs:
         kept: Any = as_kept(qrels, run)
-        foreign |= next(iter(kept.values())).foreign
-    return {query_id: Spans(of.truth, of.corpus, foreign) for query_id, of in spans.items()}
+        for query_id, of in kept.items():
+            for hit_id, hit in of.foreign.items():
+                first = foreign[query_id].setdefault(hit_id, hit)
+                if first.places and hit.places and not _meet(first, hit):
+                    raise ConfigError(
+                        f"hit {hit_id!r} of query {query_id!r} is another text in another run",
+                        accepted="runs whose ids name the same texts",
+                        fix="let each service return ids of its own",
+                    )
+    return {q: Spans(of.truth, of.corpus, foreign[q]) for q, of in spans.items()}
+
+
+def _meet(a: Hit, b: Hit) -> bool:
+    """Say whether two texts have a character in common."""
+    of_b = by_document(b.places)
+    return any(common(of, of_b.get(d, ())) for d, of in by_document(a.places).items())
 
 
 @dataclass(frozen=True, slots=True)

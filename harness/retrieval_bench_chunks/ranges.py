@@ -99,6 +99,14 @@ def union(ranges: Iterable[tuple[int, int]]) -> Stretches:
     return joined
 
 
+def by_document(places: Iterable[Place]) -> dict[str, Stretches]:
+    """Unions of places, by document."""
+    ranges: dict[str, list[tuple[int, int]]] = {}
+    for doc_id, start, end in places:
+        ranges.setdefault(doc_id, []).append((start, end))
+    return {doc_id: union(of) for doc_id, of in ranges.items()}
+
+
 def length(stretches: Iterable[tuple[int, int]]) -> int:
     """The number of their characters."""
     return sum(end - start for start, end in stretches)

@@ -32,6 +32,10 @@ _SEED, _SEEDS, _MOST, _TRIED, _FEW = 12, 24, 64, 6, 0.4
 """Letters of a seed, seeds of a text, places of a seed that are looked at, places of a text that
 are compared, and the share of the seeds of the best one that another one has."""
 
+_LEAST = 4
+"""Letters of a seed at least, and of a text that is looked for among all documents: one that has
+fewer, and stands several times, says nothing."""
+
 _AGREES = 6
 """Letters around a text that must agree, to tell one place from another."""
 
@@ -58,9 +62,11 @@ class Letters:
     """A text by its letters and digits alone, with where each of them stands.
 
     Case, accents and compatibility forms are gone: equal letters in NFC and NFD are equal here.
+    Vowel signs, as Indic scripts have them, are letters.
     """
 
     def __init__(self, text: str) -> None:
+        self._text = text
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         distinct, inverse = np.unique(codes, return_inverse=True)
         forms = [_form(chr(code)) for code in distinct.tolist()]
@@ -74,13 +80,29 @@ class Letters:
             self.letters = "".join([forms[at] for at in inverse.tolist()])
 
     def range_of(self, start: int, end: int) -> tuple[int, int]:
-        """The characters from one letter up to another, which is not among them."""
-        return int(self.places[start]), int(self.places[end - 1]) + 1
+        """The characters from one letter up to another, which is not among them; with marks on the
+        last one."""
+        last = int(self.places[end - 1]) + 1
+        while last < len(self._text) and unicodedata.category(self._text[last])[0] == "M":
+            last += 1
+        return int(self.places[start]), last
+
+    def around(self) -> tuple[str, str]:
+        """What stands in front of the first letter, and behind the last one."""
+        start, end = self.range_of(0, len(self.letters))
+        return self._text[:start], self._text[end:]
 
 
 def _form(character: str) -> str:
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", character).casefold())
-    return "".join(letter for letter in folded if unicodedata.category(letter)[0] in "LN")
+    return "".join(letter for letter in folded if _is_letter(letter))
+
+
+def _is_letter(character: str) -> bool:
+    category = unicodedata.category(character)
+    if category in ("Mn", "Mc"):  # what Latin, Greek and Cyrillic have is called COMBINING
+        return not unicodedata.name(character, "").startswith(("COMBINING", "VARIATION"))
+    return category[0] in "LN"
 
 
 class Finder:
@@ -104,7 +126,9 @@ class Finder:
             there = self.within(first, text)
             if there.way in (EXACT, NORMALISED):
                 return there
-        return self._sought(list(self._texts), text, "", "")
+        sought = self._sought(list(self._texts), text, "", "")
+        few = sought.way == AMBIGUOUS and len(Letters(text).letters) < _LEAST
+        return Found(LOST, ()) if few else sought
 
     def within(self, doc_id: str, text: str, before: str = "", after: str = "") -> Found:
         """Find a text in one document.
@@ -126,21 +150,34 @@ class Finder:
             for doc_id in doc_ids
             for at in occurrences(self._texts[doc_id], text)
         ]
-        if exact:
+        agreed = [self._agreement(place, before, after) for place in exact if before or after]
+        if exact and max(agreed, default=_AGREES) >= _AGREES:
             return self._chosen(EXACT, exact, before, after)
-        letters = Letters(text).letters
-        if not letters:
-            return Found(LOST, ())
+        own = Letters(text)
+        letters = own.letters
         same = [
-            Place(doc_id, *self.letters_of(doc_id).range_of(at, at + len(letters)))
+            self._widened(doc_id, at, at + len(letters), own)
             for doc_id in doc_ids
             for at in occurrences(self.letters_of(doc_id).letters, letters)
         ]
+        if exact:  # elsewhere, as it seems: its own place may be one that was edited
+            same = [place for place in same if self._agreement(place, before, after) >= _AGREES]
         if same:
             return self._chosen(NORMALISED, same, before, after)
-        near = sorted(self._near(doc_ids, letters), reverse=True)
+        if exact or not letters:
+            return self._chosen(EXACT, exact, before, after) if exact else Found(LOST, ())
+        near = sorted(self._near(doc_ids, own), reverse=True)
         best = [place for share, place in near if share >= near[0][0] * _NEAR]
         return self._chosen(FUZZY, best, before, after) if best else Found(LOST, ())
+
+    def _widened(self, doc_id: str, start: int, end: int, own: Letters) -> Place:
+        """The place of some letters, with as much as stands there of what the text has around its
+        own."""
+        text = self._texts[doc_id]
+        first, last = self.letters_of(doc_id).range_of(start, end)
+        ahead, behind = own.around()
+        first -= _alike(text[max(0, first - len(ahead)) : first][::-1], ahead[::-1])
+        return Place(doc_id, first, last + _alike(text[last : last + len(behind)], behind))
 
     def _chosen(self, way: str, places: Sequence[Place], before: str, after: str) -> Found:
         """The only place, or the one whose surroundings agree best; else all of them."""
@@ -160,10 +197,11 @@ class Finder:
         behind = Letters(text[place.end : place.end + around]).letters
         return _alike(ahead, Letters(before).letters[::-1]) + _alike(behind, Letters(after).letters)
 
-    def _near(self, doc_ids: Sequence[str], letters: str) -> Iterator[tuple[float, Place]]:
+    def _near(self, doc_ids: Sequence[str], text: Letters) -> Iterator[tuple[float, Place]]:
         """Places with at least :data:`BOUND` of the letters, and their shares: where most seeds of
         the text stand at their distances."""
-        n, seed = len(letters), min(_SEED, max(4, len(letters) // 4))
+        letters, n = text.letters, len(text.letters)
+        seed = min(_SEED, max(_LEAST, len(letters) // 4))
         starts = range(0, max(1, n - seed + 1), max(1, (n - seed) // _SEEDS))
         slack = max(16, n // 8)
         votes = Counter[tuple[str, int]]()
@@ -178,11 +216,11 @@ class Finder:
             if count < _FEW * most or (doc_id, bucket) in tried:
                 continue
             tried |= {(doc_id, bucket + beside) for beside in (-1, 0, 1)}
-            place = self.letters_of(doc_id)
             low = max(0, (bucket - 1) * slack)
-            share, start, end = _matched(letters, place.letters[low : (bucket + 2) * slack + n])
+            window = self.letters_of(doc_id).letters[low : (bucket + 2) * slack + n]
+            share, start, end = _matched(letters, window)
             if share >= BOUND:
-                yield share, Place(doc_id, *place.range_of(low + start, low + end))
+                yield share, self._widened(doc_id, low + start, low + end, text)
 
 
 def occurrences(text: str, part: str) -> Iterator[int]:
@@ -203,9 +241,10 @@ def _matched(letters: str, window: str) -> tuple[float, int, int]:
     """The share of ``letters`` that stand in a window in their order, and from where to where."""
     if len(letters) > _LONGEST:
         half = _LONGEST // 2
-        head, start, _ = _matched(letters[:half], window[: 2 * half])
-        tail, _, end = _matched(letters[-half:], window[-2 * half :])
-        return min(head, tail), start, len(window[: -2 * half]) + end
+        reach = half + 3 * max(16, len(letters) // 8)  # so much more than its text a window has
+        head, start, _ = _matched(letters[:half], window[:reach])
+        tail, _, end = _matched(letters[-half:], window[-reach:])
+        return min(head, tail), start, len(window[:-reach]) + end
     blocks = SequenceMatcher(None, letters, window, autojunk=False).get_matching_blocks()
     largest = max(blocks, key=lambda block: block.size)
     shift, slack = largest.b - largest.a, max(16, len(letters) // 8)

@@ -8,8 +8,8 @@ Another one is looked for by its quote, and how it was found is told.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter as Counts
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 from retrieval_bench.core.types import Document, Qrels, Query
@@ -17,7 +17,7 @@ from retrieval_bench.data.faults import Faults, FileFaults, shown
 from retrieval_bench.data.source import Source, Stream
 from retrieval_bench_chunks.counting import Counter, counter
 from retrieval_bench_chunks.delivery import Delivery, Hit
-from retrieval_bench_chunks.ranges import Place, Stretches, as_range, covered, union
+from retrieval_bench_chunks.ranges import Place, Stretches, as_range, by_document, covered, union
 from retrieval_bench_chunks.relocation import AMBIGUOUS, EXACT, FUZZY, LOST, NORMALISED, Finder
 
 KEY = "spans"
@@ -31,14 +31,17 @@ DEFINED = ("SpanR", "SpanP", "SpanIoU", "AllSpans", "R", "RR", "Success")
 
 _ACCEPTED = "{document: ID, start: N, end: N} or {document: ID, quote: TEXT}"
 _TOLD: Mapping[str, str] = {
+    EXACT: "spans found again by their quote, exactly, but not at their range",
     NORMALISED: "spans found again by their quote, but for white space, case, accents or markup",
     FUZZY: "spans found again by a quote that differs in some characters",
     AMBIGUOUS: "spans left out, since their quote stands several times and nothing tells which "
     "place is meant",
     LOST: "spans left out, since their quote stands nowhere in the document",
 }
+_STALE = "spans taken by their range, though their document has changed, and they have no quote"
 
 
+@lru_cache(256)
 def hash_of(text: str) -> str:
     """The hash of a document that a span names: 16 hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -57,23 +60,17 @@ class Corpus:
 
     def __init__(self, documents: Stream[Document] | None) -> None:
         self._documents = documents
-        self._texts: dict[str, str] | None = None
-        self._finder: Finder | None = None
 
-    @property
+    @cached_property
     def texts(self) -> Mapping[str, str]:
         """By id; none without a corpus."""
-        if self._texts is None:
-            read = () if self._documents is None else self._documents.read(Faults())
-            self._texts = {document.id: document.text for _, document in read}
-        return self._texts
+        read = () if self._documents is None else self._documents.read(Faults())
+        return {document.id: document.text for _, document in read}
 
-    @property
+    @cached_property
     def finder(self) -> Finder:
         """Finder of texts in all documents."""
-        if self._finder is None:
-            self._finder = Finder(self.texts)
-        return self._finder
+        return Finder(self.texts)
 
 
 class Spans(dict[str, int]):
@@ -82,8 +79,7 @@ class Spans(dict[str, int]):
     Attributes:
         truth: these.
         corpus: shared by all queries.
-        foreign: hits of a run that are no ranges, as they were aligned.
-        failed: whether the query got no answer.
+        foreign: hits of this query that are no ranges, as they were aligned.
     """
 
     kind = "spans"
@@ -102,10 +98,7 @@ class Spans(dict[str, int]):
         self.foreign = foreign or {}
         self.counter = counting or counter()
         self._delivery: tuple[Sequence[str], Delivery] | None = None
-        grouped: dict[str, list[tuple[int, int]]] = {}
-        for place in self.truth:
-            grouped.setdefault(place.doc_id, []).append((place.start, place.end))
-        self.of_document: dict[str, Stretches] = {d: union(of) for d, of in grouped.items()}
+        self.of_document = by_document(self.truth)
 
     @property
     def slots(self) -> Mapping[str, int]:
@@ -125,9 +118,12 @@ class Spans(dict[str, int]):
         if (own := self.foreign.get(hit_id)) is not None:
             return own
         place = None if hit_id in self.corpus.texts else as_range(hit_id)
+        text = self.corpus.texts.get(hit_id if place is None else place.doc_id, "")
         if place is None:
-            place = Place(hit_id, 0, len(self.corpus.texts.get(hit_id, "")))
-        return Hit((place,), self.corpus.texts.get(place.doc_id, "")[place.start : place.end])
+            place = Place(hit_id, 0, len(text))
+        elif place.end > len(text):  # of a document that was longer
+            place = Place(place.doc_id, min(place.start, len(text)), len(text))
+        return Hit((place,), text[place.start : place.end])
 
     def filled(self, doc_ids: Sequence[str]) -> Iterator[tuple[int, str]]:
         """Ranks at which spans are whole for the first time, in one hit or in several together."""
@@ -145,9 +141,10 @@ class Spans(dict[str, int]):
 
     def delivery(self, doc_ids: Sequence[str]) -> Delivery:
         """What a reader gets of these hits."""
-        if self._delivery is None or self._delivery[0] != doc_ids:
-            hits = [self.hit(hit_id) for hit_id in doc_ids]
-            self._delivery = list(doc_ids), Delivery(hits, self.of_document, self.counter)
+        asked = [*doc_ids]
+        if self._delivery is None or self._delivery[0] != asked:
+            hits = [self.hit(hit_id) for hit_id in asked]
+            self._delivery = asked, Delivery(hits, self.of_document, self.counter)
         return self._delivery[1]
 
 
@@ -164,19 +161,17 @@ def read_spans(source: Source, queries: Mapping[str, Query], faults: Faults) -> 
     if source.documents is None:
         report.error(None, "spans without documents", "a corpus, which spans are characters of")
         return {}
-    corpus, ways = Corpus(source.documents), Counts[str]()
+    corpus = Corpus(source.documents)
     qrels: dict[str, Spans] = {}
     for query in with_spans:
-        truth = list[Place]()
-        for at, given in enumerate(query.metadata[KEY]):
-            where = f"query {shown(query.id)}, spans[{at}]"
-            if (read := _place_of(given, corpus, where, report)) is None:
-                continue
-            place, way = read
-            ways[way] += 1
-            if way != EXACT:
-                report.warn(_TOLD[way], where)
-            truth += [] if place is None else [place]
+        spans, where = query.metadata[KEY], f"query {shown(query.id)}, {KEY}"
+        if not isinstance(spans, list | tuple):
+            report.error(where, shown(spans), f"a list of {_ACCEPTED}")
+            continue
+        read = (
+            _place_of(given, corpus, f"{where}[{at}]", report) for at, given in enumerate(spans)
+        )
+        truth = [place for place in read if place is not None]
         if truth:
             qrels[query.id] = Spans(truth, corpus)
         elif query.answerable and not report.count:
@@ -184,10 +179,8 @@ def read_spans(source: Source, queries: Mapping[str, Query], faults: Faults) -> 
     return qrels
 
 
-def _place_of(
-    given: Any, corpus: Corpus, where: str, report: FileFaults
-) -> tuple[Place | None, str] | None:
-    """A span and the way it was found; None after a fault."""
+def _place_of(given: Any, corpus: Corpus, where: str, report: FileFaults) -> Place | None:
+    """Find a span, and tell how; None where it is not found, or after a fault."""
     if not isinstance(given, Mapping) or not isinstance(given.get("document"), str):
         report.error(where, shown(given), _ACCEPTED)
         return None
@@ -204,7 +197,9 @@ def _place_of(
         return None
     inside = ranged and 0 <= start < end <= len(text)
     if inside and quote in (None, text[start:end]):
-        return Place(doc_id, start, end), EXACT
+        if quote is None and given.get("hash") not in (None, hash_of(text)):
+            report.warn(_STALE, where)
+        return Place(doc_id, start, end)
     if not quote:
         report.error(
             where,
@@ -214,4 +209,6 @@ def _place_of(
         return None
     context = (str(given.get("before") or ""), str(given.get("after") or ""))
     sought = corpus.finder.within(doc_id, quote, *context)
-    return (sought.places[0] if len(sought.places) == 1 else None), sought.way
+    if sought.way != EXACT or ranged:
+        report.warn(_TOLD[sought.way], where)
+    return sought.places[0] if len(sought.places) == 1 else None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,10 +19,16 @@ from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.building import built
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.metrics import Judgements, judge_lists
 from retrieval_bench.runs.run import Run
 from retrieval_bench_chunks.chunked import Chunked, in_front
+from retrieval_bench_chunks.counting import Counter
 from retrieval_bench_chunks.cutting import Windows
+from retrieval_bench_chunks.delivery import Delivery, Hit
+from retrieval_bench_chunks.fates import WHOLE, _fate
 from retrieval_bench_chunks.foreign import ForeignChunker
+from retrieval_bench_chunks.judging import as_kept, with_decided
+from retrieval_bench_chunks.ranges import Place
 from retrieval_bench_retrievers.lexical.bm25 import BM25
 
 DOCUMENTS = [
@@ -210,13 +217,20 @@ def test_a_text_that_does_not_stand_there_is_aligned_or_counted() -> None:
 
     ranges, texts, lost = ForeignChunker(split, "mine").texts_of(Document("d", text))
     assert text[slice(*ranges[0])] == "One sentence stands here."
-    assert text[slice(*ranges[-1])] == "The third one is the last"
+    assert text[slice(*ranges[-1])] == "The third one is the last."
     assert lost in (1, 2)
     assert texts[len(ranges) - 1] == "The third one\nis the last."
     for wrong in ((5, 2), (0, 900), 7, (1, 2, 3), (None, 1)):
         chunker = ForeignChunker(partial(_gives, wrong), "mine")
         with pytest.raises(ContractError, match="chunk by mine gave"):
             chunker.cut(text)
+
+
+@pytest.mark.parametrize("text", ["ab ab ab", "Yes No Yes Yes end", "ab Yes ab, Yes ab"])
+def test_of_equal_texts_each_stands_behind_the_one_before(text: str) -> None:
+    ranges, _, lost = ForeignChunker(str.split, "mine").texts_of(Document("d", text))
+    assert [text[start:end] for start, end in ranges] == text.split()
+    assert (ranges, lost) == (sorted(set(ranges)), 0)
 
 
 def _gives(wrong: Any, _text: str) -> list[Any]:
@@ -247,6 +261,65 @@ def test_hits_of_a_service_are_aligned_by_their_texts_and_the_ways_are_told() ->
     assert measured.evaluation.by_metric["SpanR@3"].mean == 1
     kept = measured.manifest["spans"]
     assert kept["ways"] == {"normalised": 1, "ambiguous": 1, "lost": 1}
-    assert kept["foreign"]["x"] == [["leave", 0, 23]]
-    assert kept["foreign"]["z"] == []
+    assert kept["foreign"]["q1"]["x"] == [24, [["leave", 0, 24]]]
+    assert kept["foreign"]["q1"]["z"] == [33, []]
     assert any("1 hit of 3 stand nowhere" in warning for warning in measured.summary.warnings)
+
+
+class Numbered(Service):
+    """Its ids are ranks, and it fails where it is asked for rails."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        if query.text == "rail":
+            raise RuntimeError("down")
+        return Ranking(["0"], texts=[f"{query.text} stand here."][:k])
+
+
+def test_ids_that_mean_another_text_in_each_query_and_failures_count_right() -> None:
+    texts = ("Cats stand here.", "Dogs stand here.", "rail stand here.")
+    documents: Any = [Document(text[:4], f"{text} {text[:4]}") for text in texts]
+    queries = [
+        Query(at, text[:4], metadata={"spans": [{"document": text[:4], "quote": text}]})
+        for at, text in zip("abx", texts, strict=True)
+    ]
+    dataset = build_dataset("made", documents, queries, None)
+    measured = run(Numbered(), dataset, k=1)
+    facts = measured.manifest["spans"]
+    assert measured.evaluation.by_metric["SpanR(tokens=1000)"].mean == pytest.approx(2 / 3)
+    assert facts["curve"]["1000"] == pytest.approx(2 / 3)
+    spans: Any = as_kept(dataset.qrels, measured)
+    each = [spans[at].delivery(["0"]) for at in "ab"]
+    assert [of.within().recall for of in each] == [1, 1]
+    assert facts["tokens_delivered"] == sum(of.tokens_of(0) for of in each) / 3
+    again: Any = with_decided(dataset.qrels, [measured, measured])
+    assert again["b"].foreign == spans["b"].foreign != again["a"].foreign
+    kept = {"tokens": "estimate", "foreign": {"a": measured.manifest["spans"]["foreign"]["b"]}}
+    with pytest.raises(ConfigError, match="hit '0' of query 'a' is another text"):
+        with_decided(dataset.qrels, [measured, SimpleNamespace(manifest={"spans": kept})])
+
+
+@pytest.mark.parametrize("text", ["Leave IS 25 days!", "Annual   leave is 25 days."])
+def test_figures_of_a_saved_run_are_those_that_were_measured(text: str) -> None:
+    class One(Service):
+        def search(self, query: Query, k: int) -> Ranking:
+            return Ranking([query.id], texts=[text][:k])
+
+    documents: Any = [Document("d", f"Say: Annual  {'*' * 9}leave *is* 25 days. Else.")]
+    dataset = build_dataset(
+        "made",
+        documents,
+        [Query("q", "?", metadata={"spans": [{"document": "d", "start": 0, "end": 40}]})],
+        None,
+    )
+    measured = run(One(), dataset, k=1, metrics=["SpanR", "SpanP", "SpanIoU"])
+    judged = judge_lists({"q": ["q"]}, ["q"], Judgements(as_kept(dataset.qrels, measured)))
+    for metric in measured.evaluation.metrics:
+        again = float(metric.compute(judged)[0])
+        assert again == measured.evaluation.values(metric)[0]
+        assert 0 < again <= 1
+
+
+def test_a_span_that_one_hit_holds_is_whole_though_another_had_some_of_it() -> None:
+    hits = [Hit((Place("d", 0, end),), "x" * end) for end in (5, 20)]
+    fate = _fate(Place("d", 0, 10), Delivery(hits, {"d": [(0, 10)]}, Counter("estimate")))
+    assert (fate.fate, fate.hits, fate.rank) == (WHOLE, 1, 2)

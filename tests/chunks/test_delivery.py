@@ -127,14 +127,39 @@ def test_a_reader_of_single_characters_finds_and_pays_the_same() -> None:
         assert got.iou == (got.covered / len(read + [at for at in wanted if at not in read]))
 
 
+def test_no_hit_earns_more_than_its_text_and_nothing_is_paid_for_twice_by_once() -> None:
+    counter, both = Counter("estimate"), (Place("d", 0, 11), Place("d", 19, 30))
+    truth = {"d": [(0, 11), (19, 30)]}
+    twice, other = Hit(both, "alpha beta."), Hit((), "another one")
+    got = Delivery([twice, other], truth, counter).within(1)
+    assert (got.recall, got.precision, got.iou) == (1, 1, 11 / 22)
+    assert Delivery([other, twice, twice], truth, counter).within().precision == 11 / 33
+    longer = Delivery([Hit((Place("d", 0, 30),), "alpha beta")], {"d": [(0, 30)]}, counter)
+    assert longer.within().precision == 1
+    assert longer.within(once=True).paid == longer.within().paid == 10
+
+
+def test_a_range_ends_where_its_document_does() -> None:
+    spans: Any = dataset((50, 60)).qrels["q"]
+    assert spans.hit("d#55-900") == Hit((Place("d", 55, 60),), "56789")
+    assert spans.hit("d#100-900") == Hit((Place("d", 60, 60),), "")
+    assert value(dataset((50, 60)), ["d#50-900"], "SpanP(overlap=once)") == 1
+
+
+def test_hits_are_looked_up_once_whatever_holds_them() -> None:
+    spans: Any = dataset((10, 30)).qrels["q"]
+    hits = ("d", "other")
+    assert spans.delivery(hits) is spans.delivery(hits) is spans.delivery([*hits])
+    assert spans.delivery(("d",)) is not spans.delivery(("d", "other"))
+
+
 def test_tokens_of_a_budget_are_those_of_the_texts_in_their_order() -> None:
     data = dataset((0, 300), text="word " * 100)
     delivery = data.qrels["q"].delivery(["d#0-100", "d#200-300"])  # type: ignore[attr-defined]
     n = delivery.tokens_of(0)
     assert delivery.within(tokens=n).paid == 100
     assert delivery.within(tokens=n + 1).paid in range(101, 107)
-    assert delivery.within(tokens=2 * n) == delivery.within()._replace(filled=True)
-    assert not delivery.within(tokens=10 * n).filled
+    assert delivery.within(tokens=2 * n) == delivery.within() == delivery.within(tokens=10 * n)
     assert delivery.tokens_to(0.4) == n
     assert delivery.tokens_to(0.9) == pytest.approx(2 * n)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import unicodedata
 from pathlib import Path
 from typing import Any, ClassVar
@@ -53,6 +54,28 @@ def test_what_stood_around_a_quote_tells_one_place_from_another() -> None:
     span = span_of("d", TEXT, second, second + len(quote))
     longer = "A preface.\n\n" + TEXT
     assert places(truth(span, text=longer)) == (Place("d", second + 12, second + 12 + len(quote)),)
+
+
+def test_the_edited_place_of_a_quote_is_not_another_one_where_it_stands_unchanged() -> None:
+    quote, before = "Every employee has twenty-five days.", "The committee met on Monday. "
+    text = f"{before}{quote} More.\n\nIn other years nothing changed. {quote} The end."
+    span = span_of("d", text, len(before), len(before) + len(quote))
+    edited = text.replace(quote, quote.replace("has", " has"), 1)
+    data = truth(span, text=edited)
+    assert places(data) == (Place("d", len(before), len(before) + len(quote) + 1),)
+    assert "found again by their quote, but for white space" in data.warnings[0]
+    only = truth({**span, "before": "x", "after": "y"}, text=f"New. {quote}")
+    assert places(only) == (Place("d", 5, 5 + len(quote)),)
+
+
+def test_a_range_that_is_stale_is_told() -> None:
+    moved = {"document": "d", "start": 0, "end": 12, "quote": "annual leave"}
+    assert "exactly, but not at their range" in truth(moved).warnings[0]
+    assert truth({"document": "d", "quote": "annual leave"}).warnings == ()
+    ranged = {key: span_of("d", TEXT, 4, 13)[key] for key in ("document", "start", "end", "hash")}
+    assert truth(ranged).warnings == ()
+    assert places(truth(ranged, text=f"{TEXT} More.")) == (Place("d", 4, 13),)
+    assert "document has changed" in truth(ranged, text=f"{TEXT} More.").warnings[0]
 
 
 def test_an_ambiguous_quote_is_left_out_and_told() -> None:
@@ -142,6 +165,23 @@ class TestFinder:
     def test_what_stands_nowhere_is_lost(self) -> None:
         for text in ("a text of its own that nobody wrote before", "!!!", "", "zz"):
             assert self.found(text) == (LOST, [])
+
+    def test_a_text_of_hardly_a_letter_that_stands_everywhere_is_lost(self) -> None:
+        for text in (" ", "a", "on"):
+            assert self.found(text) == (LOST, [])
+
+    @pytest.mark.parametrize("n", [7_000, 40_000])
+    def test_a_long_text_is_found_nearly(self, n: int) -> None:
+        chance = random.Random(5)
+        words = ["".join(chance.choices("etaoinshrdlu", k=6)) for _ in range(2_000)]
+        text = " ".join(chance.choices(words, k=12_000))
+        for start in (20_000, len(text) - n):
+            part = text[start : start + n]
+            noisy = "".join("x" if chance.random() < 0.02 else letter for letter in part)
+            sought = Finder({"d": text}).anywhere(noisy)
+            assert sought.way == FUZZY
+            assert abs(sought.places[0].start - start) < 20
+            assert abs(sought.places[0].end - start - n) < 20
 
 
 def test_files_of_spans_are_read_and_written(tmp_path: Path) -> None:
