@@ -140,7 +140,7 @@ def on_github(
         log += done.stdout + done.stderr
         lines = (beside / "output").read_text(encoding="utf-8").splitlines()
         outputs |= dict(line.split("=", 1) for line in lines)
-        if done.returncode:
+        if done.returncode and not step.get("continue-on-error"):
             break
     summary = beside / "summary"
     return done.returncode, log, summary.read_text("utf-8") if summary.is_file() else ""

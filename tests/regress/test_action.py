@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -16,9 +17,11 @@ import yaml
 
 from retrieval_bench import export_dataset
 from tests.builders.ci_jobs import ACTION, CI, Comments, comments, on_github, on_gitlab
+from tests.builders.files import save, save_all
 from tests.builders.git_project import GitProject
 from tests.builders.guide import guide_page
 from tests.builders.processes import completed
+from tests.builders.service import Reply, service
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")]
 WORKFLOW = CI / "github.yml"
@@ -26,6 +29,16 @@ GOOD, BAD = (
     {"my.yaml": "name: my\ntarget: bm25\nparams: {k1: 0.9, b: 0.4}\n"},
     {"my.yaml": "name: my\ntarget: bm25\nparams: {k1: 500.0, b: 1.0}\n"},
 )
+
+CLOSE = {"Connection": "close"}
+COMMAND = f"""
+[ "$1" = --guide ] && {{ echo {CI.parent}/README.md; exit; }}
+echo "words: $*"
+[ "$2" = bad ] && exit 2
+while [ "$1" != --junit ]; do shift; done
+echo > "$2"
+"""
+"""In place of the command: it passes, or ends before it judges."""
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +129,8 @@ def test_a_good_commit_is_green_and_a_bad_one_red_with_one_comment_that_is_updat
     assert api.bodies[2].partition("\n")[2] == summary
     assert "FAIL" in summary
     assert "nDCG@10" in summary
-    junit = ElementTree.parse(tmp_path / "two" / "retrieval-bench" / "junit.xml").getroot()
-    assert junit.findall(".//failure")
+    (junit,) = (tmp_path / "two").glob("retrieval-bench.*/junit.xml")
+    assert ElementTree.parse(junit).findall(".//failure")
 
 
 @pytest.mark.parametrize("token", ["", "of-a-fork"])
@@ -173,6 +186,43 @@ def test_the_template_of_gitlab_judges_and_writes_one_note(
     assert (project.folder / ".retrieval-bench" / "junit.xml").is_file()
     code, log = on_gitlab(project.folder, asked, api=api.url, token="")
     assert (code, "no token" in log) == (1, True)
+
+
+def test_uses_in_one_job_keep_their_files_apart_and_no_comment_turns_one_red(
+    tmp_path: Path,
+) -> None:
+    for name, text in (("python", "exit 1"), ("retrieval-bench", COMMAND)):
+        save(tmp_path / "bin" / name, f"#!/bin/sh\n{text}").chmod(0o755)
+    save_all(tmp_path, {"a1": "", "a2": ""})
+    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
+    for retriever, expected in (("good", 0), ("bad", 2)):
+        asked = {"retriever": retriever, "dataset": "d", "options": "a?"}
+        code, log, _ = on_github(tmp_path, asked, tmp_path / "job", PATH=path)
+        assert (code, "words: regress" in log, "d a? --junit" in log) == (expected, True, True)
+        of_gitlab = {"RETRIEVER": retriever, "DATASET": "d", "PATH": path}
+        assert on_gitlab(tmp_path, of_gitlab, api="")[0] == expected
+    assert not (tmp_path / ".retrieval-bench" / "junit.xml").exists()
+    answers = [file.read_text("utf-8") for file in (tmp_path / "job").rglob("answer.md")]
+    assert sorted(text.splitlines()[0][-1] for text in answers) == ["0", "2"]
+    assert len([*(tmp_path / "job").rglob("junit.xml")]) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [Reply({"message": "x"}), Reply(), Reply(b"[{", headers={"Content-Length": "9", **CLOSE})],
+)
+def test_an_answer_in_no_known_form_is_told(
+    reply: Reply, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = save(tmp_path / "event.json", '{"pull_request": {"number": 7}}')
+    with service(lambda _request: reply) as there:
+        monkeypatch.setenv("GITHUB_EVENT_PATH", str(event))
+        monkeypatch.setenv("GITHUB_API_URL", there.url)
+        monkeypatch.setenv("TOKEN", "of-mine")
+        main = runpy.run_path(str(ACTION.parent / "comment.py"))["main"]
+        assert main(str(event), "my.yaml").startswith("no comment (")
+    event.write_text("[]", encoding="utf-8")
+    assert "no comment (AttributeError" in main(str(event), "my.yaml")
 
 
 @pytest.mark.long

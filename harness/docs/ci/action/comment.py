@@ -81,18 +81,18 @@ def _ask(where: Place, verb: str, address: str, body: Any = None) -> Any:
 def main(answer: str, name: str) -> str:
     """Do it, and say what was done."""
     token = os.environ.get("TOKEN", "")
-    where = place(token)
-    if where is None or not token:
-        why = "no token" if where else "no change request"
-        return f"no comment ({why}): the answer stands in the job"
-    mark = f"<!-- retrieval-bench: {name.replace('>', '')} -->"
-    text = Path(answer).read_text("utf-8")
-    if len(text) > LONGEST:
-        text = f"{text[:LONGEST]}\n\n... the rest stands in the job"
     try:
+        where = place(token)
+        if where is None or not token:
+            why = "no token" if where else "no change request"
+            return f"no comment ({why}): the answer stands in the job"
+        mark = f"<!-- retrieval-bench: {name.replace('>', '')} -->"
+        text = Path(answer).read_text("utf-8")
+        if len(text) > LONGEST:
+            text = f"{text[:LONGEST]}\n\n... the rest stands in the job"
         return "comment " + put(where, f"{mark}\n{text}", mark)
-    except (OSError, ValueError) as problem:  # refused, not reached, no JSON
-        return f"no comment ({problem}): the answer stands in the job"
+    except Exception as problem:  # refused, not reached, cut off, in no form that is known
+        return f"no comment ({type(problem).__name__}: {problem}): the answer stands in the job"
 
 
 if __name__ == "__main__":

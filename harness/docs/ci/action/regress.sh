@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Judges what RETRIEVER, DATASET and OPTIONS say, and always ends with 0: files and the exit code are told as
 # NAME=VALUE, so that the answer is shown before the job ends with that code. Its argument is the folder for the files.
-set -uo pipefail
+set -ufo pipefail
 mkdir -p "$1"
+rm -f "$1/junit.xml"
 code=0
-# Words of OPTIONS are words.
+# Words of OPTIONS are words, and no patterns (-f).
 retrieval-bench regress "$RETRIEVER" --dataset "$DATASET" $OPTIONS \
   --junit "$1/junit.xml" --format markdown > "$1/table.md" 2> "$1/log" || code=$?
 cat "$1/table.md" "$1/log" >&2
