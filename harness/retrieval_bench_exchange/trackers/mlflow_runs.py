@@ -1,7 +1,7 @@
 """A saved run as a run of MLflow: figures are metrics, facts are parameters.
 
-MLflow refuses ``@`` and brackets in names: what is not a letter, a digit or one of ``_-./:`` is
-written as ``_`` (``nDCG_10``), and a tag (``retrieval_bench.name.nDCG_10``) has the metric's name.
+MLflow refuses ``@`` and brackets in names: what is not a letter, a digit or one of ``_-.:`` is
+written as ``_`` (``nDCG_10``), and a tag (``retrieval_bench.name.nDCG_10``) has the name itself.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -23,9 +23,15 @@ _BATCH = 100
 """Parameters or tags that MLflow takes at once."""
 
 
-def key(name: str) -> str:
-    """``name`` as MLflow takes it."""
-    return re.sub(r"[^\w./:-]", "_", name)
+def keys(names: Iterable[str]) -> dict[str, str]:
+    """Keys that MLflow takes -> ``names``; where two would be one, the later ends with ``_2``."""
+    kept: dict[str, str] = {}
+    for name in names:
+        key = re.sub(r"[^\w.:-]", "_", name)
+        while key in kept:
+            key += "_2"
+        kept[key] = name
+    return kept
 
 
 def send(run: Run, address: str, settings: Mapping[str, Any]) -> str:
@@ -68,9 +74,9 @@ def _logged(run: Run, client: Any, experiment: str | None) -> str:
         )
     made = int(datetime.fromisoformat(run.manifest["created"]).timestamp() * 1000)
     told, of = figures(run), facts(run)
-    names = {key(figure): figure for figure in told}
-    metrics = [Metric(key(figure), value, made, 0) for figure, value in told.items()]
-    params = [Param(key(fact), str(value)) for fact, value in of.items()]
+    names = keys([*told, *of])
+    metrics = [Metric(key, told[name], made, 0) for key, name in names.items() if name in told]
+    params = [Param(key, str(of[name])) for key, name in names.items() if name in of]
     tags = [RunTag(f"{_TAG}.name.{short}", long) for short, long in names.items() if short != long]
     new = client.create_run(experiment_id, made, {f"{_TAG}.run": run_id}, run_name=run.name)
     sent_id = str(new.info.run_id)

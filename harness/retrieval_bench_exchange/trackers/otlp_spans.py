@@ -93,7 +93,8 @@ def trace_of(run: Run, *, texts: bool = False) -> tuple[str, list[Any]]:
     spans: list[Any] = []
     resource = Resource.create({"service.name": "retrieval-bench", "service.version": VERSION})
     # Whatever the environment says: none is left out, and none is cut off.
-    whole = SpanLimits(max_span_attributes=SpanLimits.UNSET, max_attribute_length=SpanLimits.UNSET)
+    free = SpanLimits.UNSET
+    whole = SpanLimits(max_span_attributes=free, max_span_attribute_length=free)
     provider = TracerProvider(ALWAYS_ON, resource, False, None, FromRun(), whole)
     provider.add_span_processor(Kept())
     tracer = provider.get_tracer(OWN, VERSION)

@@ -121,7 +121,7 @@ def facts(run: Run) -> dict[str, str | int]:
 def unreachable(address: str, to: str, why: object) -> ConfigError:
     """The error of a tracker that did not take the run."""
     return ConfigError(
-        f"{to} took nothing: {secrets.redact(str(why).strip() or type(why).__name__)}",
+        f"{to} did not take the run: {secrets.redact(str(why).strip() or type(why).__name__)}",
         where=str(secrets.redact(address)),
         accepted=f"the address of a tracker that answers, such as {EXAMPLES[to]}",
         fix="start it, or correct --into",
