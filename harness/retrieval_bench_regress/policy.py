@@ -160,7 +160,7 @@ def load_policy(path: Path | None = None, *, k: int) -> Policy:
     Raises:
         ConfigError: unreadable, or all that is wrong in it.
     """
-    named = path is None or (len(path.parts) == 1 and not path.suffix and not path.exists())
+    named = path is None or (len(path.parts) == 1 and not path.suffix and not path.is_file())
     policy_file = find_policy(None if path is None else path.name) if named else None
     path = policy_file or user_path(path or FILE)
     read = validate(_File, read_yaml(path), where=str(path))

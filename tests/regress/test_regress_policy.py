@@ -38,6 +38,8 @@ def test_a_policy_can_be_named(here: Path) -> None:
     own = here / "configs" / "policy-quality.yaml"
     own.write_text("limits: {nDCG@10: -0.02}\n")
     assert load_policy(Path("quality"), k=10).source == str(own)
+    (here / "quality").mkdir()
+    assert load_policy(Path("quality"), k=10).source == str(own)
     with pytest.raises(ConfigError, match="cannot read"):
         load_policy(Path("qualitty"), k=10)
 
