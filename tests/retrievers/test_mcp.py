@@ -283,6 +283,35 @@ def test_an_answer_in_which_nothing_is_read_is_told_how_to_call_it_empty() -> No
     assert reads.read(hit, 5).ids == ["log.md"]  # the words of a hit are no empty answer
 
 
+LINKS = {"hits": "content[?type=='resource_link']", "id": "uri"}
+LIMITED = {"content": [{"type": "text", "text": "Rate limit exceeded, try later"}]}
+PICTURE = {"content": [{"type": "image", "data": "", "mimeType": "image/png"}]}
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        (LINKS, LIMITED),
+        *(({"pattern": "^## (?P<id>.+)$"}, said) for said in ({}, {"content": "text"}, PICTURE)),
+        *(({"hits": "json", "id": "id"}, said) for said in ({}, {"content": "text"}, PICTURE)),
+    ],
+)
+def test_an_answer_that_says_something_else_is_none_without_hits(params: Any, said: Any) -> None:
+    with pytest.raises(ContractError):
+        reader(**params).read(said, 5)
+
+
+def test_hits_count_though_one_of_them_has_the_words_of_an_empty_answer() -> None:
+    reads = reader(hits="structuredContent.result", id="id", empty="No results")
+    found = {"result": [{"id": "a", "text": "No results were good"}]}
+    text = {"content": [{"type": "text", "text": json.dumps(found)}]}
+    assert reads.read({**text, "structuredContent": found}, 5).ids == ["a"]
+    assert reads.read({"content": [{"type": "text", "text": "No results"}]}, 5).ids == []
+    assert reader(**LINKS).read({"content": []}, 5).ids == []
+    with pytest.raises(ConfigError, match="matches any text"):
+        reader(hits="structuredContent.result", id="id", empty="a*")
+
+
 def test_short_lists_of_different_lengths_are_a_note_and_of_one_length_a_warning() -> None:
     for asked, note in ((("cat", "dog"), True), (("cat", "cat"), False)):
         with serving(MODERN, "json") as retriever:

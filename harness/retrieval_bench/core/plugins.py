@@ -309,7 +309,8 @@ def _checked_value(name: str, value: Any, annotation: Any, faults: list[str]) ->
             faults += describe_faults(final, name)
             return value
     # A mapping may have become a model. An ``Iterable`` becomes an iterator, which ends: not that.
-    if isinstance(value, dict | list) and not isinstance(fitting, Iterator):
+    # What stays equal is handed on as it is: a copy would not know what came from the environment.
+    if isinstance(value, dict | list) and not isinstance(fitting, Iterator) and fitting != value:
         return fitting
     return value
 

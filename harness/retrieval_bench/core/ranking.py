@@ -173,10 +173,15 @@ def _as_text(doc_id: object) -> str:
     return str(doc_id)  # text of numpy is text
 
 
+def can_be_written(doc_id: str) -> bool:
+    """Return whether an id can stand in a file."""
+    return doc_id != "" and not _UNWRITABLE.search(doc_id)
+
+
 def _check_writable(ids: Sequence[str]) -> None:
     """Ids of a corpus were checked when it was read; those of an external index are not known."""
     for doc_id in ids:
-        if not doc_id or _UNWRITABLE.search(doc_id):
+        if not can_be_written(doc_id):
             raise ContractError(
                 f"document id {doc_id!r}",
                 accepted="text without tabs, line breaks and other control characters, not empty",

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.calls.usage import FIELDS
 from retrieval_bench.core.errors import ConfigError, ContractError
+from retrieval_bench.core.ranking import can_be_written
 from retrieval_bench_retrievers.http.suggested import suggested_hits
 
 Path = Callable[[Any], Any]
@@ -119,14 +120,16 @@ class Reading:
         )
 
     def _id(self, value: Any, rank: int, answer: Any) -> str:
-        if isinstance(value, str):
+        if isinstance(value, str) and can_be_written(value):
             return value
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         # A number with a point has lost what tells 1.10 from 1.1.
         kind = f"the number {value!r}" if isinstance(value, float) else _kind(value)
+        kind = f"the text {value!r}" if isinstance(value, str) else kind
         place = "id" if self.hits else "ids"
-        raise self._unfit(place, kind, rank, answer, "a text or a whole number")
+        accepted = "a text on one line, not empty, or a whole number"
+        raise self._unfit(place, kind, rank, answer, accepted)
 
     def _in_order(self, numbers: Sequence[Any], answer: Any) -> list[float]:
         scores: list[float] = []

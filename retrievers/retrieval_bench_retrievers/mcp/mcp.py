@@ -260,17 +260,11 @@ class MCP(WritesMessages, Retriever):
             begin = perf_counter_ns()
             result = self._called(self._tool, arguments)
             stages["request"] = perf_counter_ns() - begin
-            hits = self._read(query, result, k)
+            hits, own = self._read(query, result, k, stages)
         except CallError as problem:
             problem.args = (self._at.clean(str(problem)), *problem.args[1:])
             raise
-        usage: dict[str, Callable[[], Usage]] = {}
-        if self._server_time is not None or self._usage:
-            seen = self._reader.seen(result)
-            if self._server_time is not None:
-                stages["server"] = server_ns(self._server_time, seen)
-            own = usage_of({name: path(seen) for name, path in self._usage.items()})
-            usage = {} if own is None else {"server": lambda: own}
+        usage: dict[str, Callable[[], Usage]] = {} if own is None else {"server": lambda: own}
         if self._counter is not None:
             usage |= self._tokens(arguments, result)
         self._counts.add(query, k, hits.given)
@@ -363,11 +357,19 @@ class MCP(WritesMessages, Retriever):
         named = {"Mcp-Name": header_value(name)}
         return named | dict(header_values(self._header_paths[name], arguments))
 
-    def _read(self, query: Query, result: Mapping[str, Any], k: int) -> Hits:
-        """The hits; an answer that cannot be read is a fault of the config as long as none was, and
-        one of the answer from then on."""
+    def _read(
+        self, query: Query, result: Mapping[str, Any], k: int, stages: dict[str, int]
+    ) -> tuple[Hits, Usage | None]:
+        """The hits, and what the server says that it used; an answer that cannot be read is a fault
+        of the config as long as none was, and one of the answer from then on."""
+        own = None
         try:
             hits = self._reader.read(result, k)
+            if self._server_time is not None or self._usage:
+                seen = self._reader.seen(result)
+                if self._server_time is not None:
+                    stages["server"] = server_ns(self._server_time, seen)
+                own = usage_of({name: path(seen) for name, path in self._usage.items()})
         except ContractError as problem:
             if self._counts.searches:
                 begins = (
@@ -377,7 +379,7 @@ class MCP(WritesMessages, Retriever):
             raise
         if not self._look:
             self._look = _shown(query, result, hits)
-        return hits
+        return hits, own
 
     def _tokens(
         self, arguments: Mapping[str, Any], result: Mapping[str, Any]

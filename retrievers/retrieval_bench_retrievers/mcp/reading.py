@@ -104,6 +104,13 @@ class Reader:
         self.given = hits is not None or pattern is not None
         self._pattern = None if pattern is None else _regular(pattern, "pattern")
         self._empty = None if empty is None else _regular(empty, "empty")
+        if self._empty is not None and self._empty.search(""):
+            raise ConfigError(
+                f"empty = {empty!r} matches any text",
+                where=WHERE,
+                accepted="a pattern of texts that say that there are no hits",
+                fix="write what they begin with",
+            )
         self._between = self._pattern is not None and written["text"] == BETWEEN
         if self._pattern is not None:
             written = self._groups_of(self._pattern, written)
@@ -118,6 +125,7 @@ class Reader:
         self._parses = hit_id != _SELF
         self._names = {"hits": hits or "content[].text", **written}
         self._json = re.search(r"\bjson\b", hits or "") is not None
+        self._of_parts = re.search(r"\bcontent\b", hits or "") is not None
         paths = {name: compiled(value, name) for name, value in written.items() if value}
         self._id: Path = paths.get("id", _nothing)
         self._text, self._source = paths.get("text"), paths.get("source")
@@ -172,9 +180,14 @@ class Reader:
                 accepted=f"hits and id, or pattern; the answer {described(answer)}",
                 fix=suggested(answer),
             )
-        if self._says_nothing(texts_of(result)):
+        try:
+            hits = self._matched(answer) if self._pattern is not None else self._listed(answer)
+        except ContractError:
+            if self._empty is None or not any(map(self._empty.search, texts_of(result))):
+                raise
+            hits = []
+        if not hits:
             return Hits([], [] if self.has_scores else None, None, None, 0)
-        hits = self._matched(answer) if self._pattern is not None else self._listed(answer)
         first: dict[Any, int] = {}
         twice: str | None = None
         for at, hit in enumerate(hits):
@@ -194,12 +207,6 @@ class Reader:
             ids = _numbered(ids)
         return Hits(ids, scores, texts, sources, len(hits), twice)
 
-    def _says_nothing(self, texts: Sequence[str]) -> bool:
-        """Whether a text says that there are no hits; the text of a hit may hold those words."""
-        if self._empty is None or not any(map(self._empty.search, texts)):
-            return False
-        return self._pattern is None or not any(map(self._pattern.search, texts))
-
     def _listed(self, answer: Mapping[str, Any]) -> list[Any]:
         """The hits that the expression ``hits`` finds; texts among them hold JSON."""
         assert self._hits is not None
@@ -210,6 +217,8 @@ class Reader:
             hits = [hits]  # of hits in a text part each, the only one
         if not isinstance(hits, list):
             raise self._misfit("nothing" if hits is None else "no list", answer)
+        if not hits and self._of_parts and json_of(answer) is None and texts_of(answer):
+            raise self._misfit("nothing but a text", answer)
         if not self._parses or not any(isinstance(hit, str) for hit in hits):
             return hits
         parsed: list[Any] = []
@@ -227,6 +236,8 @@ class Reader:
         texts = texts_of(answer) if self._hits is None else self._hits(answer)
         texts = [texts] if isinstance(texts, str) else texts
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise self._misfit("no text", answer)
+        if self._hits is None and not texts and answer.get("content") != []:
             raise self._misfit("no text", answer)
         hits = [hit for text in texts for hit in self._matches(text)]
         if not hits and any(text.strip() for text in texts):
@@ -299,10 +310,12 @@ def read_by_agent(result: Mapping[str, Any]) -> str:
 
 
 def json_of(result: Mapping[str, Any]) -> Any:
-    """The JSON in the text parts; None where there is none in one of them."""
+    """The JSON in the text parts; None where other parts are there alone, or one holds none."""
     try:
         values = [json.loads(text) for text in texts_of(result)]
     except (ValueError, RecursionError):
+        return None
+    if not values and result.get("content") != []:
         return None
     return values[0] if len(values) == 1 else values
 

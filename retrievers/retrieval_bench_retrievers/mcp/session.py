@@ -320,7 +320,7 @@ class Session:
                 for given in incoming:
                     number = given.get("id")
                     if "method" not in given:
-                        if number in numbers and not isinstance(number, bool):
+                        if type(number) is int and number in numbers:
                             return given
                         self._stray(given, number, numbers)
                     elif number is None:
@@ -343,7 +343,7 @@ class Session:
 
     def _stray(self, given: Mapping[str, Any], number: Any, numbers: set[int]) -> None:
         """An answer to nothing that is waited for; that to a request which was given up is late."""
-        if number in self._cancelled:
+        if type(number) is int and number in self._cancelled:
             self._cancelled.discard(number)
         elif number is None and "error" in given:
             raise error_of(given)
