@@ -16,6 +16,7 @@ import pytest
 from tests.builders.mcp_toy import MODERN, TOOL, End, Pause, Raw, Status, Toy
 
 _META = "io.modelcontextprotocol/"
+_EVENTS = {"Content-Type": "text/event-stream; charset=utf-8"}
 
 
 class Running:
@@ -47,12 +48,15 @@ class Running:
 
 
 @contextmanager
-def mcp_service(toy: Toy, *, events: bool, held: bool = False) -> Iterator[Running]:
+def mcp_service(
+    toy: Toy, *, events: bool, held: bool = False, talks: bool = False
+) -> Iterator[Running]:
     """A server that runs until the end of the block.
 
     Args:
         events: answers are streams of events, in pieces and with all that may stand between.
         held: a stream stays open behind the answer.
+        talks: it goes on there, as does a stream in answer to a notification.
     """
     ending = threading.Event()
     sockets: list[socket.socket] = []
@@ -89,7 +93,11 @@ def mcp_service(toy: Toy, *, events: bool, held: bool = False) -> Iterator[Runni
             if "id" not in message or "method" not in message:
                 running.posted.append(message)
                 list(toy.says(message))
-                self._plain(Status(202, b""))
+                if talks:
+                    self._begin(200, {**_EVENTS, "Transfer-Encoding": "chunked"})
+                    self._talk()
+                else:
+                    self._plain(Status(202, b""))
                 return
             says = toy.says(message)
             if message["method"] == "initialize":
@@ -146,8 +154,7 @@ def mcp_service(toy: Toy, *, events: bool, held: bool = False) -> Iterator[Runni
                     self._plain(item)
                     return
                 if not begun:
-                    kind = "text/event-stream; charset=utf-8"
-                    self._begin(200, {"Content-Type": kind, "Transfer-Encoding": "chunked"})
+                    self._begin(200, {**_EVENTS, "Transfer-Encoding": "chunked"})
                     self._chunk(b": hello\r\n\r\nid: 1\r\ndata: \r\n\r\nevent: other\ndata: no\n\n")
                     begun = True
                 if isinstance(item, End):
@@ -166,7 +173,13 @@ def mcp_service(toy: Toy, *, events: bool, held: bool = False) -> Iterator[Runni
                 return
             if held:
                 ending.wait()
+            if talks:
+                self._talk()
             self._chunk(b"")
+
+        def _talk(self) -> None:
+            while not ending.wait(0.002):
+                self._chunk(b": keep\n\n")
 
         def _chunk(self, content: bytes) -> None:
             self.wfile.write(b"%x\r\n%b\r\n" % (len(content), content))

@@ -67,13 +67,25 @@ def test_one_connection_serves_all_calls_and_a_session_is_ended(era: str, events
         assert running.methods.count("DELETE") == (era == LEGACY)
 
 
-def test_a_stream_that_stays_open_costs_a_connection_and_no_time() -> None:
-    with mcp_service(Toy(MODERN), events=True, held=True) as running:
+@pytest.mark.parametrize(
+    ("era", "behind"), [(MODERN, "held"), (MODERN, "talks"), (LEGACY, "talks")]
+)
+def test_a_stream_that_stays_open_costs_a_connection_and_no_time(era: str, behind: str) -> None:
+    with mcp_service(Toy(era), events=True, **{behind: True}) as running:
         retriever = over_http(running)
         for text in QUERIES:
             assert list(ask(retriever, text, 3)) == found(DOCS, text, 3)
         retriever.close()
     assert running.connections > len(QUERIES)
+
+
+def test_a_later_answer_without_the_servers_time_is_a_failed_call() -> None:
+    with mcp_service(Toy(MODERN, "no time"), events=False) as running:
+        retriever = over_http(running, server_time={"ms": "structuredContent.took"})
+        assert ask(retriever).stages["server"] == 250_000
+        with pytest.raises(CallError, match="server_time"):
+            ask(retriever, "break cat")
+        retriever.close()
 
 
 def test_a_lost_session_is_begun_again_within_the_call() -> None:

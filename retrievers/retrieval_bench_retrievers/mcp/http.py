@@ -136,9 +136,10 @@ class StreamableHTTP:
     def tell(self, message: Mapping[str, Any], headers: Mapping[str, str], deadline: float) -> None:
         """Send what nobody answers."""
         with self._post(message, headers, deadline) as response:
-            content = response.read()
+            chunks = _received(response)
             if not response.is_success:
-                raise self._line.refused(response, content)
+                raise self._line.refused(response, b"".join(self._chunks(chunks, deadline)))
+            self._end(response, chunks)
 
     def reset(self) -> None:
         """Forget the session."""
@@ -182,7 +183,7 @@ class StreamableHTTP:
 
     def _end(self, response: httpx.Response, chunks: Iterator[bytes]) -> None:
         """Read the end of a stream behind the answer, so that its connection serves again. A server
-        that held its first streams open is not waited for a second time."""
+        that held its first streams open, or spoke on, is not waited for a second time."""
         wait = _FIRST_END_S if self._holds is None else _END_S
         connection = response.extensions.get("network_stream")
         if self._holds or connection is None:
@@ -190,8 +191,10 @@ class StreamableHTTP:
         read = connection.read
         try:
             connection.read = lambda size, timeout=None: read(size, wait)
+            deadline = time.monotonic() + wait
             for _ in chunks:
-                pass
+                if time.monotonic() > deadline:
+                    raise TimeoutError
         except Exception:  # its end did not come, or the connection broke behind the answer
             self._holds = self._holds is None
         else:
