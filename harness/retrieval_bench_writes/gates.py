@@ -89,6 +89,8 @@ def regress_writes(
         split=request.split,
         set=request.overrides,
         writes=f"{then.rate:g}",
+        write_count=then.count,
+        writes_into=into,
         writes_record=path,
     )
     if (candidate.name, data.name) != (then.retriever, then.dataset):

@@ -152,7 +152,7 @@ def test_a_record_of_other_data_or_another_machine_judges_nothing(
     assert {gate["verdict"] for gate in document["latency"]["gates"]} == {"NOT MEASURED"}
     (advice,) = document["advice"]
     assert advice.startswith("Make a record here: retrieval-bench bench writable.py:Writable")
-    assert advice.endswith("--dataset data --writes 500 --writes-record fresh.json")
+    assert advice.endswith("--writes 500 --write-count 30 --writes-record fresh.json")
 
 
 def test_a_policy_without_limits_on_writes_cannot_judge_them(run: Command, project: Path) -> None:
