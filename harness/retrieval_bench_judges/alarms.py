@@ -8,22 +8,25 @@ query,
     T = sum over the group of (x - mean x), x = 1 where the model calls the document relevant,
 
 where the mean is over all documents of that query that people find not relevant. A judge that errs
-by chance errs in the group as anywhere else, so that T is 0 on the average, and each query's sign a
-coin flip: p is the share of sign patterns whose sum is at least the observed one (Fisher's
-randomisation test, one-sided). Systems that return nearly the same count as one; all groups of a
-table are corrected together (Holm).
+by chance, in some queries more than in others, errs in the group as anywhere else: which documents
+of a query are in the group says nothing. So, of K errors in a query's N documents, those in a group
+of n are hypergeometric, and p is the chance of as many as there are, or more, in all queries
+together (Fisher's exact test, stratified by query, one-sided; Mantel & Haenszel 1959, J. Natl.
+Cancer Inst. 22). Systems that return nearly the same count as one; all groups of a table are
+corrected together (Holm).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.scripts import tokens
-from retrieval_bench.stats.resampling import SEED, holm
+from retrieval_bench.stats.resampling import holm
 from retrieval_bench_judges.evidence import Evidence
 from retrieval_bench_labels.decide.completeness import RELEVANT
 from retrieval_bench_labels.label import Pair
@@ -32,9 +35,6 @@ ALPHA = 0.05
 """Of all alarms of a table together."""
 TWINS = 0.7
 """Systems that share so much of what both return (Jaccard) count as one."""
-FLIPS = 10_000
-"""Sign patterns that are drawn."""
-WORDS = "words"
 
 Sets = Mapping[str, Collection[str]]
 
@@ -97,42 +97,38 @@ def rung(
         near: what is near in words, by query.
     """
     named = [*groups, ((), near)]
-    tested = [(names, *_statistics(errors, of)) for names, of in named]
-    adjusted = holm(np.array([overrated_p(sums) for _, sums, _ in tested]))
+    tables = [_counts(errors, of) for _, of in named]
+    adjusted = holm(np.array([overrated_p(table) for table in tables]))
     made = []
-    for (names, _, counts), p in zip(tested, adjusted, strict=True):
-        wrong, inside, wrong_else, outside = counts
-        rate, elsewhere = wrong / max(inside, 1), wrong_else / max(outside, 1)
+    for (names, _), table, p in zip(named, tables, adjusted, strict=True):
+        wrong, inside, wrongs, whole = table.sum(axis=0).tolist()
+        rate, elsewhere = wrong / max(inside, 1), (wrongs - wrong) / max(whole - inside, 1)
         kind = "circular" if names else "lexical"
         made.append(Alarm(kind, names, rate, elsewhere, inside, float(p), bool(p < ALPHA)))
     return made
 
 
-def overrated_p(sums: NDArray[np.float64]) -> float:
-    """One-sided p of sign flips that the sums, one a query, are not above 0; 1 without any."""
-    moved = sums[sums != 0]
-    if not len(moved):
-        return 1.0
-    rng = np.random.default_rng(SEED)
-    flips = rng.integers(0, 2, (FLIPS, len(moved)), dtype=np.int8) * 2.0 - 1.0
-    reached = flips @ moved >= moved.sum() - 1e-9
-    return float((1 + np.count_nonzero(reached)) / (FLIPS + 1))
+def overrated_p(table: NDArray[np.int64]) -> float:
+    """One-sided p that no group has more errors than chance gives it.
+
+    Args:
+        table: a row a query: errors in the group, documents of it, errors in all, all documents.
+    """
+    chances = np.ones(1)
+    for _, inside, wrongs, whole in table.tolist():
+        ways = [comb(wrongs, x) * comb(whole - wrongs, inside - x) for x in range(inside + 1)]
+        chances = np.convolve(chances, [way / comb(whole, inside) for way in ways])
+    return min(1.0, float(chances[table[:, 0].sum() :].sum()))
 
 
-def _statistics(
-    errors: Mapping[str, Mapping[str, bool]], of: Sets
-) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:
-    """The sum of each query, and how many documents are wrong of how many, inside and outside."""
-    sums, counts = [], np.zeros(4, dtype=np.int64)
-    for query, said in errors.items():
-        group = of.get(query, ())
-        inside = [wrong for doc, wrong in said.items() if doc in group]
-        outside = [wrong for doc, wrong in said.items() if doc not in group]
-        counts += (sum(inside), len(inside), sum(outside), len(outside))
-        if inside and outside:
-            sums.append(sum(inside) - len(inside) * np.mean([*inside, *outside]))
-    wrong, n, elsewhere, others = (int(count) for count in counts)
-    return np.array(sums), (wrong, n, elsewhere, others)
+def _counts(errors: Mapping[str, Mapping[str, bool]], of: Sets) -> NDArray[np.int64]:
+    """The table of a group."""
+    rows = [
+        (sum(said[doc] for doc in group), len(group), sum(said.values()), len(said))
+        for query, said in errors.items()
+        for group in [said.keys() & {*of.get(query, ())}]
+    ]
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
 
 
 def _twins(lists: Sequence[Mapping[str, set[str]]]) -> list[list[int]]:
@@ -183,22 +179,24 @@ def _near(
 
 def told(judge: str, looked_for: Sequence[Alarm]) -> str:
     """The alarms that ring, as one sentence; empty where none does."""
-    rings = [alarm for alarm in looked_for if alarm.rings]
+    rings = [(" and ".join(alarm.systems), alarm) for alarm in looked_for if alarm.rings]
     if not rings:
         return ""
-    whom = [" and ".join(alarm.systems) or WORDS for alarm in rings]
-    of = [
-        f"{100 * alarm.rate:.0f} % of what {_group(alarm)}, "
+    whom = ", and ".join(names or "words" for names, _ in rings)
+    of = "; ".join(
+        f"{100 * alarm.rate:.0f} % of what "
+        f"{f'only {names} returned' if names else 'shares most words with the query'}, "
         f"{100 * alarm.elsewhere:.0f} % of the rest"
-        for alarm in rings
-    ]
+        for names, alarm in rings
+    )
     return (
-        f"{judge} follows {', and '.join(whom)}: of documents that people find not relevant it "
-        f"calls relevant {'; '.join(of)}. Its own labels can name the wrong winner; what stands "
-        "below by people and model corrects for it as far as people's labels show it."
+        f"{judge} follows {whom}: of documents that people find not relevant it calls relevant "
+        f"{of}. Its own labels can name the wrong winner."
     )
 
 
-def _group(alarm: Alarm) -> str:
-    names = " and ".join(alarm.systems)
-    return f"only {names} returned" if names else "shares most words with the query"
+def untested(looked_for: Sequence[Alarm]) -> str:
+    """What no document tells, as words: of a kind no group has one; empty where all was tested."""
+    told_by = {alarm.kind for alarm in looked_for if alarm.documents}
+    of = {"circular": "one system", "lexical": "words"}
+    return " or ".join(words for kind, words in of.items() if kind not in told_by)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Task
-from retrieval_bench_judges.judges import Source
+from retrieval_bench_judges.judges import RefusedError, Source
 from retrieval_bench_judges.record import JudgeRecord
 from retrieval_bench_labels.label import Kind, Label, Pair
 from retrieval_bench_labels.store import Store
@@ -34,7 +34,7 @@ class Asked(Documented):
         unchanging: documents of queries for which all systems return the same, which no label
             changes: they are not asked for.
         calls: that were ever made.
-        cut_off: of these, calls whose answer was lost when a process ended.
+        cut_off: of these, calls that failed, or whose answer was lost when a process ended.
         tokens, cost: of all calls, where they are reported; null where not.
         stopped: why documents are left; empty where none is.
     """
@@ -76,8 +76,8 @@ def ask_judge(
         task: told how far it is.
 
     Raises:
-        ConfigError: the name is that of a person, a query is not in the pool, or a limit of cost
-            where no cost is reported.
+        ConfigError: the name is that of a person, or of another model or prompt, a query is not in
+            the pool, or a limit of cost where no cost is reported.
         HarnessError: the judge failed; what it answered is kept.
     """
     if others := store.kinds(who) - {Kind.MODEL}:
@@ -87,16 +87,7 @@ def ask_judge(
             accepted="another name for this model",
             fix="give it a name of its own, such as gpt-5",
         )
-    pool = store.pool()
-    known = {query.id for query in pool.queries}
-    if unknown := sorted({*prompted} - known):
-        raise ConfigError(
-            f"query {unknown[0]!r} is not in the pool",
-            where="--prompted",
-            accepted="ids of queries of the pool",
-            fix="leave it out",
-        )
-    record = JudgeRecord(store.path, who)
+    pool, record = store.pool(), JudgeRecord(store.path, who)
     facts = {**source.facts, "prompted": sorted(prompted)}
     record.describe(facts)
     changing = [q for q in pool.queries if q.weight > 0 or len(pool.systems) == 1]
@@ -105,14 +96,19 @@ def ask_judge(
     first = len(wanted)
     twice = [(q.text, pair, True) for q in changing for pair in q.pairs]
     twice = random.Random(pool.seed).sample(twice, min(again, len(twice)))
-    wanted += [item for item in twice if item[1] not in record.again()]
+    known = record.again()
+    wanted += [item for item in twice if item[1] not in known]
     digests = pool.digests()
     work = _Work(record, wanted, max_cost)
 
     def ask_on() -> None:
         while (item := work.next_call()) is not None:
             call, text, pair, repeated = item
-            answer = source.ask(text, pool.documents[pair.doc_id])
+            try:
+                answer = source.ask(text, pool.documents[pair.doc_id])
+            except RefusedError:
+                record.forget(call)
+                raise
             note = answer.answer[:NOTE]
             label = Label(pair, who, answer.grade, Kind.MODEL, digests[pair], note)
             record.finish(call, label, answer, again=repeated)
@@ -199,7 +195,8 @@ class _Work:
                 accepted="a function that gives cost, or price in the file of an endpoint",
                 fix="make it report what a call costs, or leave --max-cost out",
             )
-        return (spent.cost or 0.0) + spent.dearest > self._max_cost * (1 + 1e-9)
+        least = (spent.cost or 0.0) + spent.dearest
+        return self._max_cost <= 0 or least > self._max_cost * (1 + 1e-9)
 
     def done(self, *, first: bool, graded: bool) -> None:
         """Count an answer."""

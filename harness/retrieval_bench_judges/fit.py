@@ -59,7 +59,8 @@ class Stratum:
         name: of it; without strata, where the queries came from.
         queries: that people and model judged.
         kappa: Cohen's, of relevant and not.
-        fails: whether nothing shows agreement beyond chance there: its interval holds 0.
+        fails: whether its interval holds 0: nothing shows agreement beyond chance; False where too
+            few queries give none.
     """
 
     name: str
@@ -209,8 +210,9 @@ def _counted(labels: Labels, queries: set[str]) -> dict[str, list[tuple[int, int
     """Query -> (1 where people call it relevant, 1 where the model does) of what both graded; of
     ``queries`` alone, since a dataset's judgements of others are mostly of what is relevant."""
     counted: dict[str, list[tuple[int, int]]] = {}
+    queries = queries - labels.prompted
     for pair, grade in labels.people.items():
-        if pair in labels.model and pair.query_id in queries - labels.prompted:
+        if pair in labels.model and pair.query_id in queries:
             both = (int(grade >= RELEVANT), int(labels.model[pair] >= RELEVANT))
             counted.setdefault(pair.query_id, []).append(both)
     return counted
@@ -239,6 +241,6 @@ def _strata(
     for name in names if len(names) > 1 else ():
         of = {query: pairs for query, pairs in counted.items() if origins.get(query, "") == name}
         kappa = cohen_kappa(of, 2)
-        fails = kappa.known is None or kappa.ci95 is None or kappa.ci95[0] <= 0
+        fails = kappa.ci95 is not None and kappa.ci95[0] <= 0
         made.append(Stratum(name or "not told", len(of), kappa, fails))
     return tuple(made)

@@ -171,7 +171,7 @@ def sentence(made: JudgedComparison, pair: JudgedPair) -> str:
     """Say in words how a pair compares, and by whose labels; or why nothing is claimed."""
     delta = pair.both
     metric, whose = label_of(delta.metric), f"by {pair.decided_by}"
-    if delta.verdict is Verdict.NOT_COMPARABLE:
+    if delta.verdict in (Verdict.NOT_COMPARABLE, Verdict.MISSING):
         return f"{delta.b} and {delta.a} cannot be compared: {delta.reason}."
     if delta.verdict in (Verdict.BETTER, Verdict.WORSE):
         better, worse = (

@@ -22,14 +22,17 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval_bench.core import plugins, secrets
-from retrieval_bench.core.calls.failures import Retry
+from retrieval_bench.core.calls.failures import Retry, kind_of, retry_after
 from retrieval_bench.core.calls.foreign import failing, foreign_code, message_of
-from retrieval_bench.core.config import read_yaml
-from retrieval_bench.core.errors import ConfigError, HarnessError, PluginError, check_known
+from retrieval_bench.core.config import read_yaml, validate
+from retrieval_bench.core.errors import HarnessError, PluginError
 from retrieval_bench.core.types import Document
 from retrieval_bench_labels.label import GRADES
 
@@ -44,9 +47,9 @@ Passage: {title}
 Answer with the digit of the grade alone."""
 """The prompt of an endpoint whose file has none."""
 
-TIMEOUT_S = 60.0
 _PLACES = re.compile(r"\{(query|title|text|guidelines)\}")
-_DIGIT = re.compile(r"(?<![\w.])[0-3](?![\w.]*\d)")
+_GRADE = re.compile(r"(?<![a-z])grade[\"'*\s]*[:=][\"'*\s]*(-?\d+(?:[./-]\d+)?|\w*)", re.IGNORECASE)
+_ALONE = re.compile(r"(?<![\w.])-?\d(?![\w.]*\d)", re.ASCII)
 
 
 class Answer(NamedTuple):
@@ -121,44 +124,54 @@ def _number(given: Any) -> float | None:
     return float(given) if isinstance(given, int | float) and not isinstance(given, bool) else None
 
 
-_KEYS = ("url", "model", "headers", "prompt", "price", "timeout_s", "body")
+class RefusedError(HarnessError):
+    """The endpoint answered that it does not: the call cost nothing."""
+
+
+class _Price(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    prompt: Annotated[float, Field(ge=0)] = 0.0
+    completion: Annotated[float, Field(ge=0)] = 0.0
+
+
+class _Endpoint(BaseModel):
+    """The file of an endpoint."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: Annotated[
+        str, Field(pattern=r"^(https?://|\$\{)[^\s]+$", description="http(s)://HOST/...")
+    ]
+    model: Annotated[str, Field(pattern=r"\S", description="the name of a model")]
+    headers: dict[str, str] = {}
+    prompt: str = PROMPT
+    price: _Price | None = None
+    timeout_s: Annotated[float, Field(gt=0)] = 60.0
+    body: dict[str, Any] = {"temperature": 0}
 
 
 def _endpoint(path: Path, guidelines: Mapping[int, str]) -> Source:
-    given = read_yaml(path)
-    for key in given:
-        check_known(key, _KEYS, f"key {key!r}", where=str(path), fix="correct its name")
-    for key in ("url", "model"):
-        if not isinstance(given.get(key), str) or not given[key].strip():
-            raise ConfigError(
-                f"no {key}",
-                where=str(path),
-                accepted="url and model of an endpoint in the layout of OpenAI's chat completions",
-                fix=f"add {key}: ...",
-            )
-    filled = secrets.expand({key: given.get(key, {}) for key in ("url", "headers")}, str(path))
-    prompt = given.get("prompt", PROMPT)
+    given = validate(_Endpoint, read_yaml(path), where=str(path))
+    url, headers = secrets.expand([given.url, given.headers], str(path))
     said = "\n".join(f"{grade} = {text}" for grade, text in guidelines.items())
 
     def ask(query: str, document: Document) -> Answer:
         words = {"query": query, "title": document.title, "text": document.text, "guidelines": said}
-        asked = _PLACES.sub(lambda place: words[place[1]], prompt)
-        body = {
-            "model": given["model"],
-            "messages": [{"role": "user", "content": asked}],
-            **given.get("body", {"temperature": 0}),
-        }
-        timeout = float(given.get("timeout_s", TIMEOUT_S))
-        raw = _posted(filled["url"], filled["headers"], body, timeout, f"document {document.id!r}")
-        return read_completion(raw, given.get("price", {}))
+        asked = _PLACES.sub(lambda place: words[place[1]], given.prompt)
+        message = {"model": given.model, "messages": [{"role": "user", "content": asked}]}
+        where = f"document {document.id!r}"
+        raw = _posted(url, headers, message | given.body, given.timeout_s, where)
+        return read_completion(raw, given.price.model_dump() if given.price else {})
 
-    facts = {"source": str(path), "model": given["model"], "prompt": prompt, "url": given["url"]}
-    return Source(ask, facts)
+    kept = ("model", "prompt", "url")
+    return Source(ask, {"source": str(path)} | {key: getattr(given, key) for key in kept})
 
 
 def read_completion(raw: str, price: Mapping[str, float]) -> Answer:
-    """Read the grade in an answer in the layout of OpenAI's chat completions: a key ``grade`` of
-    JSON, or the last digit from 0 to 3 that stands alone; None where there is none."""
+    """Read the grade in an answer in the layout of OpenAI's chat completions: what stands behind
+    ``grade`` and a colon, else the digit that stands alone; None where there is none, or where two
+    are not the same, as in "1 out of 3"."""
     try:
         answer = json.loads(raw)
         said = str(answer["choices"][0]["message"]["content"])
@@ -175,16 +188,8 @@ def read_completion(raw: str, price: Mapping[str, float]) -> Answer:
 
 
 def _grade(said: str) -> int | None:
-    try:
-        given = json.loads(said)
-    except ValueError:
-        given = None
-    if isinstance(given, Mapping):
-        given = given.get("grade")
-    if isinstance(given, int) and not isinstance(given, bool):
-        return given if given in GRADES else None
-    digits = _DIGIT.findall(said)
-    return int(digits[-1]) if digits else None
+    given = {value.removesuffix(".0") for value in _GRADE.findall(said)} or {*_ALONE.findall(said)}
+    return int(*given) if len(given) == 1 and given <= {*map(str, GRADES)} else None
 
 
 _RETRY = Retry()
@@ -193,26 +198,31 @@ _RETRY = Retry()
 def _posted(
     url: str, headers: Mapping[str, str], body: Mapping[str, Any], timeout: float, where: str
 ) -> str:
-    """The body of the answer; throttled calls and faults of the server are made again."""
-    from urllib.error import HTTPError, URLError
+    """The body of the answer; what may pass is asked again, by the rules of retrievers.
+
+    Raises:
+        RefusedError: an HTTP status in place of an answer.
+        HarnessError: no answer at all.
+    """
+    from http.client import HTTPException
+    from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
     data = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    request = Request(url, data, {"Content-Type": "application/json", **headers})
-    for failures in range(1, _RETRY.times + 2):
+    for failures in count(1):
         try:
+            request = Request(url, data, {"Content-Type": "application/json", **headers})
             with urlopen(request, timeout=timeout) as response:
                 return str(response.read().decode("utf-8", "replace"))
-        except HTTPError as problem:
-            why, again = message_of(problem), problem.code == 429 or problem.code >= 500
-        except (URLError, OSError) as problem:
-            why, again = message_of(problem), True
-        if not again or failures > _RETRY.times:
-            break
-        time.sleep(_RETRY.wait_s(failures, None))
-    raise HarnessError(
-        f"the judge did not answer: {why}",
-        where=where,
-        accepted="an endpoint in the layout of OpenAI's chat completions",
-        fix="look at its address and key; what was answered is kept, and not asked again",
-    )
+        except (OSError, HTTPException, ValueError) as problem:
+            if isinstance(problem, HTTPError):
+                problem.close()
+            if failures > _RETRY.times or kind_of(problem) not in _RETRY.when:
+                raise (RefusedError if isinstance(problem, HTTPError) else HarnessError)(
+                    f"the judge did not answer: {message_of(problem)}",
+                    where=where,
+                    accepted="an endpoint in the layout of OpenAI's chat completions",
+                    fix="look at its address and key; what was answered is kept",
+                ) from None
+            time.sleep(_RETRY.wait_s(failures, retry_after(problem)))
+    raise AssertionError

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench_judges.evidence import PROMPTED
 from retrieval_bench_judges.judges import Answer
 from retrieval_bench_labels.label import Label, Pair
@@ -34,8 +35,8 @@ class Spent:
     """The calls of a judge, over all times.
 
     Attributes:
-        calls: that were made, also those that failed or were cut off.
-        cut_off: of these, calls of which no answer was kept.
+        calls: that were made, but those that the endpoint refused.
+        cut_off: of these, calls that failed or were cut off, of which no answer was kept.
         tokens, cost: that were reported; None where none were. ``cost`` counts a call that was cut
             off like the dearest one.
         dearest: cost of one call.
@@ -85,9 +86,9 @@ class JudgeRecord(Store):
 
         self.add_all([] if again else [label], beside)
 
-    def again(self) -> dict[Pair, bool]:
-        """Give what was asked about twice, and whether the judge said the same; of texts as they
-        are now."""
+    def again(self) -> dict[Pair, bool | None]:
+        """Give what was asked about twice, and whether the judge said the same, None where neither
+        answer has a grade; of texts as they are now."""
         labels = {x.pair: x for x in self.labels() if x.who == self._who}
         with self._open() as base:
             rows = base.execute(
@@ -95,7 +96,7 @@ class JudgeRecord(Store):
             ).fetchall()
         given = {Pair(query, doc): (digest, grade) for query, doc, digest, grade in rows}
         return {
-            pair: labels[pair].grade == grade
+            pair: None if labels[pair].grade is grade is None else labels[pair].grade == grade
             for pair, (digest, grade) in given.items()
             if pair in labels and labels[pair].digest == digest
         }
@@ -112,27 +113,46 @@ class JudgeRecord(Store):
         whole = None if cost is None else cost + lost * dearest
         return Spent(calls, lost, tokens, whole, dearest or 0.0)
 
-    def answers(self, pair: Pair) -> Sequence[str]:
-        """Give the raw answers on a pair, in the order in which they came."""
-        with self._open() as base:
-            rows = base.execute(
-                "SELECT answer FROM calls WHERE who = ? AND query = ? AND doc = ? "
-                "AND answer IS NOT NULL ORDER BY id",
-                (self._who, *pair),
-            )
-            return [row[0] for row in rows]
+    def forget(self, call: int) -> None:
+        """Take out a call that was refused: it cost nothing."""
+        with self._open() as base, base:
+            base.execute("DELETE FROM calls WHERE id = ?", (call,))
 
-    def describe(self, facts: dict[str, Any]) -> None:
-        """Keep what the judge is, with what it has spent until now."""
-        spent = self.spent()
-        labels = sum(label.who == self._who for label in self.labels())
-        same = [*self.again().values()]
+    def describe(self, facts: Mapping[str, Any]) -> None:
+        """Keep what the judge is, with what it has spent until now; queries that were ever
+        ``prompted`` stay so.
+
+        Raises:
+            ConfigError: one of these is not in the pool, or the name is that of labels of another
+                model or prompt.
+        """
+        before = (self.fact(PROMPTED) or {}).get(self._who, {})
+        labels, spent = sum(label.who == self._who for label in self.labels()), self.spent()
+        for key in ("model", "prompt"):
+            asked = {*facts} - {"prompted"} and {key, "source"} & {*before}
+            if labels and asked and before.get(key) != facts.get(key):
+                raise ConfigError(
+                    f"labels of {self._who!r} are of another {key}: {before.get(key)!r}",
+                    where="--who",
+                    accepted="one model and one prompt for a name",
+                    fix="give this one a name of its own",
+                )
+        prompted = {*facts.get("prompted", ())}
+        if prompted and (unknown := sorted(prompted - {q.id for q in self.pool().queries})):
+            raise ConfigError(
+                f"query {unknown[0]!r} is not in the pool",
+                where="--prompted",
+                accepted="ids of queries of the pool",
+                fix="leave it out",
+            )
+        same = [said for said in self.again().values() if said is not None]
         own = {
+            "prompted": sorted({*before.get("prompted", ()), *prompted}),
             "labels": labels,
             "again": len(same),
             "same": sum(same),
             "tokens": spent.tokens,
             "cost": spent.cost,
         }
-        kept = {**(self.fact(PROMPTED) or {}), self._who: json.loads(json.dumps(facts | own))}
-        self.set_fact(PROMPTED, kept)
+        whole = json.loads(json.dumps({**before, **facts, **own}))
+        self.set_fact(PROMPTED, {**(self.fact(PROMPTED) or {}), self._who: whole})

@@ -92,6 +92,15 @@ def test_where_hard_queries_came_first_people_alone_decide(pooled: Command) -> N
     assert [p["both"]["ci"] for p in made["pairs"]] == [p["people"]["ci"] for p in made["pairs"]]
 
 
+def test_what_says_nothing_beside_labels_is_refused_and_leaks_are_looked_for(
+    pooled: Command,
+) -> None:
+    judged(10)
+    two = ("compare bm25@latest words@latest --judged-by", STORE)
+    assert "--fuse with --judged-by" in pooled.refused(*two, "--fuse")
+    assert "--until-decided" in pooled.refused(*two, "--until-decided", "split")
+
+
 def test_without_labels_of_a_model_it_says_how_to_get_some(pooled: Command) -> None:
     judged(10, model=False)
     told = pooled.refused("compare bm25@latest words@latest --judged-by", STORE)
@@ -146,8 +155,11 @@ def test_labels_of_a_judge_come_from_a_file_as_well(pooled: Command) -> None:
     pool = only_store().pool()
     lines = [f"{pair.query_id} 0 {pair.doc_id} 1\n" for pair in pool.pairs]
     Path("graded.txt").write_text("".join(lines), encoding="utf-8")
-    assert pooled("label judge graded.txt --who gpt") == 0
+    (first, *_) = pool.queries
+    assert pooled("label judge graded.txt --who gpt --prompted", first.id) == 0
     assert f"{len(lines):,} judgements of gpt (model) added" in pooled.out
+    assert only_store().fact("judges")["gpt"]["prompted"] == [first.id]
+    assert "--max-cost" in pooled.refused("label judge graded.txt --who gpt --max-cost 1")
 
 
 @pytest.mark.parametrize(

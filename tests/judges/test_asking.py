@@ -22,8 +22,7 @@ from retrieval_bench.core.errors import ConfigError, HarnessError, PluginError
 from retrieval_bench.core.types import Document
 from retrieval_bench_judges.asking import Asked, ask_judge
 from retrieval_bench_judges.fit import fits_of
-from retrieval_bench_judges.judges import Answer, Source, judge_of, read_completion
-from retrieval_bench_judges.record import JudgeRecord
+from retrieval_bench_judges.judges import Answer, RefusedError, Source, judge_of, read_completion
 from retrieval_bench_labels.label import GUIDELINES, Kind
 from retrieval_bench_labels.store import Store
 from tests.builders.labels import make_pool, make_store, said
@@ -45,8 +44,9 @@ def store(tmp_path: Path) -> Store:
 def test_every_answer_is_kept_as_it_came_and_nothing_is_asked_twice(store: Store) -> None:
     made = _asked(store, _one, workers=3)
     assert (made.asked, made.labels, made.left, made.cost, made.tokens) == (12, 12, 0, 3.0, 1200.0)
-    record = JudgeRecord(store.path, "gpt")
-    assert record.answers(store.pool().pairs[0]) == ["raw of d0-0"]
+    with store._open() as base:
+        kept = [row[0] for row in base.execute("SELECT answer FROM calls ORDER BY doc")]
+    assert kept == sorted(f"raw of {pair.doc_id}" for pair in store.pool().pairs)
     assert {label.kind for label in store.labels()} == {Kind.MODEL}
     assert _asked(store, _one).asked == 0
     assert store.fact("judges")["gpt"] == {
@@ -62,6 +62,20 @@ def test_no_call_is_made_that_might_cost_more_than_allowed(store: Store, workers
     assert "might spend more than 1.1" in made.stopped
     assert _asked(store, _one, max_cost=1.1).asked == 0
     assert _asked(store, _one, max_cost=3.0).left == 0
+
+
+def test_a_call_that_was_refused_cost_nothing_and_where_nothing_may_be_spent_none_is_made(
+    store: Store,
+) -> None:
+    def refuses(_query: str, _document: Document) -> Answer:
+        raise RefusedError("HTTP 401")
+
+    assert (_asked(store, _one, max_cost=0.0).calls, len(store.labels())) == (0, 0)
+    _asked(store, _one, max_cost=1.0)
+    with pytest.raises(HarnessError, match="401"):
+        _asked(store, refuses, workers=3)
+    made = _asked(store, _one, max_cost=1.0)
+    assert (made.calls, made.cut_off, made.cost) == (4, 0, 1.0)
 
 
 def test_a_limit_of_cost_needs_a_judge_that_reports_what_it_costs(store: Store) -> None:
@@ -100,6 +114,23 @@ def test_asked_again_the_first_answer_counts_and_the_second_is_held_against_it(
     assert (facts["again"], facts["same"]) == (4, 3)
     assert _asked(store, _one, again=4).asked == 0
     assert fits_of(store)[0].consistent == 0.75
+
+
+def test_two_answers_without_a_grade_are_no_grade_twice(store: Store) -> None:
+    _asked(store, lambda _q, d: Answer(None if d.id < "d2" else 1, "raw"), again=12)
+    facts = store.fact("judges")["gpt"]
+    assert (facts["again"], facts["same"]) == (6, 6)
+
+
+def test_a_name_keeps_its_prompt_its_model_and_the_queries_of_its_prompt(store: Store) -> None:
+    asked = Source(_one, {"source": "a.yaml", "model": "small", "prompt": "{query}"})
+    ask_judge(store, "gpt", asked, prompted=["q1"], max_cost=1.0)
+    made = ask_judge(store, "gpt", asked, prompted=["q0"], max_cost=1.0)
+    assert (made.asked, store.fact("judges")["gpt"]["prompted"]) == (0, ["q0", "q1"])
+    for key in ("model", "prompt"):
+        with pytest.raises(ConfigError, match=f"of another {key}"):
+            ask_judge(store, "gpt", Source(_one, {**asked.facts, key: "other"}))
+    assert store.fact("judges")["gpt"]["model"] == "small"
 
 
 def test_a_name_of_a_person_and_a_query_that_is_not_pooled_are_refused(store: Store) -> None:
@@ -144,7 +175,19 @@ def test_a_function_that_gives_something_else_is_told_so(tmp_path: Path) -> None
         ("Grade: 3.", 3),
         ('{"grade": 1, "why": "2 of 3"}', 1),
         ("관련 있음: 2", 2),
-        ("between 1 and 2, so 2", 2),
+        ("between 1 and 2, so 2", None),
+        ("2/3", None),
+        ("1 out of 3", None),
+        ("1 (on a scale from 0 to 3)", None),
+        ("0-3", None),
+        ("-1", None),
+        ('```json\n{"grade": 0, "reason": "covers 1 of 3 points"}\n```', 0),
+        ('{"grade": "0", "reason": "see 3"}', 0),
+        ('{"grade": null, "reason": "on page 2"}', None),
+        ('{"grade": 2.0}', 2),
+        ("**Grade:** 2\nIt tells of World War 2 and 3 battles", 2),
+        ("Grade: 2/3", None),
+        ("2점", 2),
         ("10", None),
         ("none", None),
         ('{"grade": 9}', None),
@@ -177,6 +220,7 @@ def _service(statuses: list[int]) -> Iterator[tuple[str, list[Any]]]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             got.append((self.headers["Authorization"], body))
             self.send_response(statuses.pop(0) if statuses else 200)
+            self.send_header("Retry-After", "7")
             self.end_headers()
             self.wfile.write(b'{"choices": [{"message": {"content": "3"}}]}')
 
@@ -201,11 +245,13 @@ def test_an_endpoint_is_asked_with_the_key_and_a_throttled_call_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     monkeypatch.setenv("JUDGE_KEY", "hush-hush-hush")
-    monkeypatch.setattr("retrieval_bench_judges.judges.time.sleep", lambda _s: None)
+    waited: list[float] = []
+    monkeypatch.setattr("retrieval_bench_judges.judges.time.sleep", waited.append)
     with _service([429, 503]) as (url, got):
         (tmp_path / "judge.yaml").write_text(YAML.format(url), encoding="utf-8")
         source = judge_of(f"{tmp_path}/judge.yaml", GUIDELINES)
         assert source.ask("수도는?", Document("d", "파리 {query}", "제목")).grade == 3
+    assert waited == [7.0, 7.0]
     (_, _, (key, body)) = got
     assert key == "Bearer hush-hush-hush"
     (message,) = body["messages"]
@@ -220,7 +266,7 @@ def test_an_endpoint_that_refuses_is_told_without_the_key(
     monkeypatch.setenv("JUDGE_KEY", "hush-hush-hush")
     with _service([401]) as (url, got):
         (tmp_path / "judge.yaml").write_text(YAML.format(url), encoding="utf-8")
-        with pytest.raises(HarnessError, match="401") as told:
+        with pytest.raises(RefusedError, match="401") as told:
             judge_of(f"{tmp_path}/judge.yaml", GUIDELINES).ask("q", Document("d", "text"))
     assert len(got) == 1
     assert "hush-hush" not in str(told.value)
@@ -229,7 +275,13 @@ def test_an_endpoint_that_refuses_is_told_without_the_key(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("url: http://x\n", "no model"),
+        ("url: http://x\n", "'model' is missing"),
+        ("url: localhost:8000/v1\nmodel: m\n", "url"),
+        ("url: 'http://x/a b'\nmodel: m\n", "url"),
+        ("url: http://x\nmodel: m\nbody:\n", "body"),
+        ("url: http://x\nmodel: m\nprice: 3\n", "price"),
+        ("url: http://x\nmodel: m\ntimeout_s: soon\n", "timeout_s"),
+        ("url: http://x\nmodel: m\nprompt: 5\n", "prompt"),
         ("url: http://x\nmodel: m\nprompts: p\n", "key 'prompts'"),
         ("url: http://x\nmodel: m\nheaders: {A: '${NOT_SET_HERE}'}\n", "NOT_SET_HERE"),
     ],

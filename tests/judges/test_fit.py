@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.types import Verdict
-from retrieval_bench_judges.alarms import Alarm, rung
+from retrieval_bench_judges.alarms import Alarm, overrated_p, rung, untested
 from retrieval_bench_judges.evidence import Labels, Systems, gather_evidence
 from retrieval_bench_judges.fit import fits_of
 from retrieval_bench_judges.judged_by import compare_judged
@@ -63,6 +63,31 @@ def test_of_many_fair_judges_few_ring_at_all() -> None:
         any(of.rings for of in rung(_errors(chance, seed), groups, near)) for seed in range(60)
     ]
     assert sum(rings) <= 7
+
+
+def test_a_group_of_most_documents_rings_no_oftener_for_a_fair_judge() -> None:
+    rng, rung_in = np.random.default_rng(2), 0
+    group = {q: {f"g{at}" for at in range(9)} for q in QUERIES}
+    for _ in range(200):
+        errors = {
+            q: {doc: bool(rng.random() < 0.3) for doc in [*sorted(group[q]), "other"]}
+            for q in QUERIES
+        }
+        rung_in += any(of.rings for of in rung(errors, [], group))
+    assert rung_in <= 16
+
+
+@pytest.mark.parametrize(("wrong", "p"), [((2, 2, 2, 5), 0.1), ((1, 2, 1, 4), 0.5)])
+def test_p_is_that_of_fishers_exact_test(wrong: tuple[int, int, int, int], p: float) -> None:
+    assert overrated_p(np.array([wrong])) == pytest.approx(p)
+    assert overrated_p(np.array([wrong, wrong])) == pytest.approx(p * p)
+    assert overrated_p(np.zeros((0, 4), dtype=np.int64)) == 1.0
+
+
+def test_what_no_document_tells_is_not_called_without_an_alarm() -> None:
+    errors = {q: {"a1": False, "a2": True} for q in QUERIES[:1]}
+    assert untested(rung(errors, [], {})) == "one system or words"
+    assert untested(rung(errors, [(("a",), {QUERIES[0]: {"a1"}})], {QUERIES[0]: {"a2"}})) == ""
 
 
 def _store(tmp_path: Path, n: int, error: float = 0.05) -> tuple[list[Any], Store, dict[Pair, int]]:

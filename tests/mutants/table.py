@@ -369,8 +369,8 @@ MUTANTS = (
     _of_harness(
         "an alarm rings for what is underrated",
         "retrieval_bench_judges/alarms.py",
-        "sums.append(sum(inside) - len(inside) * np.mean([*inside, *outside]))",
-        "sums.append(len(inside) * np.mean([*inside, *outside]) - sum(inside))",
+        "chances[table[:, 0].sum() :].sum()",
+        "chances[: table[:, 0].sum() + 1].sum()",
         "judges",
     ),
     _of_harness(

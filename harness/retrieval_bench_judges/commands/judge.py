@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from retrieval_bench.cli.console import OK, UNDECIDED, output_kept_clean, show, working
-from retrieval_bench.cli.options import command
+from retrieval_bench.cli.options import command, refuse
 from retrieval_bench_labels.commands.label import LABELS_FILE, opened
 
 _JUDGE = f"""
@@ -59,14 +59,25 @@ def run_judge(options: argparse.Namespace) -> int:
 
 def _imported(options: argparse.Namespace, who: str) -> int:
     from retrieval_bench.data import load_dataset
+    from retrieval_bench_judges.record import JudgeRecord
     from retrieval_bench_labels.exchange.importing import import_labels
     from retrieval_bench_labels.label import Kind
     from retrieval_bench_labels.tables.labelling import import_tables
 
+    refuse(
+        options,
+        "workers max_cost again",
+        "with a file of labels",
+        accepted="FILE.py:function or the YAML file of an endpoint, which are asked",
+        fix="leave it out",
+    )
     with output_kept_clean():
         store = opened(options)
-        pool = store.pool()
+        pool, record = store.pool(), JudgeRecord(store.path, who)
+        facts = {"prompted": options.prompted or ()}
+        record.describe(facts)
         data = load_dataset(pool.source or pool.dataset, pool.split)
         made = import_labels(store, Path(options.judge), data, who=who, kind=Kind.MODEL)
+    record.describe(facts)
     show(options, made, lambda: import_tables(made, str(store.path)))
     return OK

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
+from retrieval_bench.cli.console import OK, show
 from retrieval_bench.cli.options import Added, refuse
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def run_judged_by(options: argparse.Namespace) -> int:
     """Compare by a file of labels in place of the dataset's judgements."""
-    from retrieval_bench.cli.measure.compare import name_systems, runs_asked_for
+    from retrieval_bench.cli.measure.compare import code_of, name_systems, runs_asked_for
     from retrieval_bench.stats.defaults import MARGIN
     from retrieval_bench_judges.judged_by import compare_judged
     from retrieval_bench_judges.tables.judged_by import judged_tables
@@ -26,7 +26,7 @@ def run_judged_by(options: argparse.Namespace) -> int:
 
     refuse(
         options,
-        "tests equivalence",
+        "tests equivalence fuse until_decided",
         "with --judged-by",
         accepted="--margin and --baseline: tests are those of people's labels, and of both",
         fix="leave it out",
@@ -54,11 +54,7 @@ def run_judged_by(options: argparse.Namespace) -> int:
     runs = runs_asked_for(options, print_runs)
     if runs is None:
         return OK
-    why = print_runs(runs).why_nothing
-    if why is None:
-        return OK
-    say(f"retrieval-bench: none of these runs can be compared with another: {why}")
-    return NOT_MEASURED
+    return code_of(options, runs, print_runs(runs).why_nothing)
 
 
 def _strata(store: Store, key: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ def asked_tables(made: Asked) -> list[Table]:
     if made.cut_off:
         lead.append(
             result(
-                f"{counted(made.cut_off, 'call')} cut off before, without an answer: made again, "
+                f"{counted(made.cut_off, 'call')} failed or cut off without an answer: made again, "
                 "and counted like the dearest one."
             )
         )

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.errors import counted
+from retrieval_bench.metrics import one_metric
 from retrieval_bench.metrics.names import label_of
 from retrieval_bench.reports.render.cells import COUNT, SHORT_DIFFERENCE, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import verdict_label, word_beside
 from retrieval_bench.stats.intervals import levels_text
-from retrieval_bench_judges.alarms import told
+from retrieval_bench_judges.alarms import told, untested
 from retrieval_bench_judges.estimate import GAIN
 from retrieval_bench_judges.fit import Fit, Rate, fits_of
 from retrieval_bench_judges.judged_by import JudgedComparison, sentence
@@ -71,9 +72,14 @@ def fit_table(fit: Fit, whose: str = "") -> Table:
     notes: list[AnyNote] = [result(whose)] if whose else []
     notes += map(result, _followed(fit))
     if text := told(fit.judge, fit.alarms):
-        notes.append(warning(text))
+        below = (
+            "What stands below by people and model corrects for it as far as people's labels do."
+        )
+        notes.append(warning(f"{text} {below}" if whose else text))
     elif fit.alarms:
-        notes.append(result("No alarm: it follows no single system, and not words alone."))
+        of = untested(fit.alarms)
+        of = of and f" No document tells whether it follows {of}."
+        notes.append(result(f"No alarm rang.{of}"))
     notes += [
         warning(
             f"It fails on {stratum.name} ({counted(stratum.queries, 'query')}): nothing there "
@@ -82,8 +88,8 @@ def fit_table(fit: Fit, whose: str = "") -> Table:
         for stratum in fit.strata
         if stratum.fails
     ]
-    below = ["Brackets: 95 %, of whole queries drawn anew. Kappa does not say whether it misleads."]
-    return Table(title, ("", ""), rows, (), below, (0, 1), notes)
+    means = ["Brackets: 95 %, of whole queries drawn anew. Kappa does not say whether it misleads."]
+    return Table(title, ("", ""), rows, (), means, (0, 1), notes)
 
 
 def _followed(fit: Fit) -> list[str]:
@@ -117,12 +123,14 @@ def _verdicts(made: JudgedComparison, *, verbose: bool) -> Table:
     if made.why_people:
         lead.append(warning(f"People alone decide: {made.why_people}."))
     elif any(pair.decided_by == "people" for pair in made.deciding):
-        lead.append(
-            result(
-                "Where people decide, the model's labels narrow the interval by less than "
-                f"{100 * (1 - GAIN):.0f} %, or rest on too few queries."
-            )
+        metric = one_metric(made.metrics[0])
+        text = (
+            f"People alone decide: {metric} is a geometric mean."
+            if metric.geometric
+            else "Where people decide, the model's labels narrow the interval by less than "
+            f"{100 * (1 - GAIN):.0f} %, rest on too few queries, or hang on one."
         )
+        lead.append(result(text))
     steps = [next_step(f"labels: {made.labels}")]
     return Table(first, columns, rows, (), [*notes, *steps], (0, 2, 4), lead)
 
@@ -159,12 +167,14 @@ def _left_out(made: JudgedComparison) -> Iterator[str]:
     parts = [
         (of.begun, "people began and did not finish"),
         (of.unlabelled, f"neither people nor {made.fit.judge} judged to the end"),
-        (of.prompted, f"stood in the prompt of {made.fit.judge}: they count for people alone"),
-        (of.judged_alone, f"{made.fit.judge} did not judge: they count for people alone"),
     ]
-    shown = [f"{counted(n, 'query')} that {what}" for n, what in parts if n]
-    if shown:
-        yield f"Left out: {'; '.join(shown)}."
+    alone = [
+        (of.prompted, f"stood in the prompt of {made.fit.judge}"),
+        (of.judged_alone, f"{made.fit.judge} did not judge"),
+    ]
+    for what, of_these in (("Left out", parts), ("For people alone", alone)):
+        if shown := [f"{counted(n, 'query')} that {which}" for n, which in of_these if n]:
+            yield f"{what}: {'; '.join(shown)}."
 
 
 def _method(made: JudgedComparison) -> Iterator[str]:
@@ -196,4 +206,5 @@ def _kappa(kappa: Agreement) -> str:
     if kappa.known is None:
         return "no spread"
     ends = kappa.ci95
-    return f"{kappa.value:.2f}" + ("" if ends is None else f" [{ends[0]:.2f}, {ends[1]:.2f}]")
+    shown = "too few to tell" if ends is None else f"[{ends[0]:.2f}, {ends[1]:.2f}]"
+    return f"{kappa.value:.2f} {shown}"

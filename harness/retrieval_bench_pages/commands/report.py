@@ -74,7 +74,7 @@ def run_report(options: argparse.Namespace) -> int:
         metrics=options.metrics or () if options.runs else (),
     )
     show(options, report, report.tables)
-    return code_of(options, runs, comparison)
+    return code_of(options, runs, comparison.why_nothing)
 
 
 def _verify(options: argparse.Namespace) -> int:

@@ -143,7 +143,7 @@ def compared(
     if runs is not None and fuse is not None and not any(run.interrupted for run in runs):
         with working(options) as bars:
             runs = service("fuse")(runs, fuse, moved(options), bars)
-    return OK if runs is None else code_of(options, runs, print_runs(runs))
+    return OK if runs is None else code_of(options, runs, print_runs(runs).why_nothing)
 
 
 def name_systems(options: argparse.Namespace) -> None:
@@ -172,14 +172,17 @@ def moved(options: argparse.Namespace) -> Sequence[str]:
     return options.dataset or [] if options.runs else []
 
 
-def code_of(options: argparse.Namespace, runs: Sequence[Run], comparison: Comparison) -> int:
-    """The exit code of what was measured and judged; draws it, and says what is wrong with it."""
+def code_of(options: argparse.Namespace, runs: Sequence[Run], why: str | None) -> int:
+    """The exit code of what was measured and judged; draws it, and says what is wrong with it.
+
+    Args:
+        why: no run can be compared with another; None where one can.
+    """
     if not options.runs:
         draw(runs, options)
     code = OK if options.runs else exit_code(runs, no_leaks=options.no_leaks)
     if code != OK:  # an interruption may also leave runs that cannot be compared
         return code
-    why = comparison.why_nothing
     if why is None:
         return OK
     say(f"retrieval-bench: none of these runs can be compared with another: {why}")
