@@ -101,7 +101,7 @@ def people_alone(people: Floats) -> Estimate:
 def slope_of(people: Floats, judged: Floats, more: Floats) -> Floats:
     """The slope of PPI++ from all n; 0 where the model's values do not vary."""
     n, others = judged.shape[-1], more.shape[-1]
-    covariance = (_centred(people) * _centred(judged)).mean(axis=-1)
+    covariance = (centred(people) * centred(judged)).mean(axis=-1)
     variance = np.concatenate([judged, more], axis=-1).var(axis=-1, ddof=1)
     whole = (1 + n / others) * variance
     ratio = np.divide(covariance, whole, out=np.zeros_like(whole), where=whole > ROUNDING**2)
@@ -121,10 +121,10 @@ def both(
     """
     n, others = judged.shape[-1], more.shape[-1]
     at = slope_of(people, judged, more) if slope is None else np.asarray(slope, dtype=np.float64)
-    far = _centred(judged) ** 2
+    far = centred(judged) ** 2
     whole = far.sum(axis=-1, keepdims=True)
     leverage = 1 / n + np.divide(far, whole, out=np.zeros_like(far), where=whole > ROUNDING**2)
-    residuals = _centred(people) - at[..., None] * _centred(judged)
+    residuals = centred(people) - at[..., None] * centred(judged)
     if hc3:
         residuals = residuals / np.maximum(1 - leverage, ROUNDING)
     variance = (residuals**2).mean(axis=-1) / n + at**2 * more.var(axis=-1) / others
@@ -170,5 +170,6 @@ def chosen(counts: Bools, with_judge: Estimate, alone: Estimate) -> Estimate:
     return Estimate(*(np.where(counts, model, people) for model, people in pairs))
 
 
-def _centred(values: Floats) -> Floats:
+def centred(values: Floats) -> Floats:
+    """``values`` less their mean."""
     return np.asarray(values - values.mean(axis=-1, keepdims=True))

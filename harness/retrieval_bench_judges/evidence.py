@@ -33,9 +33,9 @@ from retrieval_bench.core.types import DROP
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.metrics import Judgements, Metric, judge_lists, one_metric
-from retrieval_bench.metrics.bounds import List, bounds
 from retrieval_bench.runs.dataset import self_hits_of
 from retrieval_bench.runs.run import Run
+from retrieval_bench_labels.decide.draws import all_bounds
 from retrieval_bench_labels.grades import Whose, settled
 from retrieval_bench_labels.label import Kind, Pair, Pool
 from retrieval_bench_labels.store import Store
@@ -198,7 +198,7 @@ class Evidence:
         both: bool (n,), the model judged them, too, and did not see them in its prompt.
         more_ids: changing queries that the model alone judged; N of them.
         people: of each system (n, metrics).
-        model: of each system (n, metrics); 0 where not ``both``.
+        model: of each system, of the queries that are ``both`` (n of these, metrics).
         more: of each system (N, metrics).
         documents: changing query -> documents that values know.
         refused: place of a system -> why it cannot be compared.
@@ -285,14 +285,12 @@ def gather_evidence(labels: Labels, systems: Systems) -> Evidence:
         len(people) - int(both.sum()) - prompted,
     )
     shared = [q for q, of in zip(people, both, strict=True) if of]
-    metrics = systems.metrics
-    model = [np.zeros((len(people), len(metrics))) for _ in lists]
-    for own, of in zip(model, _values(metrics, lists, shared, hits, labels.model), strict=True):
-        own[both] = of
-    judge = labels.judge
-    few = _few(
-        labels, changing, shared, FEWEST_QUERIES, (judge, " of those that people judged")
-    ) or _few(labels, changing, more, FEWEST_QUERIES, (judge, " beside those of people"))
+    strata = {q: labels.strata.get(q, "") for q in changing}
+    few = _few(strata, shared, FEWEST_QUERIES)
+    few += few and " of those that people judged"
+    if not few and (few := _few(strata, more, FEWEST_QUERIES)):
+        few += " beside those of people"
+    nobody, metrics = labels.strata and _few(strata, people, 2), systems.metrics
     return Evidence(
         labels,
         systems,
@@ -302,15 +300,13 @@ def gather_evidence(labels: Labels, systems: Systems) -> Evidence:
         both,
         more,
         _values(metrics, lists, people, hits, labels.people),
-        model,
+        _values(metrics, lists, shared, hits, labels.model),
         _values(metrics, lists, more, hits, labels.model),
         hits,
         refused,
         left_out,
-        _few(labels, changing, people, 2, ("people", ": two of each stratum show how they vary"))
-        if labels.strata
-        else "",
-        _why_people(labels, systems, few),
+        f"people judged {nobody}: two of each show how it varies" if nobody else "",
+        _why_people(labels, systems, few and f"{labels.judge} judged {few}"),
         [*systems.warnings, *_out_of_order(labels, people, changing)],
     )
 
@@ -328,14 +324,16 @@ def _changing(
     Raises:
         ConfigError: none is left.
     """
-    pool = labels.pool
-    several = {q: {tuple(systems.lists[at][q]) for at in covered} for q in asked}
-    several = {q: of for q, of in several.items() if len(of) > 1}
+    pool, lists = labels.pool, [systems.lists[at] for at in covered]
+    several = [q for q in asked if any(of[q] != lists[0][q] for of in lists)]
     worth = {query.id for query in pool.queries if query.weight > 0}
-    unasked = {q: [*combinations(sorted(of), 2)] for q, of in several.items() if q not in worth}
+    unasked = [q for q in several if q not in worth]
 
     def moved(metric: Metric) -> set[str]:
-        return {q for q, of in unasked.items() if any(_moves(metric, a, b) for a, b in of)}
+        if metric.scale is None:
+            return {*unasked}
+        most = np.abs(all_bounds(metric, lists, unasked)).max(axis=(0, 2))
+        return {q for q, far in zip(unasked, most, strict=True) if far > 0}
 
     def tells(metric: Metric) -> bool:
         if metric.geometric and (labels.strata or len(several) < len(asked)):
@@ -357,11 +355,6 @@ def _changing(
     worth |= {q for metric in kept for q in moved(metric)}
     told = replace(systems, metrics=kept, warnings=[*systems.warnings, *why])
     return told, [q for q in several if q in worth]
-
-
-def _moves(metric: Metric, a: List, b: List) -> bool:
-    """Return whether two lists can differ in a metric, whatever is relevant."""
-    return metric.scale is None or bounds(metric, a, b) != (0.0, 0.0)
 
 
 def _metrics(pool: Pool, runs: Sequence[Run]) -> tuple[list[Metric], list[str]]:
@@ -439,15 +432,12 @@ FEWEST_QUERIES = 4
 """Queries that people and model judged, with which a slope can be told at all."""
 
 
-def _few(
-    labels: Labels, changing: Sequence[str], of: Sequence[str], needed: int, words: tuple[str, str]
-) -> str:
-    """Say in which stratum fewer queries than ``needed`` are among these; empty where in none."""
-    counts = Counter(labels.strata.get(q, "") for q in of)
-    for name in sorted({labels.strata.get(q, "") for q in changing}) or [""]:
+def _few(strata: Mapping[str, str], query_ids: Sequence[str], needed: int) -> str:
+    """Say of which stratum fewer than ``needed`` are among these; empty where of none."""
+    counts = Counter(strata[q] for q in query_ids)
+    for name in sorted({*strata.values()}) or [""]:
         if counts[name] < needed:
-            stratum = f" of {name or 'no stratum'}" if labels.strata else ""
-            return f"{words[0]} judged only {counted(counts[name], 'query')}{stratum}{words[1]}"
+            return f"only {counted(counts[name], 'query')}" + (f" of {name}" if name else "")
     return ""
 
 

@@ -29,6 +29,7 @@ from retrieval_bench_judges.estimate import (
     Bools,
     Estimate,
     both,
+    centred,
     chosen,
     judge_counts,
     people_alone,
@@ -81,7 +82,7 @@ def powered(
         _differences([values[at][kept] for at in systems], pairs)
         for values, kept in (
             (evidence.people, shared),
-            (evidence.model, shared),
+            (evidence.model, inside[evidence.both]),
             (evidence.more, others),
             (evidence.people, inside),
         )
@@ -316,7 +317,7 @@ def _differences(values: Sequence[Floats], pairs: Sequence[Pair]) -> Floats:
 
 
 def _correlation(people: Floats, judged: Floats) -> Floats:
-    a, b = (values - values.mean(axis=-1, keepdims=True) for values in (people, judged))
-    whole = np.asarray(np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1)), dtype=np.float64)
+    a, b = centred(people), centred(judged)
+    whole = np.asarray(np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1)))
     ratio = np.divide((a * b).sum(axis=-1), whole, out=whole * np.nan, where=whole > 0)
-    return np.asarray(ratio, dtype=np.float64)
+    return np.asarray(ratio)

@@ -30,8 +30,7 @@ def judged_tables(made: JudgedComparison, *, verbose: bool = True) -> list[Table
     whose = f"People judged {counted(made.queries_people, 'query')}, {of} {made.queries_both:,} of "
     whose += f"these and {made.queries_model:,} more."
     if made.queries_alike:
-        alike = counted(made.queries_alike, "other query")
-        whose += f" On {alike} all return the same: known to differ by 0, and counted so."
+        whose += f" On {made.queries_alike:,} others all return the same."
     return [fit_table(made.fit, whose), _verdicts(made, verbose=verbose)]
 
 
@@ -59,8 +58,8 @@ def fit_table(fit: Fit, whose: str = "") -> Table:
         ("specificity (of what they do not)", _rate(fit.specificity)),
     ]
     if fit.consistent is not None:
-        again = f"{_share(fit.consistent)} of {counted(fit.repeated, 'document')}"
-        rows.append(("says the same again", again))
+        of = counted(fit.repeated, "document")
+        rows.append(("says the same again", f"{_share(fit.consistent)} of {of}"))
     if fit.tokens is not None:
         rows.append(("tokens a label", COUNT(fit.tokens)))
     if fit.cost is not None:
@@ -78,8 +77,8 @@ def fit_table(fit: Fit, whose: str = "") -> Table:
         notes.append(warning(f"{text} {below}" if whose else text))
     elif fit.alarms:
         of = untested(fit.alarms)
-        of = of and f" No document tells whether it follows {of}."
-        notes.append(result(f"No alarm rang.{of}"))
+        rest = f" No document tells whether it follows {of}." if of else ""
+        notes.append(result(f"No alarm rang.{rest}"))
     notes += [
         warning(
             f"It fails on {stratum.name} ({counted(stratum.queries, 'query')}): nothing there "
@@ -108,16 +107,18 @@ def _verdicts(made: JudgedComparison, *, verbose: bool) -> Table:
     pairs = list(made.pairs) if verbose else made.deciding
     rows: list[Sequence[Content]] = []
     for pair in pairs:
-        name = f"{pair.both.b} against {pair.both.a}"
-        if verbose and len(made.metrics) > 1:
-            name = f"{label_of(pair.both.metric)}: {name}"
-        row: list[Content] = [name, *_cells(pair.people), *_together(pair)]
+        of = f"{label_of(pair.both.metric)}: " * (verbose and len(made.metrics) > 1)
+        row: list[Content] = [
+            f"{of}{pair.both.b} against {pair.both.a}",
+            *_cells(pair.people),
+            *_together(pair),
+        ]
         if verbose:
-            row += ["-" if pair.rho is None else f"{pair.rho:.2f}", _questions(pair)]
+            row += ["-" if pair.rho is None else f"{pair.rho:.2f}"]
+            row += ["-" if pair.worth is None else f"{pair.worth:,.0f}"]
         rows.append(row)
     columns = [label_of(made.metrics[0]), "people alone", "", "people and model", ""]
     columns += ["rho", "worth"] * verbose
-    first = _answer(made)
     notes: list[AnyNote] = [*_left_out(made), *_method(made)]
     lead: list[AnyNote] = [*map(warning, made.warnings)]
     if made.why_people:
@@ -131,17 +132,16 @@ def _verdicts(made: JudgedComparison, *, verbose: bool) -> Table:
             f"{100 * (1 - GAIN):.0f} %, rest on too few queries, or hang on one."
         )
         lead.append(result(text))
-    steps = [next_step(f"labels: {made.labels}")]
-    return Table(first, columns, rows, (), [*notes, *steps], (0, 2, 4), lead)
+    notes.append(next_step(f"labels: {made.labels}"))
+    return Table(_answer(made), columns, rows, (), notes, (0, 2, 4), lead)
 
 
 def _answer(made: JudgedComparison) -> str:
     pairs = made.deciding
     if len(pairs) == 1:
         return f"{made.dataset}: {sentence(made, pairs[0])}"
-    open_ = sum(pair.both.verdict.open for pair in pairs)
-    n = counted(len(pairs), "pair")
-    return f"{made.dataset}: {len(pairs) - open_} of {n} decided in {label_of(made.metrics[0])}"
+    closed, n = sum(not pair.both.verdict.open for pair in pairs), counted(len(pairs), "pair")
+    return f"{made.dataset}: {closed} of {n} decided in {label_of(made.metrics[0])}"
 
 
 def _cells(delta: Delta) -> tuple[Content, Content]:
@@ -156,10 +156,6 @@ def _together(pair: JudgedPair) -> tuple[Content, Content]:
     if pair.decided_by == "people" and pair.both.difference is not None:
         return "people decide", verdict_label(pair.both.verdict)
     return _cells(pair.both)
-
-
-def _questions(pair: JudgedPair) -> str:
-    return "-" if pair.worth is None else f"{pair.worth:,.0f}"
 
 
 def _left_out(made: JudgedComparison) -> Iterator[str]:
