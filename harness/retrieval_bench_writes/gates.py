@@ -42,7 +42,7 @@ def record_of(fresh: Freshness) -> str:
 
 
 def read_record(path: Path) -> Freshness:
-    """The record that ``--writes-record`` wrote.
+    """The record that ``--writes-record`` wrote, but for blocks and kills, which judge nothing.
 
     Raises:
         RecordError: there is none, of a newer version, or damaged.
@@ -50,7 +50,8 @@ def read_record(path: Path) -> Freshness:
     document = read_json(path, "a record of bench --writes-record")
     check_version(document, Freshness.schema_version, "record of writes", path)
     try:
-        return TypeAdapter(Freshness).validate_python(document)
+        judged_by = {**document, "while_writing": None, "kills": None}
+        return TypeAdapter(Freshness).validate_python(judged_by)
     except ValidationError as problem:
         raise RecordError(
             f"it lacks something: {describe_faults(problem)[0]}",

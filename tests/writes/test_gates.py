@@ -9,6 +9,7 @@ import pytest
 
 from retrieval_bench.core.errors import RecordError
 from retrieval_bench.core.types import Verdict
+from retrieval_bench.runs.records import to_json
 from retrieval_bench_writes.freshness import Freshness
 from retrieval_bench_writes.gates import gates_of, read_record, record_of
 from retrieval_bench_writes.pictures.visible import visible_over_time
@@ -71,6 +72,9 @@ def test_more_zombies_fail() -> None:
 def test_a_record_is_read_back_as_it_was(usual: Freshness, tmp_path: Path) -> None:
     path = tmp_path / "fresh.json"
     path.write_text(record_of(usual), encoding="utf-8")
+    assert read_record(path).as_dict() == usual.as_dict()
+    told = to_json({"schema_version": 1, **usual.as_dict(), "while_writing": {"verdict": "PASS"}})
+    path.write_text(told, encoding="utf-8")
     assert read_record(path).as_dict() == usual.as_dict()
     path.write_text('{"schema_version": 1, "retriever": "x"}', encoding="utf-8")
     with pytest.raises(RecordError, match="it lacks something"):

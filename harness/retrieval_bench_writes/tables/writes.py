@@ -237,10 +237,10 @@ def _notes(fresh: Freshness) -> list[AnyNote]:
     if few := dict.fromkeys(filter(None, reasons)):
         notes.append(f"No figure where there is a dash: {'; '.join(few)}.")
     if polling.busy is not None and polling.late_p50_s is not None:
-        how = "were made beside them," if polling.beside else "took turns with them, and"
+        how = "were made beside them" if polling.beside else "took turns with them"
         notes.append(
             f"{polling.per_second or 0:,.0f} polls a second; calls took {polling.busy:.0%} of the "
-            f"time. Writes {how} were sent {span(polling.late_p50_s)} late in the median, "
+            f"time. Writes {how}, and were sent {span(polling.late_p50_s)} late in the median, "
             f"{span(polling.late_max_s or 0)} at most."
         )
     return notes
