@@ -105,6 +105,8 @@ class _Automaton:
         part = self._read(of, inside=inside or loop)
         if loop:
             self._join(part.last, part.first)
+            if least >= _LONG and part.empty:  # any of those that must be there may be empty
+                self._join(part.last, part.first)
         return part if least else part._replace(empty=part.empty + 1 - (loop and part.empty > 0))
 
     def _then(self, a: _Part, b: _Part) -> _Part:

@@ -178,6 +178,7 @@ def decide(
         kept: dict[str, list[int]] = {rule.label: [] for rule in of.rules}
         reads = any(rule.reads_text for rule in of.rules)
         own, sources = ranking.texts or (), ranking.sources or ()
+        ids = frozenset(ranking.doc_ids)
         for at, doc_id in enumerate(ranking.doc_ids):
             given = own[at] if own else None
             text = texts.of(doc_id) if given is None else forms(given)
@@ -185,7 +186,8 @@ def decide(
             if given is None and source is None and doc_id in of.seen:  # decided when it came
                 seen[doc_id], text = of.seen[doc_id], text or _DECIDED
             else:
-                seen[doc_id] = tuple(r for r in of.rules if r.holds(doc_id, source or doc_id, text))
+                name = _as_it_came(doc_id, ids)
+                seen[doc_id] = tuple(r for r in of.rules if r.holds(name, source or name, text))
             for rule in seen[doc_id]:
                 kept[rule.label].append(at + 1)
             unknown, reading = unknown + (reads and text is None), reading + reads
@@ -200,6 +202,12 @@ def decide(
         )
     told = beyond({query_id: rules[query_id].rules for query_id in record}, k)
     return Decided(decided, {"slots": record}, told + notices(record, unknown, corpus=texts.there))
+
+
+def _as_it_came(doc_id: str, ids: Collection[str]) -> str:
+    """The id of a hit that has a number behind it (``a#2``) since another one has the same."""
+    name, _, number = doc_id.rpartition("#")
+    return name if name in ids and number.isdecimal() else doc_id
 
 
 def _with_failed(rules: Mapping[str, Ruled], failed: Collection[str]) -> dict[str, Ruled]:

@@ -349,3 +349,29 @@ def test_golden_files_as_teams_have_them_take_a_few_lines(here: Path, kind: str)
     assert config.count("\n") <= 25
     data = load_dataset(save_all(here / "data", {"dataset.yaml": config, name: text}))
     assert list(slots(data).values()) == wanted
+
+
+@pytest.mark.parametrize(
+    "relevant",
+    [
+        [{"doc_id": "a", "grade": 2}, {"id": 7}],
+        [{"_id": "a", "relevance": 2}, {"id": 7, "score": 1}],
+        [{"a": 2}, {"7": 1}],
+        {"a": 2, "7": 1},
+    ],
+)
+def test_judgements_are_read_as_records_too(here: Path, relevant: Any) -> None:
+    data = loaded(here, "golden.json", json.dumps([{"q": "one", "relevant": relevant}]))
+    assert dict(data.qrels) == {"q1": {"a": 2, "7": 1}}
+
+
+@pytest.mark.parametrize("word", ["relevant_ids", "must_contain"])
+@pytest.mark.parametrize("cell", ["\"['d1', 'd2']\"", '"[d1, d2]"'])
+def test_a_list_that_is_no_json_is_no_single_text(here: Path, word: str, cell: str) -> None:
+    with pytest.raises(DataError, match="a list as JSON"):
+        loaded(here, "golden.csv", f"question,{word}\nhow many,{cell}\n")
+
+
+def test_a_phrase_in_brackets_is_a_text(here: Path) -> None:
+    data = loaded(here, "golden.csv", "question,must_contain\nhow many,[DEPRECATED]\n")
+    assert slots(data) == {"q1": ['any "[DEPRECATED]"']}

@@ -293,3 +293,11 @@ def test_rules_that_are_rebuilt_by_hand_stay_rules() -> None:
     data = dataset([(ONE, [])])
     assert by_rule(dict(data.qrels))
     assert not by_rule(replace(data, qrels={}).qrels)
+
+
+def test_a_rule_of_an_id_counts_for_each_hit_of_it() -> None:
+    expect, forbid = {"id": "leave.md", "any": ["25 days"]}, {"id": "leave.md", "any": ["old"]}
+    data = dataset([([expect], [forbid])], documents=False)
+    ids, texts = ["leave.md", "leave.md#2", "b#2"], ["intro", "25 days, old", "25 days, old"]
+    decided = decide(data.qrels, ["q0"], [Ranking(ids, texts=texts)], [0], 3)
+    assert list(decided.kept["slots"]["q0"].values()) == [[2], [2]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,6 +15,10 @@ from retrieval_bench.data.files.rows import yes_or_no
 from retrieval_bench.data.source import Judgement, take_filter, take_grade
 from retrieval_bench_rules.rules import EXPECT, FORBID, entries_of
 
+_IDS, _GRADES = ("id", "doc_id", "_id"), ("grade", "score", "relevance")
+"""Keys of one judgement; any other mapping under ids is {id: grade}."""
+_NO_LIST = re.compile(r"\s*\[.*[,'\"].*\]\s*", re.DOTALL)
+"""A list as no JSON has it, such as Python prints it."""
 _NO_TRUTH = ("answerable", "tags")
 """Keys that are read, and no other word."""
 NAMED = "`columns: {rows: {question: NAME, documents: NAME of ids, sources: NAME of phrases}}`"
@@ -142,16 +147,33 @@ class Case:
             self._use(kind, word)
             value = self.row[word]
             if self.how.cells:
-                value = _listed(value, kind)
+                value = self._listed(value, kind, word)
             if isinstance(value, str) and (separator := self.how.separator):
                 value = [part.strip() for part in value.split(separator) if part.strip()]
             yield from value if isinstance(value, list) else [value]
+
+    def _listed(self, cell: str, kind: str, word: str) -> Any:
+        """The texts, rules or numbers of documents that a cell lists as JSON; else its text."""
+        listed = (str, dict, int) if kind in ("ids", "forbidden ids") else (str, dict)
+        with suppress(ValueError):
+            held = json.loads(cell) if cell.lstrip().startswith("[") else None
+            if isinstance(held, list) and all(isinstance(item, listed) for item in held):
+                return held
+        if _NO_LIST.fullmatch(cell):
+            self.report.error(
+                self.place, f"{word} is {shown(cell)}", 'a text, or a list as JSON: ["a", "b"]'
+            )
+            return []
+        return cell
 
     def _ids(self) -> dict[str, int]:
         """Ids with grades; 1 where none is given."""
         ids: dict[str, int] = {}
         for value in self._values("ids"):
             pairs = value.items() if isinstance(value, Mapping) else [(value, 1)]
+            named = [key for key in _IDS if isinstance(value, Mapping) and key in value]
+            if named and not value.keys() - {named[0], *_GRADES}:
+                pairs = [(value[named[0]], next((value[g] for g in _GRADES if g in value), 1))]
             for doc_id, given in pairs:
                 grade = take_grade({"grade": given}, "grade", self.place, self.report)
                 if isinstance(doc_id, bool) or not isinstance(doc_id, str | int):
@@ -183,16 +205,6 @@ class Case:
             most = int(most) if isinstance(most, str) and most.strip().isdecimal() else most
             expect = [_within(most, entry) for entry in expect]
         return expect, forbid
-
-
-def _listed(cell: str, kind: str) -> Any:
-    """The texts, rules or numbers of documents that a cell lists as JSON; else its text."""
-    listed = (str, dict, int) if kind in ("ids", "forbidden ids") else (str, dict)
-    with suppress(ValueError):
-        held = json.loads(cell) if cell.lstrip().startswith("[") else None
-        if isinstance(held, list) and all(isinstance(item, listed) for item in held):
-            return held
-    return cell
 
 
 def _within(most: Any, entry: Any) -> Any:

@@ -252,7 +252,8 @@ class HTTP(Retriever):
             (path := self._beside.get(name)) and self._reading.beside(path, name, answer, k)
             for name in ("text", "source")
         )
-        ranking = Ranking(ids, scores, stages, texts=texts, sources=sources)
+        order = http_answer.order_of_ties(scores)
+        ranking = Ranking(ids, scores, stages, order=order, texts=texts, sources=sources)
         stages["wrapper"] = perf_counter_ns() - start - elapsed - stages.get("encode", 0)
         return ranking
 

@@ -213,7 +213,15 @@ class MCP(WritesMessages, Retriever):
         if self._tool:
             return
         self._session.open()
-        tools = self._session.tools()
+        try:
+            tools = self._session.tools()
+        except CallError as problem:
+            raise ConfigError(
+                f"the server does not list its tools: {self._at.clean(str(problem))}",
+                where=WHERE,
+                accepted="a server that answers tools/list",
+                fix="start it by hand and read what it says",
+            ) from None
         tool = tool_named(self._tool_name, tools)
         check_arguments(tool, self._given)
         for part in self._to_write:
@@ -376,9 +384,12 @@ class MCP(WritesMessages, Retriever):
                     f"; its text begins: {shown(text)[:_BEGIN]}" if (text := _text(result)) else ""
                 )
                 raise CallError(f"{problem.given} ({problem.where}){begins}") from None
-            raise
+            accepted, fix = self._at.clean(problem.accepted), self._at.clean(problem.fix)
+            raise ContractError(
+                problem.given, where=problem.where, accepted=accepted, fix=fix
+            ) from None
         if not self._look:
-            self._look = _shown(query, result, hits)
+            self._look = [self._at.clean(text) for text in _shown(query, result, hits)]
         return hits, own
 
     def _tokens(
