@@ -7,6 +7,7 @@ is kept for the session, so that the other workers of xdist read it.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import inspect
 import json
@@ -16,8 +17,10 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from shlex import split
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -64,30 +67,23 @@ class Subject:
 
     @classmethod
     def of(cls, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> Subject:
-        """The subject that a marker names.
-
-        Raises:
-            ConfigError: no marker, or one that says something else.
-        """
+        """The subject that a marker names; without one, or with another, the test fails."""
         try:
             given = inspect.signature(cls).bind(*(args or ()), **(kwargs or {})).arguments
+            if given.get("undecided", "") not in ("", "warn", "fail"):
+                raise TypeError(f"undecided = {given['undecided']!r} is neither warn nor fail")
+            paths = ("retriever", "dataset", "policy", "baselines")
+            texts = {name: str(given[name]) for name in paths if given.get(name) is not None}
+            overrides = given.get("overrides", ())
+            overrides = (overrides,) if isinstance(overrides, str) else tuple(map(str, overrides))
         except TypeError as problem:
-            raise ConfigError(
+            why = ConfigError(
                 f"the fixture `retrieval` without a marker that fits: {problem}",
                 where="@pytest.mark.retrieval",
                 accepted=_SIGNATURE,
                 fix="write it above the test, the class, or as `pytestmark` of the module",
-            ) from None
-        if given.get("undecided", "") not in ("", "warn", "fail"):
-            raise ConfigError(
-                f"undecided = {given['undecided']!r}",
-                where="@pytest.mark.retrieval",
-                accepted="warn or fail",
             )
-        paths = ("retriever", "dataset", "policy", "baselines")
-        texts = {name: str(given[name]) for name in paths if given.get(name) is not None}
-        overrides = given.get("overrides", ())
-        overrides = (overrides,) if isinstance(overrides, str) else tuple(overrides)
+            pytest.fail(why.render(), pytrace=False)
         return cls(**{**given, **texts, "overrides": overrides})
 
 
@@ -141,6 +137,8 @@ class Retrieval:
             least: on the scale of the metric.
         """
         __tracebackhide__ = True
+        if isnan(least):
+            pytest.fail(f"at least nan of {metric}: give a number", pytrace=False)
         mean, low, high = self.mean(metric)
         text = f"{metric} of {self.subject.retriever} is {mean:.3f} [{low:.3f}, {high:.3f}]"
         if low >= least:
@@ -153,14 +151,20 @@ class Retrieval:
     def mean(self, metric: str) -> tuple[float, float, float]:
         """The mean of a metric over the queries, and the ends of its 95 % interval."""
         __tracebackhide__ = True
-        words = self._command("bench", metrics=[metric], rounds=1, format="json")
-        code, text, errors = self._once(words, out="run")
+        row = self._rows().get(metric) or next(iter(self._rows(metric).values()))
+        if not row["low"]:
+            pytest.fail(f"{metric} has no interval: it takes two judged queries", pytrace=False)
+        return float(row["mean"]), float(row["low"]), float(row["high"])
+
+    def _rows(self, *metrics: str) -> dict[str, dict[str, str]]:
+        """The means of these metrics, or of those that every run has, and no time."""
+        __tracebackhide__ = True
+        words = self._command("bench", metrics=metrics, rounds=1, warm_up=0, format="csv")
+        code, text, errors = self._once(words, "--out", mkdtemp(dir=self._records))
         if code != 0:
             pytest.fail(_shortened(errors or text, words), pytrace=False)
-        (of_metric,) = json.loads(text)["metrics"].values()
-        if of_metric["ci95"] is None:
-            pytest.fail(f"{metric} has no interval: it takes two judged queries", pytrace=False)
-        return of_metric["mean"], *of_metric["ci95"]
+        rows = csv.DictReader(text.splitlines())
+        return {row["metric"]: row for row in rows if not row["metric"].endswith(" ms")}
 
     def _command(self, name: str, **options: object) -> str:
         subject = self.subject
@@ -181,33 +185,24 @@ class Retrieval:
             warnings.warn(UndecidedRetrievalWarning(answer.text), stacklevel=3)
         return answer
 
-    def _once(self, words: str, **out: str) -> tuple[int, str, str]:
+    def _once(self, words: str, *more: str) -> tuple[int, str, str]:
         """Exit code and output of a command, which the first process that asks runs while the
-        others wait.
-
-        Args:
-            out: the option for its folder, where it has one, and the end of its name.
-        """
-        name = hashlib.sha256(f"{self._folder}\n{words}".encode()).hexdigest()[:16]
-        file = self._records / f"retrieval-{name}.json"
+        others wait; what was not judged, as by a service that is not up yet, is asked again."""
+        of = f"{self._folder}\n{words}".encode(errors="backslashreplace")
+        file = self._records / f"retrieval-{hashlib.sha256(of).hexdigest()[:16]}.json"
         with _alone(file.with_suffix(".lock")):
-            if not file.is_file():
+            if file.is_file():
+                return tuple(json.loads(file.read_text(encoding="utf-8")))
+            command = [sys.executable, "-m", "retrieval_bench", *split(words)[1:], *more]
+            done = subprocess.run(command, cwd=self._folder, capture_output=True, check=False)
+            if (code := done.returncode) in _STOPPED:
+                raise KeyboardInterrupt
+            text, errors = (part.decode(errors="replace") for part in (done.stdout, done.stderr))
+            if code in _HOLDS:
                 whole = file.with_suffix(".part")
-                whole.write_text(json.dumps(self._run(words, file, out)), encoding="utf-8")
+                whole.write_text(json.dumps([code, text, errors]), encoding="utf-8")
                 whole.replace(file)
-        code, text, errors = json.loads(file.read_text(encoding="utf-8"))
         return code, text, errors
-
-    def _run(self, words: str, file: Path, out: Mapping[str, str]) -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "retrieval_bench", *split(words)[1:]]
-        for option, end in out.items():
-            command += [f"--{option}", str(file.with_suffix(f".{end}"))]
-        done = subprocess.run(
-            command, cwd=self._folder, capture_output=True, text=True, encoding="utf-8", check=False
-        )
-        if done.returncode in _STOPPED:
-            raise KeyboardInterrupt
-        return done.returncode, done.stdout, done.stderr
 
 
 @contextmanager

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from retrieval_bench_pytest.measured import Retrieval, Subject
 from tests.builders.files import save_all
-from tests.cli.project import make_project
+from tests.cli.project import QUERIES, make_project
 
 SEARCH = """
 from pathlib import Path
@@ -20,6 +21,11 @@ class Search(Overlap):
         with Path("indexed").open("a") as file:
             file.write("once\\n")
         super().index(documents)
+
+    def search(self, query, k):
+        with Path("asked").open("a") as file:
+            file.write(".")
+        return super().search(query, k)
 """
 USUAL = """
 import pytest
@@ -106,6 +112,8 @@ def test_a_minimum_holds_or_does_not_or_nobody_can_tell(project: Path) -> None:
         ("", "the fixture `retrieval` without a marker that fits: missing a required argument"),
         ("@pytest.mark.retrieval('bm25', data='x')", "unexpected keyword argument 'data'"),
         ("@pytest.mark.retrieval('bm25', undecided='no')", "undecided = 'no'"),
+        ("@pytest.mark.retrieval('bm25', overrides=5)", "'int' object is not iterable"),
+        ("@pytest.mark.retrieval('bm25', '\\udcff')", "is neither a known name nor a folder"),
         ("@pytest.mark.retrieval('bm26')", "bm26"),
         ("@pytest.mark.retrieval('bm25')", "no baseline of quality"),
     ],
@@ -115,7 +123,28 @@ def test_what_is_wrong_is_said(project: Path, marker: str, says: str) -> None:
     done = _pytest(project, mine=given)
     assert done.returncode == 1
     assert says in done.stdout
+    assert "measured.py" not in done.stdout
+    assert len(done.stdout.splitlines()) < 20
     assert "passed" not in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_metrics_are_measured_at_once_and_what_failed_is_asked_again(project: Path) -> None:
+    retrieval = Retrieval(Subject("search.yaml", "data"), project, project)
+
+    def failure(metric: str, least: float = 0.0) -> str:
+        with pytest.raises(pytest.fail.Exception) as failed:
+            retrieval.at_least(metric, least)
+        return str(failed.value)
+
+    away = (project / "search.py").rename(project / "later.py")
+    assert "search.py" in failure("RR@10")
+    away.rename(project / "search.py")
+    assert all(retrieval.at_least(metric, 0.0).holds for metric in ("RR@10", "R@10", "nDCG@10"))
+    assert (project / "asked").read_text(encoding="utf-8") == "." * len(QUERIES)
+    assert "metric 'foo@10'\n  where: --metrics" in failure("foo@10")
+    assert "p50 ms" in failure("p50 ms")
+    assert failure("RR@10", float("nan")) == "at least nan of RR@10: give a number"
 
 
 def test_a_project_that_does_not_use_it_loads_nothing_of_it(tmp_path: Path) -> None:
