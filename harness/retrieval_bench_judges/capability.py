@@ -18,7 +18,7 @@ CAPABILITY = Capability(
                 "graded.txt --who gpt-5",
             ),
             after="label status",
-        ),
+        )
     },
     keys={"labels": f"{_PACKAGE}.fit:FitOfJudges"},
     services={"show judges": f"{_PACKAGE}.tables.judged_by:judge_tables"},

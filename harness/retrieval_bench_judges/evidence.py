@@ -146,14 +146,8 @@ class Systems:
         metrics, warnings = _metrics(pool, runs)
         depth = max(_depth(metric, runs) for metric in metrics)
         lists = [_lists(run, depth) for run in runs]
-        failed = [
-            {
-                q
-                for q, status in zip(run.rankings.query_ids, run.status, strict=True)
-                if status != OK
-            }
-            for run in runs
-        ]
+        told = (zip(run.rankings.query_ids, run.status, strict=True) for run in runs)
+        failed = [{query for query, status in of if status != OK} for of in told]
         clustered = any(run.clusters for run in runs)
         return cls(names, metrics, lists, failed, clustered, warnings)
 
@@ -238,12 +232,13 @@ class Evidence:
         """Return which queries a system did not fail on."""
         return np.array([q not in self.systems.failed[at] for q in query_ids], dtype=np.bool_)
 
-    def shares(self, systems: Sequence[int] = ()) -> dict[str, float]:
+    def shares(self, systems: Sequence[int] = (), *, every: bool = False) -> dict[str, float]:
         """Stratum -> share of its changing queries among all that were asked, and that ``systems``
-        answered: what its mean counts with."""
+        answered: what its mean counts with; of ``every`` query, not of the changing ones alone."""
         failed = set[str]().union(*(self.systems.failed[at] for at in systems))
         asked = [q for q in self.asked if q not in failed]
-        counts = Counter(self.labels.strata.get(q, "") for q in asked if q in self.changing)
+        of = [q for q in asked if every or q in self.changing]
+        counts = Counter(self.labels.strata.get(q, "") for q in of)
         return {name: counts[name] / len(asked) for name in sorted(counts)}
 
 
@@ -266,9 +261,12 @@ def gather_evidence(labels: Labels, systems: Systems) -> Evidence:
         [[_judged(q, of[q], labels.people) for q in asked] for of in lists], dtype=np.bool_
     )
     covered = _covered(finished)
-    refused = {
-        at: _unjudged(names[at], finished, at) for at in range(len(names)) if at not in covered
-    }
+    own, refused = finished.sum(axis=1), {}
+    for at in {*range(len(names))} - {*covered}:
+        refused[at] = (
+            f"people graded all hits of {names[at]} on {counted(int(own[at]), 'query')}, those of "
+            f"others on {own.max():,}: pool its run, too, and judge the rest"
+        )
     done = {q for q, of in zip(asked, finished[covered].T, strict=True) if of.all()}
     systems, changing = _changing(labels, systems, covered, asked, done)
     hits = {q: list(dict.fromkeys(d for at in covered for d in lists[at][q])) for q in changing}
@@ -286,10 +284,10 @@ def gather_evidence(labels: Labels, systems: Systems) -> Evidence:
     )
     shared = [q for q, of in zip(people, both, strict=True) if of]
     strata = {q: labels.strata.get(q, "") for q in changing}
-    few = _few(strata, shared, FEWEST_QUERIES)
-    few += few and " of those that people judged"
-    if not few and (few := _few(strata, more, FEWEST_QUERIES)):
-        few += " beside those of people"
+    few = ""
+    for of, whose in ((more, "beside those of people"), (shared, "of those that people judged")):
+        if less := _few(strata, of, FEWEST_QUERIES):
+            few = f"{labels.judge} judged {less} {whose}"
     nobody, metrics = labels.strata and _few(strata, people, 2), systems.metrics
     return Evidence(
         labels,
@@ -306,8 +304,8 @@ def gather_evidence(labels: Labels, systems: Systems) -> Evidence:
         refused,
         left_out,
         f"people judged {nobody}: two of each show how it varies" if nobody else "",
-        _why_people(labels, systems, few and f"{labels.judge} judged {few}"),
-        [*systems.warnings, *_out_of_order(labels, people, changing)],
+        _why_people(labels, systems, few),
+        [*systems.warnings, *_doubts(labels, people, changing)],
     )
 
 
@@ -400,15 +398,6 @@ def _covered(finished: NDArray[np.bool_]) -> list[int]:
     return sorted(best)
 
 
-def _unjudged(name: str, finished: NDArray[np.bool_], at: int) -> str:
-    most = max(np.count_nonzero(of) for of in finished)
-    own = int(np.count_nonzero(finished[at]))
-    return (
-        f"people graded all hits of {name} on {counted(own, 'query')}, those of others on "
-        f"{most:,}: pool its run, too, and judge the rest"
-    )
-
-
 def _values(
     metrics: Sequence[Metric],
     lists: Sequence[Lists],
@@ -452,18 +441,22 @@ def _why_people(labels: Labels, systems: Systems, few: str) -> str:
     return few
 
 
-def _out_of_order(labels: Labels, people: Sequence[str], changing: Sequence[str]) -> list[str]:
-    """Tell where what people judged is not the beginning of the pool's random order, or of a
-    stratum's."""
-    judged, orders, counts = {*people}, dict[str, list[bool]](), {*changing}
+def _doubts(labels: Labels, people: Sequence[str], changing: Sequence[str]) -> list[str]:
+    """Tell where people's labels are the dataset's, or not of the beginning of the pool's random
+    order, or of a stratum's."""
+    told, judged, counts, orders = [], {*people}, {*changing}, dict[str, list[bool]]()
+    if people and not labels.begun:
+        told.append(
+            "What stands for people are judgements of the dataset, which does not say who made "
+            "them."
+        )
     for query in labels.pool.in_turn:
         if query.id in counts:
             orders.setdefault(labels.strata.get(query.id, ""), []).append(query.id in judged)
     behind = sum(sum(of[of.index(False) :]) for of in orders.values() if False in of)
-    if labels.pool.target is not Target.POPULATION or behind <= 1:
-        return []
-    queries = counted(behind, "query")
-    told = (
-        f"In the pool's random order {queries} that people judged stand behind one that they did "
-    )
-    return [f"{told}not: if they were chosen and not drawn, no verdict here holds."]
+    if labels.pool.target is Target.POPULATION and behind > 1:
+        told.append(
+            f"In the pool's random order {counted(behind, 'query')} that people judged stand "
+            "behind one that they did not: if they were chosen and not drawn, no verdict holds."
+        )
+    return told

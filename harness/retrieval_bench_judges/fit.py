@@ -19,13 +19,7 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.stats.intervals import interval
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
 from retrieval_bench_judges.alarms import Alarm, alarms
-from retrieval_bench_judges.evidence import (
-    PROMPTED,
-    Evidence,
-    Labels,
-    Systems,
-    gather_evidence,
-)
+from retrieval_bench_judges.evidence import PROMPTED, Evidence, Labels, Systems, gather_evidence
 from retrieval_bench_judges.verdicts import finite, powered
 from retrieval_bench_labels.agreement import Agreement, cohen_kappa
 from retrieval_bench_labels.decide.completeness import RELEVANT
@@ -209,8 +203,7 @@ class FitOfJudges(Documented):
 def _counted(labels: Labels, queries: set[str]) -> dict[str, list[tuple[int, int]]]:
     """Query -> (1 where people call it relevant, 1 where the model does) of what both graded; of
     ``queries`` alone, since a dataset's judgements of others are mostly of what is relevant."""
-    counted: dict[str, list[tuple[int, int]]] = {}
-    queries = queries - labels.prompted
+    counted, queries = dict[str, list[tuple[int, int]]](), queries - labels.prompted
     for pair, grade in labels.people.items():
         if pair in labels.model and pair.query_id in queries:
             both = (int(grade >= RELEVANT), int(labels.model[pair] >= RELEVANT))

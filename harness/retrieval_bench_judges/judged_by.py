@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -17,7 +16,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics.names import label_of
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.defaults import MARGIN
-from retrieval_bench_judges.evidence import Evidence, Labels, LeftOut, Systems, gather_evidence
+from retrieval_bench_judges.evidence import Labels, LeftOut, Systems, gather_evidence
 from retrieval_bench_judges.fit import Fit, fit_of
 from retrieval_bench_judges.verdicts import JudgedPair, judged_pairs
 from retrieval_bench_labels.store import Store
@@ -129,16 +128,11 @@ def compare_judged(
         len(evidence.asked) - len(evidence.changing),
         evidence.left_out,
         labels.whose.sentence,
-        {
-            name: n / len(evidence.asked)
-            for name, n in sorted(Counter(evidence.strata_of(evidence.asked).tolist()).items())
-        }
-        if labels.strata
-        else {},
+        evidence.shares(every=True) if labels.strata else {},
         fit_of(store, labels, evidence),
         tuple(pairs),
         evidence.why_people,
-        (*evidence.warnings, *_nobody(evidence), *_of_runs(runs, names)),
+        (*evidence.warnings, *_of_runs(runs, names)),
         {
             (names[i], names[j]): why
             for i, j in permutations(range(len(runs)), 2)
@@ -149,21 +143,11 @@ def compare_judged(
 
 def _of_runs(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
     """The warnings of runs for which something is not claimed of them."""
-    doubts = (
+    return [
         f"{name}: {text}"
         for run, name in zip(runs, names, strict=True)
         for text in run.summary.warnings
         if left_open("compare --judged-by", [text])
-    )
-    return list(doubts)
-
-
-def _nobody(evidence: Evidence) -> list[str]:
-    """Say where people's labels are the dataset's, of which nobody knows who made them."""
-    if evidence.labels.begun or not evidence.query_ids:
-        return []
-    return [
-        "What stands for people are judgements of the dataset, which does not say who made them."
     ]
 
 
@@ -174,9 +158,7 @@ def sentence(made: JudgedComparison, pair: JudgedPair) -> str:
     if delta.verdict in (Verdict.NOT_COMPARABLE, Verdict.MISSING):
         return f"{delta.b} and {delta.a} cannot be compared: {delta.reason}."
     if delta.verdict in (Verdict.BETTER, Verdict.WORSE):
-        better, worse = (
-            (delta.b, delta.a) if delta.verdict is Verdict.BETTER else (delta.a, delta.b)
-        )
+        better, worse = (delta.b, delta.a)[:: 1 if delta.verdict is Verdict.BETTER else -1]
         said = f"{better} is better than {worse} in {metric}, {whose}."
         return unless(made.void.get((better, worse), ""), said)
     if delta.verdict is Verdict.EQUIVALENT:

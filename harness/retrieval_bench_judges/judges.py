@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -128,13 +128,6 @@ class RefusedError(HarnessError):
     """The endpoint answered that it does not: the call cost nothing."""
 
 
-class _Price(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    prompt: Annotated[float, Field(ge=0)] = 0.0
-    completion: Annotated[float, Field(ge=0)] = 0.0
-
-
 class _Endpoint(BaseModel):
     """The file of an endpoint."""
 
@@ -146,7 +139,7 @@ class _Endpoint(BaseModel):
     model: Annotated[str, Field(pattern=r"\S", description="the name of a model")]
     headers: dict[str, str] = {}
     prompt: str = PROMPT
-    price: _Price | None = None
+    price: dict[Literal["prompt", "completion"], Annotated[float, Field(ge=0)]] = {}
     timeout_s: Annotated[float, Field(gt=0)] = 60.0
     body: dict[str, Any] = {"temperature": 0}
 
@@ -162,13 +155,13 @@ def _endpoint(path: Path, guidelines: Mapping[int, str]) -> Source:
         message = {"model": given.model, "messages": [{"role": "user", "content": asked}]}
         where = f"document {document.id!r}"
         raw = _posted(url, headers, message | given.body, given.timeout_s, where)
-        return read_completion(raw, given.price.model_dump() if given.price else {})
+        return read_completion(raw, given.price)
 
     kept = ("model", "prompt", "url")
     return Source(ask, {"source": str(path)} | {key: getattr(given, key) for key in kept})
 
 
-def read_completion(raw: str, price: Mapping[str, float]) -> Answer:
+def read_completion(raw: str, price: Mapping[Any, float]) -> Answer:
     """Read the grade in an answer in the layout of OpenAI's chat completions: what stands behind
     ``grade`` and a colon, else the digit that stands alone; None where there is none, or where two
     are not the same, as in "1 out of 3"."""
@@ -180,11 +173,10 @@ def read_completion(raw: str, price: Mapping[str, float]) -> Answer:
     usage = answer.get("usage") or {}
     of = {name: _number(usage.get(f"{name}_tokens")) for name in ("prompt", "completion")}
     known = [n for n in of.values() if n is not None]
-    cost = sum((of[name] or 0.0) * float(price.get(name, 0.0)) for name in of) / 1e6
-    reported = _number(usage.get("cost"))
-    priced = cost if price and known else None
-    tokens = sum(known) if known else None
-    return Answer(_grade(said), raw, tokens, reported if reported is not None else priced)
+    cost = _number(usage.get("cost"))
+    if cost is None and price and known:
+        cost = sum((of[name] or 0.0) * price.get(name, 0.0) for name in of) / 1e6
+    return Answer(_grade(said), raw, sum(known) if known else None, cost)
 
 
 def _grade(said: str) -> int | None:

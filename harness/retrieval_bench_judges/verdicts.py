@@ -59,10 +59,7 @@ class Powered(NamedTuple):
 
 
 def powered(
-    evidence: Evidence,
-    systems: Sequence[int],
-    pairs: Sequence[Pair],
-    rows: Bools | None = None,
+    evidence: Evidence, systems: Sequence[int], pairs: Sequence[Pair], rows: Bools | None = None
 ) -> Powered:
     """Estimate each difference from people's labels and the model's of changing queries, each
     stratum by the share of its changing queries among all (:mod:`.evidence`).
@@ -149,12 +146,10 @@ class EstimatedTests(PairedTests):
         self, alpha: ArrayLike, *, equivalence_alpha: ArrayLike | None = None
     ) -> list[list[Needed]]:
         """Give those of the tests; nothing where the estimate counts."""
-        needed = PairedTests.queries_needed(self, alpha, equivalence_alpha=equivalence_alpha)
-        nothing = Needed(None, None)
-        return [
-            [nothing if counts else of for of, counts in zip(row, flags, strict=True)]
-            for row, flags in zip(needed, self.where, strict=True)
-        ]
+        own = PairedTests.queries_needed(self, alpha, equivalence_alpha=equivalence_alpha)
+        for row, at in np.argwhere(self.where):
+            own[row][at] = Needed(None, None)
+        return own
 
 
 class LabelJudge(PairJudge):
@@ -176,19 +171,14 @@ class LabelJudge(PairJudge):
             evidence.people,
             refusal,
             answered=[
-                evidence.answered(at, evidence.query_ids)
-                for at in range(len(evidence.systems.names))
+                evidence.answered(at, evidence.query_ids) for at in range(len(evidence.people))
             ],
         )
         self._evidence, self._alone = evidence, people is None
         self._done: dict[object, tuple[PairedTests, Powered]] = people._done if people else {}
 
     def tests_of(
-        self,
-        systems: Sequence[int],
-        pairs: Sequence[Pair],
-        rules: Rules,
-        rows: Bools | None = None,
+        self, systems: Sequence[int], pairs: Sequence[Pair], rules: Rules, rows: Bools | None = None
     ) -> PairedTests:
         """See :meth:`.PairJudge.tests_of`; of strata, Student's t of their weighted means."""
         tests, power = self.powered_tests(systems, pairs, rules, rows)
@@ -280,8 +270,7 @@ def judged_pairs(
             return Verdict.NOT_COMPARABLE, why
         if not evidence.changing:
             return Verdict.MISSING, "all return the same, so that there is nothing to judge"
-        why = evidence.why_nobody
-        why = why if evidence.query_ids else "people judged no query to the end"
+        why = evidence.why_nobody if evidence.query_ids else "people judged no query to the end"
         return (Verdict.MISSING if why else Verdict.UNDECIDED), why
 
     rules = Rules(margin, (), resamples_for(len(places)))
@@ -292,17 +281,15 @@ def judged_pairs(
     systems = sorted({at for pair in testable for at in pair})
     inside = [(systems.index(i), systems.index(j)) for i, j in testable]
     power = alone.powered_tests(systems, inside, rules)[1] if testable else None
+    cells = [(pair, at) for pair in places for at in range(len(evidence.systems.metrics))]
     made = []
-    for at, (people, together) in enumerate(deltas):
-        row, metric = divmod(at, len(evidence.systems.metrics))
-        pair = JudgedPair(people, together)
-        if power is not None and places[row] in testable:
-            cell = (testable.index(places[row]), metric)
-            if np.isfinite(power.rho[cell]):
-                of = (power.rho, power.worth, power.estimate.slope, power.estimate.leverage)
-                whose = "people and model" if power.counts[cell] else "people"
-                pair = JudgedPair(people, together, whose, *(finite(float(x[cell])) for x in of))
-        made.append(pair)
+    for (pair, at), (people, together) in zip(cells, deltas, strict=True):
+        cell, of = (testable.index(pair) if pair in testable else -1, at), list[Floats]()
+        whose = "people"
+        if power is not None and pair in testable and np.isfinite(power.rho[cell]):
+            of = [power.rho, power.worth, power.estimate.slope, power.estimate.leverage]
+            whose += " and model" * bool(power.counts[cell])
+        made.append(JudgedPair(people, together, whose, *(finite(float(x[cell])) for x in of)))
     return made
 
 

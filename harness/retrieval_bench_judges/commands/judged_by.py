@@ -42,12 +42,7 @@ def run_judged_by(options: argparse.Namespace) -> int:
             baseline=options.baseline,
             strata=_strata(store, options.strata) if options.strata else None,
         )
-        show(
-            options,
-            made,
-            lambda: judged_tables(made),
-            lambda: judged_tables(made, verbose=False),
-        )
+        show(options, made, lambda: judged_tables(made), lambda: judged_tables(made, verbose=False))
         return made
 
     name_systems(options)

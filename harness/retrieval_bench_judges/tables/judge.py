@@ -23,12 +23,9 @@ def asked_tables(made: Asked) -> list[Table]:
                 "and counted like the dearest one."
             )
         )
-    spent = [f"{counted(made.calls, 'call')} in all"]
-    if made.tokens is not None:
-        spent.append(f"{made.tokens:,.0f} tokens")
-    if made.cost is not None:
-        spent.append(f"cost {made.cost:.4g}")
-    notes: list[AnyNote] = [f"{', '.join(spent)}."]
+    spent = f"{counted(made.calls, 'call')} in all"
+    spent += "" if made.tokens is None else f", {made.tokens:,.0f} tokens"
+    notes: list[AnyNote] = [f"{spent}{'' if made.cost is None else f', cost {made.cost:.4g}'}."]
     if made.unchanging:
         notes.append(
             f"Not asked for: {counted(made.unchanging, 'document')} of queries for which all "

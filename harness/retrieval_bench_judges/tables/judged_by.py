@@ -159,17 +159,17 @@ def _together(pair: JudgedPair) -> tuple[Content, Content]:
 
 
 def _left_out(made: JudgedComparison) -> Iterator[str]:
-    of = made.left_out
-    parts = [
-        (of.begun, "people began and did not finish"),
-        (of.unlabelled, f"neither people nor {made.fit.judge} judged to the end"),
-    ]
-    alone = [
-        (of.prompted, f"stood in the prompt of {made.fit.judge}"),
-        (of.judged_alone, f"{made.fit.judge} did not judge"),
-    ]
-    for what, of_these in (("Left out", parts), ("For people alone", alone)):
-        if shown := [f"{counted(n, 'query')} that {which}" for n, which in of_these if n]:
+    of, judge = made.left_out, made.fit.judge
+    out = {
+        "people began and did not finish": of.begun,
+        f"neither people nor {judge} judged to the end": of.unlabelled,
+    }
+    alone = {
+        f"stood in the prompt of {judge}": of.prompted,
+        f"{judge} did not judge": of.judged_alone,
+    }
+    for what, queries in (("Left out", out), ("For people alone", alone)):
+        if shown := [f"{counted(n, 'query')} that {which}" for which, n in queries.items() if n]:
             yield f"{what}: {'; '.join(shown)}."
 
 
