@@ -159,7 +159,7 @@ def _loaded(name_or_path: str | Path, split: str) -> Dataset:
 
 
 def _elsewhere(name: str) -> Callable[[str, str], Dataset] | None:
-    """What loads the datasets of this name, if a package does."""
+    """Loader of the datasets of this name, if a package does."""
     for package in capabilities():
         for beginning, place in package.datasets.items():
             if name.startswith(beginning):

@@ -72,7 +72,7 @@ class SavedIndex:
             return False
 
     def damage(self) -> str:
-        """What is wrong with its files; empty where nothing is."""
+        """Faults of its files; empty where nothing is."""
         try:
             files = json.loads((self.folder / CONTENT).read_bytes())["files"]
             for name, known in files.items():
@@ -135,7 +135,7 @@ class Indexed:
 
     @property
     def warnings(self) -> list[str]:
-        """What was wrong with the saved one."""
+        """Faults of the saved one."""
         if not self.damage:
             return []
         return [f"the saved index is damaged ({self.damage}): it was built and saved anew"]

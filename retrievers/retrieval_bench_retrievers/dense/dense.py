@@ -210,7 +210,7 @@ class Dense(Encoded[Encoder]):
             self._index.save(folder)
 
     def load(self, folder: Path) -> None:
-        """What :meth:`save` wrote, and the model."""
+        """Load files that :meth:`save` wrote, and the model."""
         self._index = None
         self._fitted = None
         self.prepare()

@@ -180,7 +180,7 @@ class _Flat:
 
 
 class _Built:
-    """What FAISS builds: a graph, an inverted file, or vectors of 8 bits."""
+    """Build as FAISS does: a graph, an inverted file, or vectors of 8 bits."""
 
     def __init__(self, vectors: Vectors, settings: IndexSettings) -> None:
         self._faiss = faiss = _import_faiss()

@@ -108,7 +108,7 @@ class Encoded(Retriever, Generic[E]):
 
     @abstractmethod
     def _encoded(self, text: str) -> Any:
-        """What is searched with."""
+        """Text of the query as it is searched with."""
 
     @abstractmethod
     def _best(

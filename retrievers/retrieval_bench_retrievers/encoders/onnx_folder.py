@@ -194,7 +194,7 @@ def _pooling(folder: Path) -> str | None:
 
 
 def _json(folder: Path, name: str, default: Any) -> Any:
-    """What the file says, ``default`` where there is none."""
+    """Content of the file, ``default`` where there is none."""
     path = folder / name
     if not path.is_file():
         return default

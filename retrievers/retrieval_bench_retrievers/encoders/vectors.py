@@ -47,7 +47,7 @@ class DocumentVectors:
         return self._cache.bytes_used if self._cache else None
 
     def trouble(self) -> list[str]:
-        """What went wrong with the cache, in sentences."""
+        """Faults of the cache, in sentences."""
         return [*(self._cache.notes if self._cache else ()), *([self._note] if self._note else ())]
 
     def of(

@@ -87,7 +87,7 @@ class EngineStore(Filling):
     @classmethod
     @abstractmethod
     def packages(cls, address: Address | None) -> tuple[str, ...]:
-        """What must be installed for an address; None = the embedded one."""
+        """Package that an address needs; None = the embedded one."""
 
     @classmethod
     def at(cls, address: Address | None, table: str) -> EngineStore:
@@ -120,7 +120,7 @@ class EngineStore(Filling):
         return {}
 
     def failed(self, problem: Exception) -> Exception:
-        """What an exception of the engine means for a search."""
+        """Failure of a search that an exception of the engine means."""
         return CallError(f"{self.kind}: {text_of(problem)}")
 
     def disk_bytes(self) -> int | None:

@@ -132,7 +132,7 @@ class QdrantWords(base.EngineStore):
 
     @abstractmethod
     def _info(self) -> Any:
-        """What it counts: segments, indexed vectors."""
+        """Counts: segments, indexed vectors."""
 
     @abstractmethod
     def _leg(self, mode: str, asked: base.Asked) -> dict[str, Any]:

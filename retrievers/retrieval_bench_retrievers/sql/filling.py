@@ -173,7 +173,7 @@ class Filling(ABC):
         self.put(self._rows(documents, lambda done, total: None))
 
     def unfilled(self, problem: Exception) -> Exception:
-        """What an exception of the engine means for a load."""
+        """Failure of a load that an exception of the engine means."""
         return ConfigError(
             f"{self.kind} failed while {self.table} was filled: {text_of(problem)}",
             where=self.place,

@@ -109,7 +109,7 @@ def exit_code(runs: Sequence[Run], *, no_leaks: bool = False) -> int:
 
 
 def _leak_code(run: Run) -> int:
-    """What ``--no-leaks`` says of a run."""
+    """Finding of ``--no-leaks`` on a run."""
     found = run.summary.filters
     if found is None or found.leaked is None:
         why = "no query has a filter" if found is None else "there are no documents to tell by"
