@@ -108,7 +108,7 @@ class Encoded(Retriever, Generic[E]):
 
     @abstractmethod
     def _encoded(self, text: str) -> Any:
-        """Text of the query as it is searched with."""
+        """Encode ``text`` as it is searched with."""
 
     @abstractmethod
     def _best(
