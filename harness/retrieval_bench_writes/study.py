@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from retrieval_bench.core.calls.foreign import message_of
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.ranking import checked_ranking
-from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench_writes.journal import Journal
 from retrieval_bench_writes.probes import Probe
 
@@ -38,19 +38,6 @@ class Kind(StrEnum):
     ADD = "add"
     REPLACE = "replace"
     DELETE = "delete"
-
-
-class Writer(Protocol):
-    """A retriever that can be written to."""
-
-    def add(self, documents: Sequence[Document]) -> None:
-        """Add documents, as :meth:`.Retriever.add`."""
-
-    def delete(self, ids: Sequence[str]) -> None:
-        """Delete documents, as :meth:`.Retriever.delete`."""
-
-    def search(self, query: Query, k: int) -> Any:
-        """Search, as :meth:`.Retriever.search`."""
 
 
 @dataclass(slots=True)
@@ -206,6 +193,7 @@ class Wire:
     """A retriever, and how it is called.
 
     Args:
+        writer: has ``add``, ``delete`` and ``search`` of a :class:`.Retriever`.
         rate: writes a second.
         k: hits that searches ask for.
         limit_s: seconds after which a write that does not show counts as never.
@@ -215,7 +203,7 @@ class Wire:
         progress: told (what is done, of so many).
     """
 
-    writer: Writer
+    writer: Any
     rate: float
     k: int
     limit_s: float
