@@ -74,10 +74,10 @@ def cold_tables(start: ColdStart) -> list[Table]:
 
 
 def cold_brief(start: ColdStart) -> list[Table]:
-    """The same until the second query."""
+    """The same until the first answer."""
     (table,) = cold_tables(start)
-    few = replace(table, rows=table.rows[: table.rules[1] + 2], rules=table.rules[:2])
-    return in_short([few], "when it is steady, memory, what each step is")
+    few = replace(table, rows=table.rows[: table.rules[1]], rules=table.rules[:1])
+    return in_short([few], "later queries, when it is steady, memory, what each step is")
 
 
 def _steps(document: Mapping[str, Any]) -> list[list[Content]]:
