@@ -22,11 +22,12 @@ from retrieval_bench_chunks.cutting import BY_LEVELS, Chunker, Levels, TokenWind
 from retrieval_bench_chunks.foreign import ForeignChunker, foreign_chunker
 from retrieval_bench_chunks.ranges import DocumentOf
 
-VERSION = 2
+VERSION = 3
 """Version of the chunkers here: another one cuts otherwise, and its runs and indexes are others."""
 
 BUILT_IN = ("tokens", "characters", *BY_LEVELS)
 _ACCEPTED = f"{', '.join(BUILT_IN)}; langchain:CLASS, llamaindex:CLASS, or module:function"
+AnyChunker = Chunker | ForeignChunker
 _KEPT = 4
 """Corpora whose cuts are kept, so that several retrievers share them."""
 
@@ -59,7 +60,7 @@ class Cut:
         lost: chunks that do not stand in their document, and are left out.
     """
 
-    def __init__(self, chunker: Chunker) -> None:
+    def __init__(self, chunker: AnyChunker) -> None:
         self.chunker = chunker
         self.chunks = self.lost = 0
         self.texts: dict[tuple[int, int], str] = {}
@@ -110,12 +111,8 @@ class Chunks(Documents):
         own = self._cut.texts
         for n, document in enumerate(self._documents):
             bounds = iter(self._cut.of(n, document))
-            doc_id, text, title, more = (
-                document.id,
-                document.text,
-                document.title,
-                document.metadata,
-            )
+            doc_id, text = document.id, document.text
+            title, more = document.title, document.metadata
             for at, (start, end) in enumerate(zip(bounds, bounds, strict=True)):
                 chunk = own.get((n, at)) if own else None
                 yield Document(f"{doc_id}#{start}-{end}", chunk or text[start:end], title, more)
@@ -140,7 +137,7 @@ class Chunked(Wrapped):
         said: what the config says of it, with its version.
     """
 
-    def __init__(self, inner: Retriever, chunker: Chunker, said: Mapping[str, Any]) -> None:
+    def __init__(self, inner: Retriever, chunker: AnyChunker, said: Mapping[str, Any]) -> None:
         super().__init__(inner)
         self.chunker = chunker
         self.said = said
@@ -199,16 +196,17 @@ class Chunked(Wrapped):
         return facts
 
     def index_identity(self) -> Mapping[str, Any] | None:
-        """The identity of the inner retriever, over chunks."""
+        """The identity of the inner retriever, over chunks; None where the chunker has none."""
         inner = self.inner.index_identity()
-        return None if inner is None else {"chunk": dict(self.said), "inner": inner}
+        unknown = inner is None or self.said.get("version") is None
+        return None if unknown else {"chunk": dict(self.said), "inner": inner}
 
     def document_encoder(self) -> DocumentEncoder | None:
         """None: vectors that are made before are of documents."""
         return None
 
 
-def _shared(documents: Iterable[Document], chunker: Chunker, said: Mapping[str, Any]) -> Cut:
+def _shared(documents: Iterable[Document], chunker: AnyChunker, said: Mapping[str, Any]) -> Cut:
     known = getattr(documents, "fingerprint", None)
     if not isinstance(known, str):
         return Cut(chunker)
@@ -250,21 +248,26 @@ def in_front(
     return Chunked(retriever, chunker, said | ({"params": config.params} if config.params else {}))
 
 
-def built_in(config: ChunkConfig) -> Chunker:
+def built_in(config: ChunkConfig, counted: str = "auto") -> Chunker:
     """The chunker of this package that a checked config names.
+
+    Args:
+        counted: the way that tokens are counted.
 
     Raises:
         KeyError: it names none.
     """
     size = config.size or 1
     if config.by == "tokens":
-        return TokenWindows(size, config.overlap, Counter())
+        return TokenWindows(size, config.overlap, Counter(counted))
     if config.by == "characters":
         return Windows(size, config.overlap)
     return Levels(size, config.overlap, BY_LEVELS[config.by])
 
 
-def _chunker(config: ChunkConfig, where: str, base: Path | None) -> tuple[Chunker, dict[str, Any]]:
+def _chunker(
+    config: ChunkConfig, where: str, base: Path | None
+) -> tuple[AnyChunker, dict[str, Any]]:
     by, size, overlap = config.by, config.size, config.overlap
     if by not in BUILT_IN and ":" not in by:
         raise ConfigError(f"chunk by {by!r}", where=where, accepted=_ACCEPTED, fix="name one")

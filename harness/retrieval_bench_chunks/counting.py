@@ -124,7 +124,8 @@ class Counter:
         for block in [text] if len(text) <= _BLOCK else _blocks(text):
             pieces += self._apart(block)
         if max(map(len, pieces), default=0) > _LONGEST:
-            pieces = [part for piece in pieces for part in _parts(piece)]
+            cuts = ((piece, at) for piece in pieces for at in range(0, len(piece), _LONGEST))
+            pieces = [piece[at : at + _LONGEST] for piece, at in cuts]
         return pieces
 
 
@@ -150,10 +151,6 @@ def _blocks(text: str) -> Iterator[str]:
         end = between.end() if between else end
         yield text[start:end]
         start = end
-
-
-def _parts(piece: str) -> Iterator[str]:
-    return (piece[at : at + _LONGEST] for at in range(0, len(piece), _LONGEST))
 
 
 def _counted_within(piece: str, n: float) -> int:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from math import ceil
 from typing import Protocol
 
 from retrieval_bench_chunks.counting import Counter
+from retrieval_bench_chunks.ranges import covered
 
 Range = tuple[int, int]
 
@@ -58,10 +59,16 @@ class Places(Protocol):
 Level = Callable[[str], Places]
 
 
-def trimmed(text: str, start: int, end: int) -> Range | None:
-    """A range without white space at its ends; None where it has nothing else."""
-    part = text[start:end].rstrip()
-    return (start + len(part) - len(part.lstrip()), start + len(part)) if part else None
+def trimmed(text: str, windows: Iterable[Range]) -> list[Range]:
+    """Rising windows without white space at their ends; one that has nothing behind the end of the
+    one before is left out."""
+    chunks, last = list[Range](), 0
+    for start, end in windows:
+        part = text[start:end].rstrip()
+        if part and start + len(part) > last:
+            last = start + len(part)
+            chunks.append((last - len(part.lstrip()), last))
+    return chunks
 
 
 class Windows:
@@ -72,10 +79,8 @@ class Windows:
 
     def cut(self, text: str) -> list[Range]:
         """The ranges of the windows."""
-        n, size = len(text), self.size
-        starts = range(0, max(1, n - self.overlap), size - self.overlap)
-        windows = (trimmed(text, start, start + size) for start in starts)
-        return [window for window in windows if window is not None]
+        starts = range(0, max(1, len(text) - self.overlap), self.size - self.overlap)
+        return trimmed(text, ((start, start + self.size) for start in starts))
 
 
 class TokenWindows:
@@ -89,8 +94,7 @@ class TokenWindows:
         ends, step = self.counter.ends(text), self.size - self.overlap
         n = 1 + max(0, ceil((ends.total - self.size) / step - 1e-9))
         starts = range(0, n * step, step)
-        windows = (trimmed(text, ends.at(at), ends.at(at + self.size)) for at in starts)
-        return [window for window, _ in groupby(windows) if window is not None]
+        return trimmed(text, ((ends.at(at), ends.at(at + self.size)) for at in starts))
 
 
 class Levels:
@@ -107,8 +111,7 @@ class Levels:
         """The ranges of the chunks."""
         ranges = list[Range]()
         self._cut(text, (0, len(text)), [], 0, ranges)
-        chunks = (trimmed(text, *given) for given in ranges)
-        return [chunk for chunk in chunks if chunk is not None]
+        return trimmed(text, ranges)
 
     def _cut(
         self, text: str, part: Range, known: list[Places], level: int, ranges: list[Range]
@@ -198,19 +201,19 @@ def _ends_of(*patterns: re.Pattern[str]) -> Level:
     return places
 
 
+@lru_cache(1)
+def _all_headings(text: str) -> list[tuple[int, int]]:
+    """Places of headings of Markdown outside of fenced code, and how deep they are."""
+    fences = [fence.span() for fence in _FENCED.finditer(text)]
+    found = ((heading.start(), len(heading[1])) for heading in _HEADING.finditer(text))
+    return [(at, depth) for at, depth in found if not covered(fences, at, at + 1)]
+
+
 def _headings(depth: int) -> Level:
-    """Headings of Markdown of this depth or above it, outside of fenced code."""
+    """Headings of this depth or above it."""
 
     def places(text: str) -> Places:
-        fences = [fence.span() for fence in _FENCED.finditer(text)]
-        return _Held(
-            [
-                heading.start()
-                for heading in _HEADING.finditer(text)
-                if len(heading[1]) <= depth
-                and not any(first <= heading.start() < last for first, last in fences)
-            ]
-        )
+        return _Held([at for at, of in _all_headings(text) if of <= depth])
 
     return places
 

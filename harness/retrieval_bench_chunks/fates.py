@@ -13,7 +13,7 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, distinct_names
 from retrieval_bench.core.types import Dataset, kind_of_truth
 from retrieval_bench.runs.run import Run
-from retrieval_bench_chunks.chunked import BUILT_IN, ChunkConfig, built_in
+from retrieval_bench_chunks.chunked import BUILT_IN, VERSION, ChunkConfig, built_in
 from retrieval_bench_chunks.judging import as_kept
 from retrieval_bench_chunks.ranges import Place, Stretches, common, length, union
 from retrieval_bench_chunks.spans import Spans
@@ -135,10 +135,10 @@ def fates_of(runs: Sequence[Run], dataset: Dataset, price: float | None = None) 
     for name, run in zip(names, runs, strict=True):
         spans: Any = as_kept(dataset.qrels, run)
         at = {query_id: row for row, query_id in enumerate(run.rankings.query_ids)}
-        hits = {q: list(run.rankings.row(at[q]).doc_ids) for q in query_ids}
-        of_run = [fate for q in query_ids for fate in _fates(spans[q], hits[q])]
+        of_query = {q: spans[q].delivery(run.rankings.row(at[q]).doc_ids) for q in query_ids}
+        of_run = [_fate(place, of) for q, of in of_query.items() for place in spans[q].truth]
         fates.append(of_run)
-        deliveries = [spans[q].delivery(hits[q]) for q in query_ids]
+        deliveries = of_query.values()
         tokens = float(np.mean([sum(map(d.tokens_of, range(len(d.hits)))) for d in deliveries]))
         counts = {way: sum(f.fate == way for f in of_run) for way in (WHOLE, CUT, PART, GONE)}
         whole, cut = (_median(f.tokens for f in of_run if f.fate == way) for way in (WHOLE, CUT))
@@ -154,11 +154,6 @@ def fates_of(runs: Sequence[Run], dataset: Dataset, price: float | None = None) 
     ]
     counter = next(iter(first.values())).counter
     return Fates(counter.name, len(query_ids), tuple(priced), tuple(changed))
-
-
-def _fates(spans: Spans, doc_ids: Sequence[str]) -> list[Fate]:
-    delivery = spans.delivery(doc_ids)
-    return [_fate(place, delivery) for place in spans.truth]
 
 
 def _fate(span: Place, delivery: Any) -> Fate:
@@ -192,7 +187,10 @@ def _best_precision(run: Run, dataset: Dataset, spans: Sequence[Spans]) -> float
     given = run.manifest["retriever"].get("chunk")
     if given is None or given["by"] not in BUILT_IN or dataset.documents is None:
         return None
-    chunker = built_in(ChunkConfig(**given))
+    facts = run.manifest["retriever"]["facts"].get("chunk", {})
+    if facts.get("version") != VERSION:
+        return None
+    chunker = built_in(ChunkConfig(**given), facts.get("counted", "auto"))
     wanted = {doc_id for of in spans for doc_id in of.of_document}
     chunks = {d.id: chunker.cut(d.text) for d in dataset.documents if d.id in wanted}
     return float(np.mean([full_precision(of.of_document, chunks) for of in spans]))

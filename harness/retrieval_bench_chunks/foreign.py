@@ -6,9 +6,11 @@ where it is said to is looked for, as a hit of a service is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from importlib.metadata import version
+from inspect import getfile
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +42,6 @@ class ForeignChunker:
     def __init__(self, split: Callable[[str], Iterable[Any]], by: str) -> None:
         self._split = split
         self._by = by
-
-    def cut(self, text: str) -> Sequence[Range]:
-        """The ranges of the chunks."""
-        return self.texts_of(Document("", text))[0]
 
     def texts_of(self, document: Document) -> tuple[list[Range], dict[int, str], int]:
         """Ranges; the text of each chunk that has another one than its range; and the number of
@@ -124,10 +122,11 @@ def foreign_chunker(
     """
     library, _, name = by.partition(":")
     if library in _LIBRARIES:
-        sizes = {} if size is None else {"chunk_size": size, "chunk_overlap": overlap}
-        splitter, made_by = _splitter(library, name, sizes, params, where)
+        sizes = {} if size is None else {"chunk_size": size}
+        sizes |= {"chunk_overlap": overlap} if overlap or sizes else {}
+        splitter, package = _splitter(library, name, sizes, params, where)
         split = _of_langchain(splitter) if library == "langchain" else _of_llamaindex(splitter)
-        return ForeignChunker(split, by), {"version": made_by}
+        return ForeignChunker(split, by), {"version": package}
     with folder_kept():
         function = plugins.load(by, base=base)
     if size is not None or overlap or not callable(function):
@@ -137,9 +136,17 @@ def foreign_chunker(
             accepted="{by: module:function, params: {...}}, called as function(text, **params)",
             fix="put what it takes under params",
         )
-    own = getattr(function, "__version__", None)
-    called = {"version": None if own is None else str(own)}
-    return ForeignChunker(lambda text: function(text, **params), by), called
+    made_by = getattr(function, "__version__", None) or _code_of(function)
+    return ForeignChunker(lambda text: function(text, **params), by), {"version": made_by}
+
+
+def _code_of(function: Callable[..., Any]) -> str | None:
+    """A hash of the file of a function; None where it has none."""
+    try:
+        code = Path(getfile(function)).read_bytes()
+    except (TypeError, OSError):
+        return None
+    return hashlib.sha256(code).hexdigest()[:16]
 
 
 def _splitter(

@@ -21,13 +21,15 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import Judgements, judge_lists
 from retrieval_bench.runs.run import Run
-from retrieval_bench_chunks.chunked import Chunked, in_front
+from retrieval_bench_chunks.chunked import VERSION, Chunked, in_front
 from retrieval_bench_chunks.counting import Counter
 from retrieval_bench_chunks.cutting import Windows
 from retrieval_bench_chunks.delivery import Delivery, Hit
-from retrieval_bench_chunks.fates import WHOLE, _fate
+from retrieval_bench_chunks.fates import WHOLE, _fate, fates_of
 from retrieval_bench_chunks.foreign import ForeignChunker
 from retrieval_bench_chunks.judging import as_kept, with_decided
+from retrieval_bench_chunks.metrics import CURVE
+from retrieval_bench_chunks.pictures.recall import recall_over_tokens
 from retrieval_bench_chunks.ranges import Place
 from retrieval_bench_retrievers.lexical.bm25 import BM25
 
@@ -62,7 +64,7 @@ def test_hits_of_chunks_are_ranges_where_truth_is_spans() -> None:
     chunk = measured.manifest["retriever"]["chunk"]
     assert chunk == {"by": "characters", "size": 100, "overlap": 10}
     facts = measured.manifest["retriever"]["facts"]["chunk"]
-    assert facts["version"] == 2
+    assert facts["version"] == VERSION
     assert facts["chunks"] == len(list(Cut_of(100, 10)))
     assert measured.manifest["spans"]["filled"]["500"] == 0
     assert any("hold fewer than 500 tokens" in w for w in measured.summary.warnings)
@@ -175,6 +177,11 @@ def test_a_retriever_that_holds_its_corpus_takes_no_chunker() -> None:
         built(load_retriever_config("http-elasticsearch").model_copy(update={"chunk": {"by": "x"}}))
 
 
+def ranges_of(front: Chunked, text: str) -> list[tuple[int, int]]:
+    chunker: Any = front.chunker
+    return list(chunker.texts_of(Document("d", text))[0])
+
+
 def test_functions_and_splitters_of_libraries_cut_as_they_do(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         "def halves(text, at=0.5):\n    n = int(len(text) * at)\n"
@@ -182,15 +189,40 @@ def test_functions_and_splitters_of_libraries_cut_as_they_do(tmp_path: Path) -> 
         encoding="utf-8",
     )
     front = in_front(BM25(), {"by": "own.py:halves", "params": {"at": 0.25}}, "x", tmp_path)
-    assert front.chunker.cut("one two three four") == [(0, 4), (4, 18)]
+    assert ranges_of(front, "one two three four") == [(0, 4), (4, 18)]
     front = in_front(
         BM25(), {"by": "langchain:RecursiveCharacterTextSplitter", "size": 60}, "x", None
     )
     assert "langchain-text-splitters" in front.said["version"]
     for document in DOCUMENTS:
-        for start, end in front.chunker.cut(document.text):
+        for start, end in ranges_of(front, document.text):
             assert end - start <= 60
             assert document.text[start:end].strip()
+
+
+def test_an_overlap_is_handed_over_without_a_size_too() -> None:
+    given: Any = {"by": "langchain:CharacterTextSplitter", "overlap": 7}
+    said: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "langchain_text_splitters.CharacterTextSplitter", lambda **own: said.append(own)
+        )
+        in_front(BM25(), given, "x", None)
+        in_front(BM25(), {**given, "overlap": 0}, "x", None)
+        in_front(BM25(), {**given, "overlap": 0, "size": 9}, "x", None)
+    sizes = [{k: v for k, v in own.items() if k != "add_start_index"} for own in said]
+    assert sizes == [{"chunk_overlap": 7}, {}, {"chunk_size": 9, "chunk_overlap": 0}]
+
+
+def test_an_index_of_a_function_is_that_of_its_code(tmp_path: Path) -> None:
+    code, identities = "def lines(text):\n    return text.split('\\n')\n", []
+    for text in (code, code, code.replace("n')", "t')")):
+        (tmp_path / "cut.py").write_text(text, encoding="utf-8")
+        front = in_front(BM25(), {"by": "cut.py:lines"}, "x", tmp_path)
+        identities.append(front.index_identity())
+    assert identities[0] == identities[1] != identities[2]
+    assert None not in identities
+    assert in_front(BM25(), {"by": "builtins:sorted"}, "x", None).index_identity() is None
 
 
 @pytest.mark.needs("llama_index")
@@ -198,7 +230,7 @@ def test_splitters_of_llamaindex_cut_as_they_do() -> None:
     params = {"chunk_size": 30, "chunk_overlap": 0}
     front = in_front(BM25(), {"by": "llamaindex:SentenceSplitter", "params": params}, "x", None)
     for document in DOCUMENTS:
-        ranges, texts, lost = front.chunker.texts_of(document)  # type: ignore[attr-defined]
+        ranges, texts, lost = front.chunker.texts_of(document)  # type: ignore[union-attr]
         assert bool(ranges) == bool(document.text.strip())
         assert (texts, lost) == ({}, 0)
 
@@ -223,7 +255,7 @@ def test_a_text_that_does_not_stand_there_is_aligned_or_counted() -> None:
     for wrong in ((5, 2), (0, 900), 7, (1, 2, 3), (None, 1)):
         chunker = ForeignChunker(partial(_gives, wrong), "mine")
         with pytest.raises(ContractError, match="chunk by mine gave"):
-            chunker.cut(text)
+            chunker.texts_of(Document("d", text))
 
 
 @pytest.mark.parametrize("text", ["ab ab ab", "Yes No Yes Yes end", "ab Yes ab, Yes ab"])
@@ -323,3 +355,40 @@ def test_a_span_that_one_hit_holds_is_whole_though_another_had_some_of_it() -> N
     hits = [Hit((Place("d", 0, end),), "x" * end) for end in (5, 20)]
     fate = _fate(Place("d", 0, 10), Delivery(hits, {"d": [(0, 10)]}, Counter("estimate")))
     assert (fate.fate, fate.hits, fate.rank) == (WHOLE, 1, 2)
+
+
+@pytest.mark.needs("bpe_openai")
+def test_the_best_precision_is_that_of_the_chunker_of_the_run() -> None:
+    documents: Any = [Document("d", "Donaudampfschifffahrt 20261129 " * 20)]
+    truth = {"spans": [{"document": "d", "start": 100, "end": 140}]}
+    query = Query("q", "Donaudampfschifffahrt", metadata=truth)
+    dataset = build_dataset("made", documents, [query], None)
+    measured = run("bm25+tokens-20", dataset, k=1)
+    (priced,) = fates_of([measured], dataset).runs
+    facts = measured.manifest["retriever"]["facts"]["chunk"]
+    best = []
+    for changed in ({"counted": "estimate"}, {"version": VERSION - 1}):
+        retriever = measured.manifest["retriever"]
+        facts_then = {**retriever["facts"], "chunk": {**facts, **changed}}
+        then = replace(
+            measured,
+            manifest={**measured.manifest, "retriever": {**retriever, "facts": facts_then}},
+        )
+        best.append(fates_of([then], dataset).runs[0].best_precision)
+    assert None is not priced.best_precision != best[0]
+    assert best[1] is None
+
+
+def test_a_tie_is_told_and_tokens_of_two_kinds_share_no_axis() -> None:
+    curve = {str(budget): 0.9 for budget in CURVE}
+    evaluation = SimpleNamespace(query_ids=["q"])
+    runs: Any = [
+        SimpleNamespace(
+            manifest={"spans": {"curve": curve, "tokens": tokens}}, evaluation=evaluation
+        )
+        for tokens in ("estimate", "estimate", "o200k_base")
+    ]
+    said = str(recall_over_tokens(["one", "two"], runs[:2]))
+    assert "At 1,000 tokens one, two are highest, with 0.900." in said
+    assert "At 1,000 tokens one is highest" in str(recall_over_tokens(["one"], runs[:1]))
+    assert recall_over_tokens(["one", "two"], runs[1:]) is None

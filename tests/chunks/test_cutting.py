@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 
 import pytest
 
+from retrieval_bench_chunks import cutting
 from retrieval_bench_chunks.counting import Counter
 from retrieval_bench_chunks.cutting import BY_LEVELS, Chunker, Levels, TokenWindows, Windows
 
@@ -106,6 +109,34 @@ def test_what_fits_is_kept_together() -> None:
     assert cut("recursive", 12, "a b c\n\nd e f\n\nlonger than twelve") == [
         *("a b c\n\nd e f", "longer than", "twelve"),
     ]
+
+
+def test_no_chunk_lies_within_another_one() -> None:
+    assert Windows(10, 5).cut("     abc     ") == [(5, 8)]
+    assert Windows(5, 2).cut("abcde" + " " * 10) == [(0, 5)]
+    text = "x" * 180 + "\n" + "next words"
+    assert Levels(100, 20, BY_LEVELS["recursive"]).cut(text) == [(0, 100), (80, 180), (181, 191)]
+    chance = random.Random(12)
+    for _ in range(300):
+        text = "".join(chance.choices("ab  .\n", k=chance.randint(0, 60)))
+        for chunker in chunkers(chance.randint(4, 20), 2).values():
+            ends = [end for _, end in chunker.cut(text)]
+            assert ends == sorted(set(ends))
+
+
+def test_headings_are_looked_for_once_however_many_fences_there_are() -> None:
+    text = "# A\n\n```\n# no\n```\n\n" * 300
+    asked, whole = list[str](), cutting._FENCED
+
+    def looked_for(text: str) -> Iterator[re.Match[str]]:
+        asked.append(text)
+        return whole.finditer(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cutting, "_FENCED", SimpleNamespace(finditer=looked_for))
+        ranges = Levels(10, 0, BY_LEVELS["markdown"]).cut(text)
+    assert len(asked) == 1
+    assert [text[start:end] for start, end in ranges[:2]] == ["# A", "```\n# no"]
 
 
 def test_random_texts_are_covered() -> None:

@@ -108,6 +108,7 @@ def test_a_quote_is_found_in_another_form_and_told() -> None:
         ({"document": "d", "start": 5, "end": 5}, "characters 5 to 5"),
         ({"document": "d", "start": 5, "end": 900}, "characters 5 to 900 of 250, without a quote"),
         ({"document": "d", "quote": 3}, "document: ID, quote: TEXT"),
+        ({"document": None, "quote": "x"}, "document: ID, quote: TEXT"),
     ],
 )
 def test_faults_are_told_with_their_place(span: Any, fault: str) -> None:
@@ -115,6 +116,26 @@ def test_faults_are_told_with_their_place(span: Any, fault: str) -> None:
         truth(span)
     assert fault in caught.value.render()
     assert "spans[0]" in caught.value.render()
+
+
+@pytest.mark.parametrize("spans", [5, "x", {"document": "d"}])
+def test_what_is_no_list_of_spans_is_refused(spans: Any, tmp_path: Path) -> None:
+    documents: Any = [Document("d", TEXT)]
+    with pytest.raises(DataError, match="a list of"):
+        build_dataset("made", documents, [Query("q", "?", metadata={"spans": spans})], None)
+    good = {"id": "q", "text": "?", "spans": [{"document": "d", "quote": "committee"}]}
+    lines = [json.dumps(of) for of in ({**good, "spans": spans}, good, {**good, "spans": spans})]
+    documents = json.dumps({"id": "d", "text": "The committee met."})
+    save_all(tmp_path, {"documents.jsonl": documents, "spans.jsonl": "\n".join(lines)})
+    with pytest.raises(DataError) as caught:
+        load_dataset(tmp_path)
+    assert caught.value.render().count("a list of spans") >= 1
+
+
+def test_a_question_without_a_span_may_have_one_in_a_later_row(tmp_path: Path) -> None:
+    table = "id,text,document,start,end,quote\nq,A,,,,\nq,A,d,0,3,\n"
+    save_all(tmp_path, {"documents.csv": "id,text\nd,abc\n", "spans.csv": table})
+    assert places(load_dataset(tmp_path)) == (Place("d", 0, 3),)
 
 
 def test_spans_beside_judgements_are_not_read_and_without_documents_refused() -> None:
@@ -153,6 +174,18 @@ class TestFinder:
         for text in (unicodedata.normalize("NFD", "삼 층에"), "삼층에"):
             assert self.found(text) == (NORMALISED, ["삼 층에"])
         assert self.found("CAFE bold text code") == (NORMALISED, ["Café **bold** text `code"])
+
+    def test_a_text_is_found_with_the_marks_and_punctuation_at_its_ends(self) -> None:
+        finder = Finder({"d": unicodedata.normalize("NFD", 'He said "no  way (in a café)." Then')})
+        for quote in ('"No way (in a café)."', "no  way (in a café"):
+            (place,) = finder.within("d", quote).places
+            there = unicodedata.normalize("NFC", finder._texts["d"][place.start : place.end])
+            assert there.casefold().replace("  ", " ") == quote.casefold().replace("  ", " ")
+
+    def test_vowel_signs_are_letters(self) -> None:
+        finder = Finder({"d": "हिन्दी में लिखा हुआ कि और का तथा की"})
+        assert finder.within("d", "कू").way == LOST
+        assert finder.within("d", "हुआ\nकि").way == NORMALISED
 
     def test_a_heading_in_front_and_changed_letters_are_found_nearly(self) -> None:
         body = TEXT[120:]

@@ -70,13 +70,16 @@ def _queries(path: Path, columns: Columns, faults: Faults) -> list[tuple[Place, 
         if KEY not in metadata and metadata.get("document"):
             flat = {key: metadata.pop(key, None) for key in _SPAN}
             metadata[KEY] = [_span(flat, place, report) if cells else flat]
-        if query_id not in held:
+        spans = metadata.setdefault(KEY, [])
+        if not isinstance(spans, list):
+            report.error(place, f"{KEY} is {shown(spans)}", "a list of spans")
+        elif query_id not in held:
             held[query_id] = place, Query(query_id, text, metadata=metadata)
         elif held[query_id][1].text != text:
             fault = f"query {shown(query_id)} with another text than in {held[query_id][0]}"
             report.error(place, fault, "one text for all spans of a query")
         else:
-            held[query_id][1].metadata[KEY].extend(metadata.get(KEY, ()))
+            held[query_id][1].metadata[KEY].extend(spans)
     return list(held.values())
 
 

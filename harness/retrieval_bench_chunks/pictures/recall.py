@@ -13,14 +13,14 @@ from retrieval_bench_pictures.vega import Spec, mark
 def recall_over_tokens(
     names: Sequence[str], runs: Sequence[Run], width: int = vega.WIDTH
 ) -> Spec | None:
-    """Mean recall of spans at rising budgets, as each run was measured; None where it says nothing
-    of that.
+    """Mean recall of spans at rising budgets, as each run was measured; None where one says nothing
+    of that, or their tokens are counted in two ways.
 
     Args:
         names: of the runs.
     """
     spans = [run.manifest.get("spans") or {} for run in runs]
-    if not all(of.get("curve") for of in spans):
+    if not all(of.get("curve") for of in spans) or len({of["tokens"] for of in spans}) > 1:
         return None
     shown = dict(zip(names[: len(vega.STYLES)], [of["curve"] for of in spans], strict=False))
     points = [
@@ -37,7 +37,9 @@ def recall_over_tokens(
         mark("line", points, {**both, "strokeDash": dash}),
         mark("point", points, {**both, "shape": shape}),
     ]
-    best = max(shown, key=lambda name: shown[name]["1000"])
+    most = max(curve["1000"] for curve in shown.values())
+    best = [name for name, curve in shown.items() if curve["1000"] == most]
+    highest = f"{best[0]} is" if len(best) == 1 else f"{', '.join(best)} are"
     left, n = len(runs) - len(shown), len(runs[0].evaluation.query_ids)
     return vega.picture(
         {"layer": layers, "height": 320},
@@ -45,5 +47,5 @@ def recall_over_tokens(
         width=width,
         about=f"{counted(n, 'query')}, tokens as {spans[0]['tokens']}",
         notes=[f"{counted(left, 'run')} more cannot be told apart, and are left out."] * (left > 0),
-        said=[f"At 1,000 tokens {best} is highest, with {shown[best]['1000']:.3f}."],
+        said=[f"At 1,000 tokens {highest} highest, with {most:.3f}."],
     )

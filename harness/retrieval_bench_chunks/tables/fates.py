@@ -8,7 +8,7 @@ from retrieval_bench.reports.render.table import Note, NoteKind, Table
 from retrieval_bench_chunks.counting import Counter
 from retrieval_bench_chunks.fates import CUT, GONE, PART, WHOLE, Fate, Fates
 
-_COLUMNS = ("whole", "cut", "part", "gone")
+_WAYS = (WHOLE, CUT, PART, GONE)
 
 
 def fates_tables(fates: Fates, shown: int) -> list[Table]:
@@ -22,7 +22,7 @@ def fates_tables(fates: Fates, shown: int) -> list[Table]:
     rows: list[list[Content]] = [
         [
             run.name,
-            *(f"{run.counts[way]:,}" for way in (WHOLE, CUT, PART, GONE)),
+            *(f"{run.counts[way]:,}" for way in _WAYS),
             _tokens(run.tokens, sign),
             _tokens(run.tokens_whole, sign),
             _tokens(run.tokens_cut, sign),
@@ -46,7 +46,7 @@ def fates_tables(fates: Fates, shown: int) -> list[Table]:
     tables = [
         Table(
             f"{about} in {counted(len(fates.runs), 'run')}",
-            ("run", *_COLUMNS, *heads, *money),
+            ("run", *_WAYS, *heads, *money),
             rows,
             notes=notes,
         )
