@@ -120,9 +120,8 @@ class Retrieval:
         """Ask whether it is not worse than its baseline, as ``retrieval-bench regress`` does."""
         __tracebackhide__ = True
         subject = self.subject
-        words = self._command(
-            "regress", policy=subject.policy, baselines=subject.baselines, duet="never"
-        )
+        how = {"policy": subject.policy, "baselines": subject.baselines, "duet": "never"}
+        words = self._command("regress", **how)
         code, text, errors = self._once(words)
         if code not in _HOLDS:
             pytest.fail(_shortened(text or errors, words), pytrace=False)
@@ -220,6 +219,6 @@ def _alone(lock: Path) -> Iterator[None]:
 
 def _shortened(text: str, words: str) -> str:
     lines = text.rstrip().splitlines()
-    if len(lines) <= LINES:
-        return "\n".join(lines)
-    return "\n".join([*lines[: LINES - 1], f"... all of it: {words}"])
+    if len(lines) > LINES:
+        lines[LINES - 1 :] = [f"... all of it: {words}"]
+    return "\n".join(lines)
