@@ -99,6 +99,9 @@ def test_what_says_nothing_beside_labels_is_refused_and_leaks_are_looked_for(
     two = ("compare bm25@latest words@latest --judged-by", STORE)
     assert "--fuse with --judged-by" in pooled.refused(*two, "--fuse")
     assert "--until-decided" in pooled.refused(*two, "--until-decided", "split")
+    anew = ("compare bm25 words.yaml --k 5 --no-leaks --judged-by", STORE, *ONCE)
+    assert pooled(*anew) == 4
+    assert "--no-leaks shows nothing of bm25" in pooled.err
 
 
 def test_without_labels_of_a_model_it_says_how_to_get_some(pooled: Command) -> None:

@@ -353,6 +353,13 @@ MUTANTS = (
         "judges/test_estimate.py",
     ),
     _of_harness(
+        "what is alike everywhere does not count",
+        "retrieval_bench_judges/evidence.py",
+        "counts[name] / len(asked)",
+        "counts[name] / len(of)",
+        "judges",
+    ),
+    _of_harness(
         "a model's labels stand among people's",
         "retrieval_bench_judges/evidence.py",
         "settled(label for label in labels if label.kind is not Kind.MODEL)",
