@@ -119,8 +119,8 @@ class Retrieval:
     def not_worse(self) -> Answer:
         """Ask whether it is not worse than its baseline, as ``retrieval-bench regress`` does."""
         __tracebackhide__ = True
-        subject = self.subject
-        how = {"policy": subject.policy, "baselines": subject.baselines, "duet": "never"}
+        of = self.subject
+        how = {"policy": of.policy, "baselines": of.baselines, "duet": "never"}
         words = self._command("regress", **how)
         code, text, errors = self._once(words)
         if code not in _HOLDS:
@@ -166,15 +166,9 @@ class Retrieval:
         return {row["metric"]: row for row in rows if not row["metric"].endswith(" ms")}
 
     def _command(self, name: str, **options: object) -> str:
-        subject = self.subject
-        return typed(
-            *(name, subject.retriever),
-            dataset=subject.dataset,
-            split=subject.split,
-            k=subject.k,
-            set=subject.overrides,
-            **options,
-        )
+        of = self.subject
+        usual = {"dataset": of.dataset, "split": of.split, "k": of.k, "set": of.overrides}
+        return typed(name, of.retriever, **usual, **options)
 
     def _told(self, answer: Answer) -> Answer:
         __tracebackhide__ = True
