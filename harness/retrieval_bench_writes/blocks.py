@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from retrieval_bench.comparison.pairs.call_pairs import Pairs
+from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Document, Query, Ranking, Verdict
 from retrieval_bench.metrics import Metric
@@ -25,8 +27,9 @@ from retrieval_bench.runs.run import pack_rankings
 from retrieval_bench.stats.percentiles import medians
 from retrieval_bench_duet.decision import ALPHA, GATES, Judged, at_last, thetas
 from retrieval_bench_duet.result import GateResult
+from retrieval_bench_writes.executors import InTurn
 from retrieval_bench_writes.probes import PREFIX
-from retrieval_bench_writes.study import InTurn, Wire
+from retrieval_bench_writes.study import Wire
 
 BLOCK_S = 5.0
 
@@ -51,8 +54,8 @@ class Block:
         there: of each, the copies that were acknowledged when it was due, and not deleted before
             it was answered: their ids -> those of the documents that they are copies of.
         writes, gone: acknowledged ones; what was deleted.
-        settled_s: from the last acknowledgement until nothing that was deleted was found any more;
-            infinite where that was not within the limit, None where nothing was written.
+        settled_s: from the last acknowledgement to the last answer that held what was deleted; 0
+            where none did, infinite where one did at the limit, None where nothing was written.
     """
 
     writing: bool
@@ -114,7 +117,8 @@ class Blocks(Wire):
             while due < ends:
                 self.sleep(max(0.0, due - self.clock()))
                 due += self._gap()
-                self._write(block, live, there, most)
+                if self.clock() < ends:
+                    self._write(block, live, there, most)
 
         in_turn = isinstance(self.beside, InTurn)
         writes = None if in_turn or not writing else self.beside.submit(write_until)
@@ -132,12 +136,23 @@ class Blocks(Wire):
             raise
         finally:
             if writes is not None:
-                writes.result()  # nothing is written behind the cleaning
+                self._joined(writes)  # nothing is written behind the cleaning
         while live:
             self._write(block, live, there, 0)
         if block.writes:
             block.settled_s = self._settle(block.gone)
         return block
+
+    def _joined(self, writes: Future[None]) -> None:
+        done, _ = wait([writes], self.timeout_s)
+        if not done:
+            raise HarnessError(
+                "a write did not return",
+                where="a block of --write-blocks",
+                accepted=f"writes that return within {self.timeout_s:g} s",
+                fix="see why the retriever does not answer, or raise the time-out",
+            )
+        writes.result()
 
     def _gap(self) -> float:
         return float(self.rng.exponential(1 / self.rate))
@@ -163,7 +178,7 @@ class Blocks(Wire):
                 source = self.sources[self.made % len(self.sources)]
                 copied = replace(source, id=f"{PREFIX}-{self.token}-b{self.made:06}")
                 self.made += 1
-                self.seen.left.add(copied.id)
+                self.keep(copied)
                 self.writer.add([copied])
                 live.append(copied)
                 there[copied.id] = source.id
@@ -172,24 +187,28 @@ class Blocks(Wire):
                 there.pop(copied.id)
                 self.writer.delete([copied.id])
                 block.gone.append(copied)
-                self.seen.left.discard(copied.id)
         except Exception as problem:
             self.seen.failed(problem)  # it is cleaned away at the end
         else:
             block.writes += 1
 
     def _settle(self, gone: Sequence[Document]) -> float:
-        """Ask for what was deleted, the last first, until no answer holds any of it."""
-        start = self.clock()
-        for copied in gone[::-1]:
-            text, there = copied.contents, copied.id
+        """Ask for what was deleted, the first first, until no answer holds it; gives when the last
+        answer that still held some of it was received, 0 where none did. The last may not even be
+        there yet when it is asked for at once."""
+        start, held_s = self.clock(), 0.0
+        for copied in gone:
 
-            def is_gone(text: str = text, there: str = there) -> bool:
-                return there not in self.asked("settling", text).doc_ids
+            def is_gone(copied: Document = copied) -> bool:
+                nonlocal held_s
+                held = copied.id in self.asked("settling", copied.contents).doc_ids
+                held_s = self.clock() - start if held else held_s
+                return not held
 
             if math.isinf(self.until(is_gone)):
                 return math.inf
-        return self.clock() - start
+            self.seen.left.pop(copied.id)
+        return held_s
 
 
 def judged(pairs: Sequence[tuple[Block, Block]]) -> tuple[GateResult, ...]:
@@ -219,25 +238,43 @@ def _paired(quiet: Block, writing: Block) -> Pairs:
 
 
 def scores(
-    block: Block, queries: Sequence[Query], qrels: Qrels, metrics: Sequence[Metric], k: int
+    pair: tuple[Block, Block],
+    queries: Sequence[Query],
+    qrels: Qrels,
+    metrics: Sequence[Metric],
+    k: int,
 ) -> Any:
-    """The mean of the answers to each query by each metric, shape (queries, metrics); NaN where it
-    was not asked, or nothing is judged. A call that failed counts as 0. Truth is what was there,
-    and copies that were acknowledged when the query was due."""
+    """The mean of the answers to each query by each metric: shape (2, queries, metrics), of what an
+    engine that shows every write at once would have answered, and of what was answered. NaN where
+    it was not asked in both blocks, or nothing is judged; a call that failed counts as 0.
+
+    Truth is what was there, and copies that were acknowledged when the query was due. That engine
+    gives the answer of the quiet block with each copy behind its source, for copies take places of
+    others, and enlarge the truth, also where nothing lags.
+    """
+    quiet, writing = pair
+    before = dict(zip(quiet.query, quiet.answers, strict=True))
     asked, rankings = list[int](), list[Ranking]()
     truths = dict[str, Mapping[str, int]]()
-    for number, answer, there in zip(block.query, block.answers, block.there, strict=True):
+    for number, answer, there in zip(writing.query, writing.answers, writing.there, strict=True):
         truth = qrels.get(queries[number].id)
-        if truth is not None and queries[number].answerable:
-            copies = {one: truth[of] for one, of in there.items() if of in truth}
-            truths[str(len(asked))] = {**truth, **copies}
-            rankings.append(Ranking([], None) if answer is None else Ranking(answer.doc_ids, None))
-            asked.append(number)
-    means = np.full((len(queries), len(metrics)), np.nan)
+        if truth is None or not queries[number].answerable or number not in before:
+            continue
+        copies = {copy: truth[of] for copy, of in there.items() if of in truth}
+        ids = [] if (old := before[number]) is None else old.doc_ids
+        at_once = [
+            name for of in ids for name in (of, *(copy for copy in there if there[copy] == of))
+        ]
+        for listed in (at_once, [] if answer is None else answer.doc_ids):
+            truths[str(len(truths))] = {**truth, **copies}
+            rankings.append(Ranking([*listed][:k], None))
+        asked.append(number)
+    means = np.full((2, len(queries), len(metrics)), np.nan)
     if asked:
         ids = list(truths)
         packed = pack_rankings(ids, rankings, k)
         scored = evaluate(packed.ranking, packed.doc_ids, ids, truths, metrics, intervals=False)
         for number in set(asked):
-            means[number] = scored.per_query[np.array(asked) == number].mean(axis=0)
+            rows = scored.per_query.reshape(len(asked), 2, -1)[np.array(asked) == number]
+            means[:, number] = rows.mean(axis=0)
     return means

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -48,8 +48,8 @@ class Leg(Documented):
 
     Attributes:
         name: of the leg.
-        late: its median time to visible is shown to be longer than that of another leg: its exact
-            interval lies above.
+        late: its median time to visible is shown to be longer than that of another leg: its
+            interval lies above, even if that leg had acknowledged as soon as the write was sent.
         visible, replaced, deleted: as those of the whole.
     """
 
@@ -119,12 +119,32 @@ def shown_of(seen: Seen, kind: Kind, leg: str | None = None) -> Shown:
 def legs_of(seen: Seen) -> tuple[Leg, ...]:
     """Sum up how writes showed in each leg, and which legs are late."""
     names = dict.fromkeys(name for write in seen.writes for name in write.legs)
+    firsts = [
+        high for name in names if (high := _from_sending(seen, name).at(50.0).surely_by) is not None
+    ]
+    first = min(firsts, default=math.inf)
     shown = {name: [shown_of(seen, kind, name) for kind in Kind] for name in names}
-    medians = {name: kinds[0].at(50.0) for name, kinds in shown.items()}
-    firsts = [high for delay in medians.values() if (high := delay.surely_by) is not None]
     return tuple(
-        Leg(name, medians[name].surely_after > min(firsts, default=math.inf), *kinds)
-        for name, kinds in shown.items()
+        Leg(name, kinds[0].at(50.0).surely_after > first, *kinds) for name, kinds in shown.items()
+    )
+
+
+def _from_sending(seen: Seen, leg: str) -> Shown:
+    """How added documents showed in a leg, counted from when they were sent: it may have
+    acknowledged long before the last leg did."""
+    return Shown.of(
+        [
+            replace(
+                write,
+                legs={
+                    name: replace(ends, after=ends.after + write.took_s)
+                    for name, ends in write.legs.items()
+                },
+            )
+            for write in seen.writes
+            if write.kind is Kind.ADD
+        ],
+        leg,
     )
 
 

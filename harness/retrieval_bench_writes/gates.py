@@ -145,7 +145,7 @@ Gate = tuple[Verdict, str, float | None]
 def _visible(then: Freshness, now: Freshness, limit: float) -> Gate:
     before, after = then.visible.at(_P95), now.visible.at(_P95)
     most, least, high = before.surely_by, after.surely_after, after.surely_by
-    if reason := before.reason or after.reason:
+    if reason := before.reason or after.reason or before.unsure or after.unsure:
         return Verdict.MISSING, reason, None
     if most is None:
         return Verdict.MISSING, "it was over the limit then", None

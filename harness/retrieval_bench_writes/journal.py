@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from hashlib import blake2b
@@ -13,9 +14,10 @@ from retrieval_bench.core.installed.cache import cache_folder
 _FOLDER = "writes"
 
 
-class Journal(set[str]):
-    """Ids that were sent and not deleted yet; each stands in a file before it is sent. The file is
-    locked while this measures, and a lock goes with its process.
+class Journal(dict[str, str]):
+    """Ids that were sent and are not known to be gone, each with a text that finds it; both stand
+    in a file before they are sent. The file is locked while this measures, and a lock goes with its
+    process.
 
     Args:
         path: of the file; None = of a collection that ends with this process.
@@ -31,11 +33,10 @@ class Journal(set[str]):
             self._file = new.open("a", encoding="utf-8")
             self._path = new.rename(path) if _locked(self._file) else new
 
-    def add(self, name: str, /) -> None:
-        """One more; it is written down at once."""
-        super().add(name)
+    def __setitem__(self, name: str, text: str) -> None:
+        super().__setitem__(name, text)
         if self._file is not None:
-            self._file.write(f"{name}\n")
+            self._file.write(f"{json.dumps([name, text])}\n")
             self._file.flush()
 
     def close(self) -> None:
@@ -57,8 +58,8 @@ def journal_of(collection: str, where: str, token: str) -> Path | None:
     return None if root is None else root / _FOLDER / f"{key}-{token}.ids"
 
 
-def left_before(path: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Files of measurements of the same collection that ended without a word, and the ids in them;
+def left_before(path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Files of measurements of the same collection that ended without a word, and what is in them;
     each stays locked until the next is asked for, so that two do not take it at once."""
     key = path.name.partition("-")[0]
     for file in sorted({*path.parent.glob(f"{key}-*.ids")} - {path}):
@@ -68,7 +69,8 @@ def left_before(path: Path) -> Iterator[tuple[Path, list[str]]]:
             except FileNotFoundError:  # another one took it meanwhile
                 continue
             if _locked(held):
-                yield file, list(dict.fromkeys(held.read().split()))
+                lines = held.read().rpartition("\n")[0].splitlines()  # it may have ended amid one
+                yield file, dict(map(json.loads, lines))
 
 
 def _locked(file: IO[str]) -> bool:

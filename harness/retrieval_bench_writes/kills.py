@@ -110,7 +110,7 @@ class Killing(Wire):
             for number, probe in enumerate(islice(self.probes, _MOST)):
                 if stopped.is_set():
                     break
-                self.seen.left.add(probe.id)
+                self.keep(probe.document(0))
                 self.writer.add([probe.document(0)])
                 there[probe.id] = probe
                 if number % 3 == 2:

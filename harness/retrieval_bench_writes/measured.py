@@ -6,7 +6,6 @@ import secrets as tokens
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -26,11 +25,12 @@ from retrieval_bench.measure.deadline import Deadline, QueryTimeoutError, deadli
 from retrieval_bench.measure.environment import machine
 from retrieval_bench.stats.resampling import SEED
 from retrieval_bench_writes.blocks import BLOCK_S, Block, Blocks
+from retrieval_bench_writes.executors import Beside, InTurn
 from retrieval_bench_writes.freshness import Freshness, legs_of, polling_of, shown_of, warnings_of
 from retrieval_bench_writes.journal import Journal, journal_of, left_before
 from retrieval_bench_writes.kills import Killing, is_ours
 from retrieval_bench_writes.probes import endless, probes
-from retrieval_bench_writes.study import InTurn, Kind, Seen, Study, Wire
+from retrieval_bench_writes.study import Kind, Seen, Study, Wire
 from retrieval_bench_writes.while_writing import WhileWriting
 
 WRITES = 400
@@ -101,20 +101,23 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
         deadline(experiment.protocol.timeout_s) as timer,
         foreign_code(failed),
         _kept_if_stopped(seen),
-        ThreadPoolExecutor(_WRITERS) as pool,
+        Beside(_WRITERS) as pool,
     ):
         writer = _limited(candidate.retriever, timer)
         if plan.kills:
             _require_ours(candidate)
-        for file, ids in left_before(path) if path is not None else ():
-            writer.delete(ids)
-            file.unlink(missing_ok=True)
         how: dict[str, Any] = {
             **{"writer": writer, "rate": plan.rate, "k": experiment.k, "limit_s": plan.limit_s},
             **{"clock": time.perf_counter, "sleep": time.sleep, "rng": rng, "seen": seen},
             **{"has_scores": can.has_scores, "beside": pool if can.threads else InTurn()},
+            "timeout_s": timer.seconds,
         }
         try:
+            for file, left in left_before(path) if path is not None else ():
+                for name, text in left.items():
+                    seen.left[name] = text
+                Wire(**how).clean(settled=True)
+                file.unlink(missing_ok=True)
             with reporter.phase(Phase(Step.WRITING, candidate.name)) as task:
                 probed = probes(plan.writes, sources, token, rng)
                 Study(**how, probes=probed, progress=task).run()
@@ -196,7 +199,11 @@ def _limited(retriever: Retriever, timer: Deadline) -> Any:
     def within(call: Callable[..., Any]) -> Callable[..., Any]:
         def limited(*given: Any) -> Any:
             if threading.current_thread() is not threading.main_thread():
-                return call(*given)
+                began = time.perf_counter_ns()
+                call(*given)
+                if timer.exceeded(time.perf_counter_ns() - began):
+                    raise TransientError(timer.complaint, FailureKind.TIMEOUT)
+                return None  # only writes are made in other threads
             try:
                 timer.arm()
                 try:

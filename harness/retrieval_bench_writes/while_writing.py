@@ -35,6 +35,11 @@ class Searches(Documented):
     p95_ms: float | None
     p99_ms: float | None
 
+    @property
+    def share(self) -> float:
+        """Share of calls that failed."""
+        return self.failed / max(1, self.calls + self.failed)
+
     @classmethod
     def of(cls, blocks: Sequence[Block]) -> Self:
         """Sum up blocks."""
@@ -52,7 +57,9 @@ class Answers(Documented):
     Attributes:
         metric: its name.
         queries: that were asked in both blocks of a pair, on average.
-        quiet, writing: means over pairs of blocks.
+        quiet: mean over pairs of blocks, of the answers of the quiet block with each copy that was
+            acknowledged behind its source.
+        writing: mean of the answers while writing.
         difference: while writing, from quiet: mean over pairs, of the same queries.
         ci95: its interval, Student's t over pairs; null with fewer than two.
     """
@@ -73,7 +80,8 @@ class WhileWriting(Documented):
         pairs: of blocks.
         seconds: of a block.
         writes: acknowledged ones.
-        verdict: whether searches take longer: WORSE, EQUIVALENT, UNDECIDED, or MISSING.
+        verdict: whether searches take longer: WORSE, EQUIVALENT, UNDECIDED, or MISSING; not
+            EQUIVALENT where more of them failed than in quiet blocks.
         gates: by the rule of a duet, for which a pair of blocks is a launch.
         quiet, writing: all searches of a kind.
         answers: by nDCG and recall; empty where nothing is judged.
@@ -106,16 +114,20 @@ class WhileWriting(Documented):
         """Sum up pairs of (quiet, writing) blocks, by nDCG and recall where there are ``qrels``."""
         metrics = [parse_metric(name) for name in (f"nDCG@{min(k, 10)}", f"R@{k}")]
         gates = judged(pairs)
+        quiet, writing = (Searches.of([pair[at] for pair in pairs]) for at in (0, 1))
+        verdict = overall(gates)
+        if verdict in (Verdict.EQUIVALENT, Verdict.BETTER) and writing.share > quiet.share:
+            verdict = Verdict.UNDECIDED
         settled = [w.settled_s for _, w in pairs if w.settled_s is not None]
         known = [at for at in settled if math.isfinite(at)]
         return cls(
             len(pairs),
             seconds,
-            sum(writing.writes for _, writing in pairs),
-            overall(gates),
+            sum(block.writes for _, block in pairs),
+            verdict,
             gates,
-            Searches.of([quiet for quiet, _ in pairs]),
-            Searches.of([writing for _, writing in pairs]),
+            quiet,
+            writing,
             () if qrels is None else _answers(pairs, queries, qrels, metrics, k),
             float(np.median(known)) if known else None,
             max(known, default=None),
@@ -132,7 +144,7 @@ def _answers(
 ) -> tuple[Answers, ...]:
     rows, counts = [], []
     for pair in pairs:
-        means = np.array([scores(block, queries, qrels, metrics, k) for block in pair])
+        means = scores(pair, queries, qrels, metrics, k)
         both = ~np.isnan(means[:, :, 0]).any(axis=0)
         if both.any():
             rows.append(means[:, both].mean(axis=1))

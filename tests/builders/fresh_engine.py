@@ -144,8 +144,12 @@ def study(n: int, engine: FreshEngine, **changed: Any) -> Study:
 
 
 def studied(n: int, engine: FreshEngine, **changed: Any) -> Seen:
-    """What such a study sees."""
-    return study(n, engine, **changed).run()
+    """What such a study sees, which cleans up as the measurement does."""
+    made = study(n, engine, **changed)
+    try:
+        return made.run()
+    finally:
+        made.clean()
 
 
 def fresh_of(seen: Seen, limit_s: float = 5.0) -> Freshness:

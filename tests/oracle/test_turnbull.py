@@ -28,7 +28,7 @@ def test_turnbulls_percentiles_lie_between_ours(level: float) -> None:
     added = [write for write in seen.writes if write.kind is Kind.ADD]
     before = np.array([write.before for write in added])
     after = np.array([write.after for write in added])
-    delay = Delay.of(before.tolist(), after.tolist(), level)
+    delay = Delay.of([write.acknowledged_s or 0.0 for write in added], before, after, level)
     fitted = lifelines.KaplanMeierFitter().fit_interval_censoring(before, after)
     below = fitted.survival_function_ <= 1 - level / 100
     first, last = (float(below.index[below[name]][0]) for name in below.columns)

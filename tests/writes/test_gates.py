@@ -19,7 +19,7 @@ from tests.builders.fresh_engine import FreshEngine, VirtualClock, fresh_of, stu
 def record(lag: float = 1.0, n: int = 200, zombies: int = 0) -> Freshness:
     loses: Callable[[str, int], bool] = lambda kind, at: kind == "delete" and at < zombies  # noqa: E731
     engine = FreshEngine(VirtualClock(), lambda now: now + lag, loses=loses)
-    return fresh_of(studied(n, engine, limit_s=5.0))
+    return fresh_of(studied(n, engine, limit_s=5.0, rate=4.0))
 
 
 LIMITS = {"visible_p95": 0.25, "zombies": 0.0}

@@ -86,10 +86,10 @@ def test_ids_stand_in_the_journal_until_nothing_is_left(tmp_path: Path) -> None:
     path, other = tmp_path / "ab-1.ids", tmp_path / "cd-1.ids"
     journal, foreign = Journal(path), Journal(other)
     for name in ("p1", "p2", "p1"):
-        journal.add(name)
-    foreign.add("p9")
-    assert path.read_text("utf-8").split() == ["p1", "p2", "p1"]
-    journal.difference_update(["p1", "p2"])
+        journal[name] = f"text of\n{name}"
+    foreign["p9"] = "달"
+    assert path.read_text("utf-8").count("\n") == 3
+    journal.clear()
     journal.close()
     assert not path.exists()
     foreign.close()
@@ -101,7 +101,7 @@ def test_the_journal_of_a_measurement_that_still_runs_is_left_alone(tmp_path: Pa
     path, later = tmp_path / "ab-1.ids", tmp_path / "ab-2.ids"
     code = (
         "import sys; from pathlib import Path; from retrieval_bench_writes.journal import Journal\n"
-        f"journal = Journal(Path({str(path)!r})); journal.add('p1'); journal.add('p2')\n"
+        f"journal = Journal(Path({str(path)!r})); journal['p1'] = 'a b'; journal['p2'] = '달'\n"
         "print('ready', flush=True); sys.stdin.read()"
     )
     line = [sys.executable, "-c", code]
@@ -111,7 +111,7 @@ def test_the_journal_of_a_measurement_that_still_runs_is_left_alone(tmp_path: Pa
         assert list(left_before(later)) == []
         running.kill()
     taken = left_before(later)
-    assert next(taken) == (path, ["p1", "p2"])
+    assert next(taken) == (path, {"p1": "a b", "p2": "달"})
     assert list(left_before(later)) == []
     assert list(taken) == []
     assert [file for file, _ in left_before(later)] == [path]

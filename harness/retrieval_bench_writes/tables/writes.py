@@ -10,6 +10,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import COUNT, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, warning
 from retrieval_bench.reports.render.words import on_dataset
+from retrieval_bench_duet.decision import ALPHA
 from retrieval_bench_writes.delays import LEVELS, Delay, Shown
 from retrieval_bench_writes.freshness import Freshness
 from retrieval_bench_writes.kills import Kills
@@ -72,16 +73,21 @@ def _searches(blocks: WhileWriting, beside: bool) -> Table:
 
 def _slower(blocks: WhileWriting) -> str:
     """Whether searches take longer while writing, in one sentence."""
-    gate = next((item for item in blocks.gates if item.ratio is not None), None)
+    failed = blocks.writing.failed
+    before = f"{blocks.quiet.failed:,} in quiet blocks"
+    more = f"; {failed:,} of them failed, {before}" if failed else ""
+    gates = sorted(blocks.gates, key=lambda item: item.verdict is not blocks.verdict)
+    gate = next((item for item in gates if item.ratio is not None), None)
     if gate is None or gate.ratio is None or gate.interval is None:
-        return "While writing: too few answered queries to say whether searches take longer"
+        return f"While writing: too few answered queries to say whether searches take longer{more}"
     low, high = (f"{end - 1:+.1%}" for end in gate.interval)
     said = {
         Verdict.WORSE: "searches take longer",
-        Verdict.EQUIVALENT: f"searches are not shown to take longer by {gate.limit:.0%}",
+        Verdict.EQUIVALENT: f"searches do not take {gate.limit:.0%} longer",
         Verdict.BETTER: "searches are faster",
     }.get(blocks.verdict, "it is not decided whether searches take longer")
-    return f"While writing {said}: {gate.gate} {gate.ratio - 1:+.1%} [{low}, {high}]"
+    ends = f"[{low}, {high}], a {1 - 2 * ALPHA:.0%} interval"
+    return f"While writing {said}: {gate.gate} {gate.ratio - 1:+.1%} {ends}{more}"
 
 
 def _killed(kills: Kills) -> Table:
@@ -162,19 +168,21 @@ def _outdated(shown: Shown, thing: str, write: str, limit: float) -> str:
 
 def _when(delay: Delay, limit: float, *, within: bool = False) -> str:
     """A delay in words: one figure where both ends agree, else the two."""
-    low, high, of = delay.at_least_s, delay.at_most_s, delay.at_most_ci95
-    if low is None or of is None:
+    low, high = delay.at_least_s, delay.at_most_s
+    if low is None:
         return f"unknown ({delay.reason})"
     if high is None:
-        return f"after more than {span(limit)}"
-    upper = span(limit, over=True) if of[1] is None else span(of[1])
-    if delay.agrees and delay.at_least_ci95 is not None:
-        ends = f"[{span(delay.at_least_ci95[0])}, {upper}]"
-        return f"{'within' if within else 'after'} {span((low + high) / 2)} {ends}"
-    if within or not low:
-        lower = span(limit, over=True) if of[0] is None else span(of[0])
-        return f"within {span(high)} [{lower}, {upper}]"
-    return f"after {span(low)} to {span(high)}"
+        return f"not before {span(low)}"
+    ends = ""
+    if delay.at_least_ci95 is not None:
+        by = delay.surely_by
+        upper = span(limit, over=True) if by is None else span(by)
+        ends = f" [{span(delay.surely_after)}, {upper}]"
+    if delay.agrees:
+        return f"{'within' if within else 'after'} {span((low + high) / 2)}{ends}"
+    return (
+        f"within {span(high)}{ends}" if within or not low else f"after {span(low)} to {span(high)}"
+    )
 
 
 def _row(name: str, shown: Shown, *, outdated: bool) -> list[Content]:
@@ -206,7 +214,7 @@ def span(seconds: float, *, over: bool = False) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.2g} %"
+    return "-" if share is None else f"{100 * share:.2g} %" if share < 0.995 else "100 %"
 
 
 def _notes(fresh: Freshness) -> list[AnyNote]:
@@ -216,8 +224,8 @@ def _notes(fresh: Freshness) -> list[AnyNote]:
     where = f"into {fresh.collection}" if fresh.collection else "into an index of its own"
     how = (
         f"Writes went {where} at Poisson times, {fresh.rate:g} a second; each was asked for with "
-        "its own text from 1 ms after its acknowledgement, in steps of a tenth. A figure lies "
-        "between the last poll without it and the first with it; two figures are these two."
+        "its own text when it was acknowledged, after 1 ms, and then in steps of a tenth. A figure "
+        "lies between the last poll without it and the first with it; two figures are these two."
     )
     notes: list[AnyNote] = [how]
     if any(shown.outdated.count for shown in kinds):
@@ -231,11 +239,21 @@ def _notes(fresh: Freshness) -> list[AnyNote]:
             f"Never found: {_percent(never.count / never.n)} [{low}, {high}] of added documents; "
             "they stand in the last ranks of all percentiles."
         )
-    if missing := sum(shown.unacknowledged for shown in kinds):
-        notes.append(f"{counted(missing, 'write')} not acknowledged, and in no figure.")
+    for of, said in (("unacknowledged", "not acknowledged"), ("unanswered", "without an answer")):
+        if missing := sum(getattr(shown, of) for shown in kinds):
+            notes.append(f"{counted(missing, 'write')} {said}: in no figure.")
+    for (name, _, _), shown in zip(_KINDS, kinds, strict=True):
+        if shown.back.count:
+            notes.append(
+                f"{name}: {shown.back.count:,} of {shown.back.n:,} showed, and did not when they "
+                "were asked for again."
+            )
     reasons = (delay.reason for shown in kinds if shown.n for delay in shown.percentiles)
     if few := dict.fromkeys(filter(None, reasons)):
         notes.append(f"No figure where there is a dash: {'; '.join(few)}.")
+    levels = [delay.unsure for delay in fresh.visible.percentiles if delay.unsure]
+    if levels:
+        notes.append(f"No interval: {'; '.join(levels)}. More writes, or fewer a second, have one.")
     if polling.busy is not None and polling.late_p50_s is not None:
         how = "were made beside them" if polling.beside else "took turns with them"
         notes.append(
