@@ -118,11 +118,9 @@ class Spans(dict[str, int]):
         if (own := self.foreign.get(hit_id)) is not None:
             return own
         place = None if hit_id in self.corpus.texts else as_range(hit_id)
-        text = self.corpus.texts.get(hit_id if place is None else place.doc_id, "")
-        if place is None:
-            place = Place(hit_id, 0, len(text))
-        elif place.end > len(text):  # of a document that was longer
-            place = Place(place.doc_id, min(place.start, len(text)), len(text))
+        text = self.corpus.texts.get(place.doc_id if place else hit_id, "")
+        doc_id, start, end = place or (hit_id, 0, len(text))
+        place = Place(doc_id, min(start, len(text)), min(end, len(text)))
         return Hit((place,), text[place.start : place.end])
 
     def filled(self, doc_ids: Sequence[str]) -> Iterator[tuple[int, str]]:

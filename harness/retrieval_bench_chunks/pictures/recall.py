@@ -39,7 +39,7 @@ def recall_over_tokens(
     ]
     most = max(curve["1000"] for curve in shown.values())
     best = [name for name, curve in shown.items() if curve["1000"] == most]
-    highest = f"{best[0]} is" if len(best) == 1 else f"{', '.join(best)} are"
+    highest = f"{', '.join(best)} {'is' if len(best) == 1 else 'are'}"
     left, n = len(runs) - len(shown), len(runs[0].evaluation.query_ids)
     return vega.picture(
         {"layer": layers, "height": 320},
