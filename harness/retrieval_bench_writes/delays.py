@@ -32,10 +32,10 @@ _NEVER = 1e300
 """Stands for what was never seen: behind all ranks, and still a number, between which and a delay
 the rule of percentiles can interpolate. Whatever is mixed with it is over the limit."""
 
-_PARTS = 10
+PARTS = 10
 """Equal parts of a round."""
 
-_BEYOND, _FEWEST = 5, 20
+_BEYOND, FEWEST = 5, 30
 """Refreshes beyond a percentile, and in all, that its interval takes. From simulation
 (tests.benchmarks.freshness): at least 90 % of the intervals that are printed cover the figure."""
 
@@ -81,14 +81,13 @@ class Delay(Documented):
         at_most, at_least = _known(high.value), low.value
         if at_most is None:  # it may lie between one that showed and one that did not
             at_least = float(np.sort(lows)[int(level / 100 * (len(lows) - 1))])
-        fewest = max(_FEWEST, math.ceil(_BEYOND / (1 - level / 100)))
-        if (there := _refreshes(since + lows, since + highs)) < fewest:
+        fewest = max(FEWEST, math.ceil(_BEYOND / (1 - level / 100)))
+        if (there := refreshes(since + lows, since + highs)) < fewest:
             seen = counted(there, "refresh time")
             why = f"{seen} seen, the interval of p{level:g} takes {fewest:,}"
             return cls(level, at_least, None, at_most, None, None, why)
-        begin, length = since.min(), np.ptp(since) or 1.0
-        part = np.minimum(_PARTS * (since - begin) / length, _PARTS - 1).astype(np.int64)
-        parts = Clusters(part, _PARTS, "parts of the round", repeated=False)
+        part = parts_of(since)
+        parts = Clusters(part, PARTS, "parts of the round", repeated=False)
         query = np.zeros(len(since), dtype=np.int32)
         (least, most) = (
             CallSample(ends, query, parts).percentile(level).ci95 for ends in (lows, highs)
@@ -114,7 +113,13 @@ class Delay(Documented):
         return low is not None and high is not None and high - low <= AGREE * high
 
 
-def _refreshes(without: Any, within: Any) -> int:
+def parts_of(since: Any) -> Any:
+    """The part of the round, 0 to 9, of each write, by when it was acknowledged."""
+    length = np.ptp(since) or 1.0
+    return np.minimum(PARTS * (since - since.min()) / length, PARTS - 1).astype(np.int64)
+
+
+def refreshes(without: Any, within: Any) -> int:
     """The fewest moments of which each write saw one between its two ends: as few refreshes of the
     engine explain what was seen."""
     n, last = 0, -math.inf

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted, first_few
-from retrieval_bench_writes.delays import Shown
+from retrieval_bench_writes.delays import FEWEST, PARTS, Shown, parts_of, refreshes
 from retrieval_bench_writes.kills import Kills
 from retrieval_bench_writes.probes import PREFIX
 from retrieval_bench_writes.study import Kind, Seen
@@ -48,8 +47,8 @@ class Leg(Documented):
 
     Attributes:
         name: of the leg.
-        late: its median time to visible is shown to be longer than that of another leg: its
-            interval lies above, even if that leg had acknowledged as soon as the write was sent.
+        late: its median time to visible is shown to be longer than that of another leg, even if
+            that had acknowledged as soon as the write was sent: in nine of ten parts of the round.
         visible, replaced, deleted: as those of the whole.
     """
 
@@ -119,33 +118,31 @@ def shown_of(seen: Seen, kind: Kind, leg: str | None = None) -> Shown:
 def legs_of(seen: Seen) -> tuple[Leg, ...]:
     """Sum up how writes showed in each leg, and which legs are late."""
     names = dict.fromkeys(name for write in seen.writes for name in write.legs)
-    firsts = [
-        high for name in names if (high := _from_sending(seen, name).at(50.0).surely_by) is not None
-    ]
-    first = min(firsts, default=math.inf)
     shown = {name: [shown_of(seen, kind, name) for kind in Kind] for name in names}
     return tuple(
-        Leg(name, kinds[0].at(50.0).surely_after > first, *kinds) for name, kinds in shown.items()
+        Leg(name, any(_later(seen, name, other) for other in names if other != name), *kinds)
+        for name, kinds in shown.items()
     )
 
 
-def _from_sending(seen: Seen, leg: str) -> Shown:
-    """How added documents showed in a leg, counted from when they were sent: it may have
-    acknowledged long before the last leg did."""
-    return Shown.of(
-        [
-            replace(
-                write,
-                legs={
-                    name: replace(ends, after=ends.after + write.took_s)
-                    for name, ends in write.legs.items()
-                },
-            )
-            for write in seen.writes
-            if write.kind is Kind.ADD
-        ],
-        leg,
+def _later(seen: Seen, leg: str, other: str) -> bool:
+    """Whether the medians of the lower ends of one leg lie above those of the upper ends of another
+    in nine of ten parts of the round, which legs that are alike do in 1 % of studies."""
+    writes = [of for of in seen.writes if of.kind is Kind.ADD and {leg, other} <= of.legs.keys()]
+    at = np.array([write.acknowledged_s or 0.0 for write in writes])
+    low = np.array([write.legs[leg].before for write in writes])
+    first, high = (
+        np.array(
+            [(of.before, of.after + write.took_s) for write in writes for of in [write.legs[other]]]
+        )
+        .reshape(-1, 2)
+        .T
     )
+    if refreshes(at + first, at + high) < FEWEST:
+        return False
+    part = parts_of(at)
+    each = [(low[part == number], high[part == number]) for number in np.unique(part)]
+    return sum(bool(np.median(lows) > np.median(highs)) for lows, highs in each) >= PARTS - 1
 
 
 def polling_of(seen: Seen, beside: bool = False) -> Polling:

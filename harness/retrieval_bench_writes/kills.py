@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from retrieval_bench.core.as_json.document import Documented
@@ -18,8 +17,8 @@ from retrieval_bench_writes.delays import Share
 from retrieval_bench_writes.probes import Probe
 from retrieval_bench_writes.study import Wire
 
-_MOST = 100
-"""Documents for a kill: each is looked for afterwards."""
+_LOOKED_FOR = 50
+"""Of what was written before a kill, the last ones and as many others: each is asked for."""
 
 LONGEST_S = 0.5
 """A server is killed at a moment that is drawn from so many seconds of writing."""
@@ -31,16 +30,19 @@ class Kills(Documented):
 
     Attributes:
         kills: by SIGKILL, at times that are drawn.
-        lost: additions that were acknowledged before a kill, and are not found within the limit
-            after it.
-        back: deletions that were acknowledged before a kill, and whose document is still found when
-            the limit is over.
+        additions, deletions: acknowledged before a kill, and asked for after it.
+        lost: of these additions, those that are not found within the limit.
+        back: of these deletions, those whose document is still found when the limit is over.
+        undoing: kills that undid a write; writes before the same kill are not independent.
         restart_s: from a kill to the first answer: the longest.
     """
 
     kills: int
-    lost: Share
-    back: Share
+    additions: int
+    deletions: int
+    lost: int
+    back: int
+    undoing: Share
     restart_s: float
 
 
@@ -69,31 +71,44 @@ class Killing(Wire):
 
     def run(self, kills: int) -> Kills:
         """Write until the server is killed at some moment, wait until it answers again, and look
-        for everything that was acknowledged.
+        for what was acknowledged.
 
         Raises:
-            HarnessError: it does not answer again within the limit.
+            HarnessError: a kill killed nothing, or it does not answer again within the limit.
         """
-        undone, made, longest = {True: 0, False: 0}, {True: 0, False: 0}, 0.0
+        undone, made = {True: 0, False: 0}, {True: 0, False: 0}
+        undoing, longest = 0, 0.0
         for at in range(kills):
-            stopped = threading.Event()
-            timer = threading.Timer(self.rng.uniform(0.0, LONGEST_S), _kill, [self.pid(), stopped])
+            server, killed_s = self.pid(), math.nan
+
+            def kill(server: int | None = server) -> None:
+                nonlocal killed_s
+                killed_s = self.clock() if _killed(server) else math.nan
+
+            timer = threading.Timer(self.rng.uniform(0.0, LONGEST_S), kill)
             timer.start()
-            of = self._written(stopped)
-            timer.join()
+            of = self._written(timer)
             again_s = self.until(lambda: self.asked("after a kill", "after a kill") is not None)
             if math.isinf(again_s):
                 raise HarnessError(
                     f"no answer within {self.limit_s:g} s after the server was killed",
                     fix="see why it does not start again, or raise --write-limit",
                 )
-            longest = max(longest, again_s)
+            if math.isnan(killed_s) or self.pid() in (None, server):
+                raise HarnessError(
+                    "a kill did not end the server: the same one answers, or it was not there",
+                    accepted="a server that ends by SIGKILL to its process group, and starts anew",
+                    fix="let the command be the server itself, or leave --write-kills out",
+                )
+            longest = max(longest, self.clock() - killed_s)
+            before = sum(undone.values())
             for there, probes in of.items():
                 made[there] += len(probes)
                 undone[there] += sum(not self._becomes(probe, there) for probe in probes)
+            undoing += sum(undone.values()) > before
             self.progress(at + 1, kills)
-        lost, back = (Share.of(undone[there], made[there]) for there in (True, False))
-        return Kills(kills, lost, back, longest)
+        of_kills = Share.of(undoing, kills)
+        return Kills(kills, made[True], made[False], undone[True], undone[False], of_kills, longest)
 
     def _becomes(self, probe: Probe, there: bool) -> bool:
         """Say whether a probe is found, or is not, before the limit is over."""
@@ -102,31 +117,48 @@ class Killing(Wire):
             self.until(lambda: (probe.id in self.asked("after a kill", text).doc_ids) is there)
         )
 
-    def _written(self, stopped: threading.Event) -> dict[bool, list[Probe]]:
-        """Add documents, and delete every third, until the server is killed; gives what was
+    def _written(self, timer: threading.Timer) -> dict[bool, list[Probe]]:
+        """Add documents, and delete every third, until the server is killed; gives some of what was
         acknowledged to be there and to be gone. What was under way is neither."""
         there, gone = dict[str, Probe](), list[Probe]()
-        try:
-            for number, probe in enumerate(islice(self.probes, _MOST)):
-                if stopped.is_set():
-                    break
+        for number, probe in enumerate(self.probes):
+            try:
                 self.keep(probe.document(0))
                 self.writer.add([probe.document(0)])
+                if not timer.is_alive():
+                    break
                 there[probe.id] = probe
-                if number % 3 == 2:
+                if number % 3 == 2 and there:
                     oldest = there.pop(next(iter(there)))
                     self.writer.delete([oldest.id])
+                    if not timer.is_alive():
+                        break
                     gone.append(oldest)
-        except HarnessError:
-            raise
-        except Exception:  # the one that was under way
-            pass
-        stopped.wait()
-        return {True: [*there.values()], False: gone}
+            except HarnessError:
+                timer.join()
+                raise
+            except Exception:  # the one that was under way
+                if not timer.is_alive():
+                    break
+        return {True: self._some([*there.values()]), False: self._some(gone)}
+
+    def _some(self, probes: list[Probe]) -> list[Probe]:
+        """The last ones, and others that are drawn."""
+        others = probes[:-_LOOKED_FOR]
+        drawn = self.rng.permutation(len(others))[:_LOOKED_FOR]
+        return [others[at] for at in drawn] + probes[-_LOOKED_FOR:]
 
 
-def _kill(server: int | None, stopped: threading.Event) -> None:
-    if server is not None and is_ours(server):
-        with suppress(ProcessLookupError):
+def _killed(server: int | None) -> bool:
+    """Kill a server that is ours, with its whole group where it leads one: it may be a shell that
+    started it. Says whether there was something to kill."""
+    if server is None or not is_ours(server):
+        return False
+    try:
+        if os.getpgid(server) == server:
+            os.killpg(server, signal.SIGKILL)
+        else:
             os.kill(server, signal.SIGKILL)
-    stopped.set()
+    except ProcessLookupError:
+        return False
+    return True

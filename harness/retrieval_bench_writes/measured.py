@@ -105,7 +105,7 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
     ):
         writer = _limited(candidate.retriever, timer)
         if plan.kills:
-            _require_ours(candidate)
+            _require_ours(candidate, collection)
         how: dict[str, Any] = {
             **{"writer": writer, "rate": plan.rate, "k": experiment.k, "limit_s": plan.limit_s},
             **{"clock": time.perf_counter, "sleep": time.sleep, "rng": rng, "seen": seen},
@@ -180,8 +180,15 @@ def _judged_documents(experiment: Experiment, rng: Any) -> list[Document]:
     return [there[at] for at in rng.permutation(len(there))]
 
 
-def _require_ours(candidate: Candidate) -> None:
-    """Refuse to kill what this program did not start."""
+def _require_ours(candidate: Candidate, collection: str) -> None:
+    """Refuse to kill what this program did not start, or what serves a collection of others."""
+    if collection:
+        raise ConfigError(
+            f"--write-kills over the collection {collection!r}, which this program did not make",
+            where=f"retriever {candidate.name!r}",
+            accepted="a program that is handed the documents, over an index of its own",
+            fix="leave --write-kills out",
+        )
     pid = candidate.retriever.server_pid()
     if pid is None or not is_ours(pid):
         raise ConfigError(

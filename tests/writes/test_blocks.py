@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.types import Document, Query, Ranking, Verdict
 from retrieval_bench_writes.blocks import Block, Blocks, judged
-from retrieval_bench_writes.executors import InTurn
+from retrieval_bench_writes.executors import Beside, InTurn
+from retrieval_bench_writes.tables.writes import _slower
 from retrieval_bench_writes.while_writing import WhileWriting
 from tests.builders.fresh_engine import RealClock, VirtualClock
 
@@ -29,6 +32,7 @@ class Shelf:
         slower: so much longer, a share, a search takes within a second of a write.
         noise: standard deviation of the logarithm of the time of a search.
         zombies: what is deleted stays.
+        fails: of the n-th search, and whether it is within a second of a write.
     """
 
     def __init__(
@@ -39,9 +43,11 @@ class Shelf:
         slower: float = 0.0,
         noise: float = 0.0,
         zombies: bool = False,
+        fails: Callable[[int, bool], bool] = lambda n, writing: False,
         seed: int = 0,
     ) -> None:
         self.clock, self.lag, self.slower, self.noise = clock, lag, slower, noise
+        self.fails, self.asked = fails, 0
         self.zombies, self.rng, self.written = zombies, np.random.default_rng(seed), -math.inf
         self.held = {item.id: (item.text, -math.inf, math.inf) for item in SOURCES}
 
@@ -58,6 +64,9 @@ class Shelf:
 
     def search(self, query: Query, k: int) -> Ranking:
         busy = self.clock.now - self.written < 1.0
+        self.asked += 1
+        if self.fails(self.asked, busy):
+            raise ConnectionError("the line broke")
         usual = 0.02 * (1 + len(query.text) % 3)
         taken = usual * (1 + self.slower * busy) * math.exp(self.noise * self.rng.normal())
         self.clock.sleep(taken)
@@ -137,7 +146,7 @@ def test_where_threads_may_call_it_searches_go_on_while_a_write_is_made(threads:
             asked.set()
             return super().search(query, k)
 
-    with ThreadPoolExecutor(1) as pool:
+    with Beside(1) as pool:
         told = how(Waiting(RealClock()), 1, 0.8, 1)
         ((_, writing),) = Blocks(**told, beside=pool if threads else InTurn()).run()
     assert writing.writes == len(during) > 0
@@ -176,3 +185,64 @@ def test_too_few_queries_give_no_verdict() -> None:
     assert judged([]) == ()
     whole = WhileWriting.of([], 5.0, QUERIES, QRELS, 10)
     assert (whole.verdict, whole.answers, whole.quiet.p50_ms) == (Verdict.MISSING, (), None)
+
+
+def test_copies_that_are_found_at_once_change_no_answer_also_beyond_k() -> None:
+    """Ten are relevant to each query, and k is ten: copies take the places of others."""
+    qrels = {f"q{n}": {f"d{n}": 1, **{f"none {m}": 1 for m in range(9)}} for n in range(20)}
+    whole = WhileWriting.of(measured(4), 5.0, QUERIES, qrels, 1)
+    assert [one.difference for one in whole.answers] == pytest.approx([0.0, 0.0])
+
+
+def test_an_engine_without_a_lag_settles_at_once() -> None:
+    assert summed(measured(2)).settled_most_s == 0.0
+
+
+def test_pairs_in_which_searching_failed_do_not_pass() -> None:
+    whole = summed(measured(10, fails=lambda n, writing: writing and n % 2 == 0))
+    assert whole.gates[0].verdict is Verdict.EQUIVALENT
+    assert whole.verdict is Verdict.UNDECIDED
+    assert whole.writing.failed > 0
+    title = _slower(whole)
+    assert title.startswith("While writing it is not decided whether searches take longer: p50")
+    assert f"{whole.writing.failed:,} of them failed, {whole.quiet.failed} in quiet" in title
+
+
+def test_the_answer_shows_the_figure_of_the_gate_that_decides() -> None:
+    whole = summed(measured(4))
+    p50 = whole.gates[0]
+    p95 = replace(p50, gate="p95", verdict=Verdict.WORSE, ratio=1.8, interval=(1.7, 1.9))
+    worse = replace(whole, verdict=Verdict.WORSE, gates=(p50, p95))
+    assert _slower(worse) == (
+        "While writing searches take longer: p95 +80.0% [+70.0%, +90.0%], a 98% interval"
+    )
+    assert "do not take 5% longer: p50" in _slower(replace(whole, verdict=Verdict.EQUIVALENT))
+
+
+def test_no_write_begins_behind_its_block() -> None:
+    class Slow(Shelf):
+        def _write(self) -> None:
+            began.append(self.clock.now)
+            super()._write()
+            self.clock.sleep(0.2)
+
+    began = list[float]()
+    told = how(Slow(RealClock()), 1, 0.5, 1) | {"rate": 50.0}
+    start = time.perf_counter()
+    with Beside(1) as pool:
+        ((_, writing),) = Blocks(**told, beside=pool).run()
+    assert writing.writes <= 2 * 4  # each is deleted behind the block
+    assert len(began) == writing.writes
+    assert start < began[0]
+
+
+def test_a_write_beside_that_never_returns_ends_the_blocks() -> None:
+    never = threading.Event()
+
+    class Hanging(Shelf):
+        def _write(self) -> None:
+            never.wait()
+
+    with Beside(1) as pool, pytest.raises(HarnessError, match="a write did not return"):
+        Blocks(**how(Hanging(RealClock()), 1, 0.3, 1), beside=pool, timeout_s=0.2).run()
+    never.set()

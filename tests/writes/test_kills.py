@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.types import Query
 from retrieval_bench_writes.journal import Journal, left_before
@@ -21,6 +23,7 @@ from retrieval_bench_writes.kills import Killing, Kills, is_ours
 from retrieval_bench_writes.probes import PREFIX, endless
 from retrieval_bench_writes.study import Seen
 from tests.builders import durable_program
+from tests.builders.fresh_engine import FreshEngine, RealClock
 
 WRITE: dict[str, Any] = {
     "into": "notes",
@@ -33,10 +36,12 @@ def program(path: Path, *how: str) -> list[str]:
     return [sys.executable, "-I", "-S", durable_program.__file__, str(path), *how]
 
 
-def kill(tmp_path: Path, kills: int, *how: str) -> tuple[Kills, Seen]:
+def kill(tmp_path: Path, kills: int, *how: str, shell: bool = False) -> tuple[Kills, Seen]:
     path, rng, seen = tmp_path / "notes", np.random.default_rng(5), Seen()
     path.write_text(json.dumps(["others", "of somebody else"]) + "\n", encoding="utf-8")
-    params = {"command": program(path, *how), "write": WRITE}
+    line = program(path, *how)
+    line = ["sh", "-c", f"{shlex.join(line)}; true"] if shell else line
+    params = {"command": line, "write": WRITE}
     with closing(construct("command", params)) as retriever:
         retriever.search(Query("q", "anything"), 1)
         given: dict[str, Any] = {
@@ -62,16 +67,33 @@ def test_of_30_kills_nothing_is_lost_that_was_written_before_it_was_acknowledged
 ) -> None:
     made, seen = kill(tmp_path, 30)
     assert made.kills == 30
-    assert (made.lost.count, made.back.count) == (0, 0)
-    assert made.lost.n > 100
+    assert (made.lost, made.back, made.undoing.count) == (0, 0, 0)
+    assert made.undoing.at_most == pytest.approx(1 - 0.05 ** (1 / 30))
+    assert made.additions > 100
     assert not seen.left
 
 
 @pytest.mark.slow
 def test_what_was_acknowledged_early_is_lost_and_counted(tmp_path: Path) -> None:
     made, _ = kill(tmp_path, 5, "early")
-    assert made.lost.count > 0
-    assert made.lost.count <= made.lost.n // 3
+    assert made.lost > 0
+    assert made.lost <= made.additions // 3
+    assert 1 <= made.undoing.count <= 5
+
+
+def test_a_server_behind_a_shell_is_killed_with_it(tmp_path: Path) -> None:
+    made, _ = kill(tmp_path, 1, "early", shell=True)
+    assert made.lost > 0
+
+
+@pytest.mark.parametrize("pid", [None, 1, 2**30])
+def test_a_kill_that_kills_nothing_is_not_counted(pid: int | None) -> None:
+    engine = FreshEngine(RealClock())
+    how: dict[str, Any] = {"rate": 1.0, "k": 10, "limit_s": 1.0, "clock": engine.clock}
+    how |= {"sleep": engine.clock.sleep, "rng": np.random.default_rng(1), "pid": lambda: pid}
+    killing = Killing(writer=engine, probes=endless(["the moon"], "k", how["rng"]), **how)
+    with pytest.raises(HarnessError, match="a kill did not end the server"):
+        killing.run(2)
 
 
 def test_only_processes_of_this_program_are_ours() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retrieval_bench.reports.render import terminal
-from retrieval_bench_writes.tables.writes import answer, span, writes_tables
+from retrieval_bench_writes.tables.writes import _percent, answer, span, writes_tables
 from tests.builders.fresh_engine import FreshEngine, VirtualClock, fresh_of, studied
 from tests.builders.golden import golden
 
@@ -50,3 +50,16 @@ def test_times_have_their_unit() -> None:
         "1 s",
         "12.3 s",
     )
+
+
+def test_half_that_never_show_say_when_the_others_did() -> None:
+    engine = FreshEngine(
+        VirtualClock(), lambda now: now + 0.5, loses=lambda kind, n: kind == "add" and n % 2 > 0
+    )
+    text = answer(fresh_of(studied(60, engine, limit_s=2.0), 2.0))
+    assert "visible not before 4" in text  # milliseconds
+    assert "30 of 60 never within 2 s" in text
+
+
+def test_all_are_100_percent() -> None:
+    assert (_percent(1.0), _percent(0.996), _percent(0.015)) == ("100 %", "100 %", "1.5 %")

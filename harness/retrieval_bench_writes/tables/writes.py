@@ -93,19 +93,22 @@ def _slower(blocks: WhileWriting) -> str:
 def _killed(kills: Kills) -> Table:
     """Acknowledged writes after the server was killed."""
     rows: list[list[Content]] = [
-        [name, COUNT(share.n), COUNT(share.count), _percent(share.at_most)]
-        for name, share in (("added: lost", kills.lost), ("deleted: back", kills.back))
+        ["added: lost", COUNT(kills.additions), COUNT(kills.lost)],
+        ["deleted: back", COUNT(kills.deletions), COUNT(kills.back)],
     ]
-    gone = kills.lost.count + kills.back.count
+    gone = kills.lost + kills.back
     title = (
-        f"Killed {counted(kills.kills, 'time')}: "
-        f"{f'{gone:,} acknowledged writes undone' if gone else 'no acknowledged write undone'}"
+        f"Killed {counted(kills.kills, 'time')}: {kills.undoing.count:,} of them undid {gone:,} "
+        "acknowledged writes"
+        if gone
+        else f"Killed {counted(kills.kills, 'time')}: no acknowledged write undone"
     )
+    title += f"; at most {_percent(kills.undoing.at_most)} of kills undo one (one-sided 95 %)"
     notes: list[AnyNote] = [
         "What was under way when the server was killed counts as neither.",
         f"The first answer after a kill came within {span(kills.restart_s)}.",
     ]
-    return Table(title, ("", "acknowledged", "undone", "at most"), rows, notes=notes)
+    return Table(title, ("", "acknowledged", "undone"), rows, notes=notes)
 
 
 def _ms(value: float | None) -> str:
@@ -146,9 +149,9 @@ def late_legs(fresh: Freshness) -> str:
         f"{leg.name} {'late: ' if leg.late else ''}{_when(medians[leg.name], fresh.limit_s)}"
         for leg in sorted(fresh.legs, key=lambda leg: not leg.late)
     )
-    firsts = [medians[leg.name].surely_by for leg in fresh.legs if not leg.late]
+    firsts = [medians[leg.name].at_most_s for leg in fresh.legs if not leg.late]
     first = min((high for high in firsts if high is not None), default=math.inf)
-    buried = fresh.visible.at(50.0).surely_after > first
+    buried = (fresh.visible.at(50.0).at_least_s or 0.0) > first
     return each + ("; fusion shows nothing before" if buried else "")
 
 
