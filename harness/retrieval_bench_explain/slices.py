@@ -192,7 +192,7 @@ class Slicing(Documented):
     @property
     def shown(self) -> list[ShownSlice]:
         """:attr:`slices` as JSON has them."""
-        return [one.shown(self.metrics, self.baseline) for one in self.slices]
+        return [of.shown(self.metrics, self.baseline) for of in self.slices]
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ class _Systems:
     def __init__(self, group: DatasetComparison, dataset: Dataset, baseline: str | None) -> None:
         self._group = group
         evaluations = [run.evaluation for run in group.runs]
-        shared = set.intersection(*(set(one.query_ids) for one in evaluations))
+        shared = set.intersection(*(set(of.query_ids) for of in evaluations))
         # In the order of the ids: the order in which queries were given changes no interval.
         found = sorted((q for q in dataset.evaluated if q.id in shared), key=lambda q: q.id)
         self._queries, self._qrels = found, dataset.qrels

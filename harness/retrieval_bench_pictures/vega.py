@@ -169,8 +169,8 @@ def axis(
 
 def milliseconds(scale: Spec, width: int = WIDTH) -> Spec:
     """The axis of the time of a call."""
-    told = "Milliseconds per call" + ", logarithmic" * (scale["type"] == "log")
-    return axis("ms", scale, told, width)
+    title = "Milliseconds per call" + ", logarithmic" * (scale["type"] == "log")
+    return axis("ms", scale, title, width)
 
 
 def log_ticks(low: float, high: float) -> list[float]:

@@ -65,11 +65,11 @@ def with_its_config(duet: Duet, code: Code, make: str) -> Duet:
 
     def checked() -> DuetResult:
         outcome = duet()
-        told = outcome.a.config
-        if code.config is None or not told or _hash(told) == code.config:
+        config = outcome.a.config
+        if code.config is None or not config or _hash(config) == code.config:
             return outcome
         raise ConfigError(
-            f"side a was built from another config than the baseline: {_hash(told)}",
+            f"side a was built from another config than the baseline: {_hash(config)}",
             where=code.retriever,
             accepted=f"the config of then, {code.config}: a file outside of the repository is "
             "today's on both sides",

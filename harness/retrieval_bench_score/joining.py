@@ -108,13 +108,13 @@ def run_of(given: Any, unit_of: Mapping[str, str] = EMPTY) -> RunGiven:
         if not unit_of:
             return lists
         return {query: units_in_order(docs, unit_of) for query, docs in lists.items()}
-    told, fix = f"a run of type {named(given)}", "give a dictionary, with an entry for each query"
+    kind, fix = f"a run of type {named(given)}", "give a dictionary, with an entry for each query"
     if isinstance(given, Mapping):
         other = [f"type {named(of)}" for of in rankings if not isinstance(of, Mapping | list)]
-        told = "a run that mixes dictionaries and lists, or has something else for a ranking"
-        told, fix = ": ".join([told, *other[:1]]), "give every query the same form"
+        kind = "a run that mixes dictionaries and lists, or has something else for a ranking"
+        kind, fix = ": ".join([kind, *other[:1]]), "give every query the same form"
     raise DataError(
-        told,
+        kind,
         where=where,
         accepted="{query: {document: score}} or {query: [document, ...]}",
         fix=advice(given, "run") or fix,

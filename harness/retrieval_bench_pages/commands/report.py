@@ -82,6 +82,6 @@ def _verify(options: argparse.Namespace) -> int:
     from retrieval_bench_pages.verify import verify
 
     runs = [folder for given in options.systems for folder in find_runs(given)]
-    found = verify(options.verify, runs, options.dataset or [])
-    show(options, found, found.tables)
-    return OK if found.holds else NOT_MEASURED if found.problems else REGRESSION
+    verified = verify(options.verify, runs, options.dataset or [])
+    show(options, verified, verified.tables)
+    return OK if verified.holds else NOT_MEASURED if verified.problems else REGRESSION

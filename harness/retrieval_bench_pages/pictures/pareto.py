@@ -96,9 +96,9 @@ def pareto(
     times = [row[end] for row in rows for end in ("left", "right")] + [step["ms"] for step in paths]
     quality = [row[end] for row in rows for end in ("low", "high")]
     across = vega.scale_for([np.array([time for time in times if time > 0])], _LOG_FROM)
-    told = unit or f"{level} of all calls in ms"
-    told += ", logarithmic" * (across["type"] == "log")
-    x = vega.axis("ms", across, f"{told} ({'less' if unit else 'faster'}: left)")
+    title = unit or f"{level} of all calls in ms"
+    title += ", logarithmic" * (across["type"] == "log")
+    x = vega.axis("ms", across, f"{title} ({'less' if unit else 'faster'}: left)")
     upwards = vega.around([*quality, *(step["quality"] for step in paths)], 0.08)
     y = vega.axis("quality", upwards, f"Mean {metric}", width)
     named = _labels(rows, paths, len(systems), (across, upwards), width)

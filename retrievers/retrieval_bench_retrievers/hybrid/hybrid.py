@@ -355,8 +355,8 @@ class Hybrid(WritesToLegs, Retriever):
 
     def document_encoder(self) -> DocumentEncoder | None:
         """Return the document encoder of the one leg that has some."""
-        found = [own for leg in self._legs if (own := leg.retriever.document_encoder())]
-        return found[0] if len(found) == 1 else None
+        encoders = [own for leg in self._legs if (own := leg.retriever.document_encoder())]
+        return encoders[0] if len(encoders) == 1 else None
 
     def parts(self, k: int) -> Sequence[Part]:
         """Each leg; of three or more the fusion, with each leg alone in its place; the depth, where
