@@ -37,7 +37,7 @@ PARTS = 10
 
 _BEYOND, FEWEST = 5, 30
 """Refreshes beyond a percentile, and in all, that its interval takes. From simulation
-(tests.benchmarks.freshness): at least 90 % of the intervals that are printed cover the figure."""
+(test_delays.py): at least 90 % of the intervals that are printed cover the figure."""
 
 _STEPS = 20
 """Points of the share that shows over time."""

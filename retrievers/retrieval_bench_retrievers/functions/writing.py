@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -80,7 +81,7 @@ def check_places(
             accepted=" and ".join(mark % name for name in lacks),
             fix="write it where that of the document belongs",
         )
-    if into not in said:
+    if not re.search(rf"(?<![\w-]){re.escape(into)}(?![\w-])", said) and into:
         raise ConfigError(
             f"into: {into}, which the request `{part}` does not hold",
             where=where,

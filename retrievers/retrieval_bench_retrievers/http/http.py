@@ -6,9 +6,9 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from retrieval_bench.core import plugins, secrets
@@ -18,25 +18,22 @@ from retrieval_bench.core.errors import ConfigError, check_known, counted
 from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
-from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench_retrievers.encoders.encoder import Encoder
 from retrieval_bench_retrievers.encoders.fit import fit_of
 from retrieval_bench_retrievers.functions.search_counts import SearchCounts
 from retrieval_bench_retrievers.functions.user_code import declared_index
-from retrieval_bench_retrievers.functions.writing import ID, added, unwritable
 from retrieval_bench_retrievers.http import answer as http_answer
 from retrieval_bench_retrievers.http.partial import partial as partial_answer
 from retrieval_bench_retrievers.http.templates import FILTER, checked_names, filled
-
-if TYPE_CHECKING:
-    from retrieval_bench_retrievers.http.write import WriteRequests
+from retrieval_bench_retrievers.http.write_messages import WritesMessages
 
 WHERE = "target http"
 MISSING = ("error", "drop")
 _PARTIAL = ("fail", "accept")
 
 
-class HTTP(Retriever):
+class HTTP(WritesMessages, Retriever):
     """Asks a service that holds its own index; one request a query.
 
     The placeholders of :mod:`retrieval_bench_retrievers.http.templates` stand in ``url``,
@@ -78,6 +75,9 @@ class HTTP(Retriever):
         ConfigError: parameters that do not fit.
         MissingDependencyError: the extra ``http`` is not installed.
     """
+
+    at = WHERE
+    example = "{into: NAME, add: {...}, delete: {...}}"
 
     def __init__(
         self,
@@ -150,10 +150,10 @@ class HTTP(Retriever):
             host=urlsplit(url).hostname or "",
         )
         self._line.hide(self._request.hidden)
-        self._writes = None
         if write is not None:
-            self._writes = http_write.WriteRequests(write, headers or {}, self._encoder)
-            self._line.hide(self._writes.hidden)
+            writes = http_write.WriteRequests(write, headers or {}, self._encoder)
+            self._line.hide(writes.hidden)
+            self._writes = writes
         self._counts = SearchCounts(
             "is the index filled, and is it this one?",
             'does "{k}" stand where the service takes the number of hits, and does it give so '
@@ -187,33 +187,9 @@ class HTTP(Retriever):
         """Load the encoder now: the first search is timed."""
         self.prepare()
 
-    def collection(self) -> str:
-        """``into`` of ``write``."""
-        return "" if self._writes is None else self._writes.into
-
-    def add(self, documents: Sequence[Document]) -> None:
-        """Send one request for each; it is acknowledged by an answer of 2xx.
-
-        Raises:
-            TransientError, CallError: the service did not acknowledge one.
-        """
-        for values in added(documents, self._encoder if self._writing.embeds else None):
-            self._line.ask(*self._writing.request("add", values))
-
-    def delete(self, ids: Sequence[str]) -> None:
-        """Send one request for each; it is acknowledged by an answer of 2xx, or by 404.
-
-        Raises:
-            TransientError, CallError: the service did not acknowledge one.
-        """
-        for name in ids:
-            self._line.ask(*self._writing.request("delete", {ID: name}), gone=True)
-
-    @property
-    def _writing(self) -> WriteRequests:
-        if self._writes is None:
-            raise unwritable(WHERE, "{into: NAME, add: {...}, delete: {...}}")
-        return self._writes
+    def _send(self, messages: Iterator[Any]) -> None:
+        for *message, gone in messages:
+            self._line.ask(*message, gone=gone)
 
     def search(self, query: Query, k: int) -> Ranking:
         """The hits of the service's answer, in its order; those beyond ``k`` are cut off.

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, check_known
-from retrieval_bench_retrievers.functions.writing import check_embeds, check_places, check_write
+from retrieval_bench.core.types import Document
+from retrieval_bench_retrievers.encoders.encoder import Encoder
+from retrieval_bench_retrievers.functions.writing import (
+    ID,
+    added,
+    check_embeds,
+    check_places,
+    check_write,
+)
 from retrieval_bench_retrievers.http.request import RequestTemplate
 
 WHERE = "target http, write"
 EXAMPLE = "{into: articles, add: {url: ...}, delete: {url: ...}}"
 _REQUEST = ("url", "method", "headers", "body")
 
-Request = tuple[str, str, dict[str, bytes], bytes | None]
-"""Method, URL, headers and content."""
+Request = tuple[str, str, dict[str, bytes], bytes | None, bool]
+"""Method, URL, headers and content, and whether an answer of 404 acknowledges it, too."""
 
 
 class WriteRequests:
@@ -30,7 +38,6 @@ class WriteRequests:
 
     Attributes:
         into: the collection, a name that both requests hold.
-        embeds: adding takes the vector of a document.
         hidden: values that no message may hold.
 
     Raises:
@@ -38,15 +45,23 @@ class WriteRequests:
             collection.
     """
 
-    def __init__(self, raw: Mapping[str, Any], headers: Mapping[str, Any], encoder: object) -> None:
+    def __init__(
+        self, raw: Mapping[str, Any], headers: Mapping[str, Any], encoder: Encoder | None
+    ) -> None:
         self.into = check_write(raw, WHERE, EXAMPLE)
         self._of = {part: self._request(raw[part], part, headers) for part in ("add", "delete")}
-        self.embeds = check_embeds(self._of["add"].names, encoder, WHERE)
+        self._encoder = encoder if check_embeds(self._of["add"].names, encoder, WHERE) else None
         self.hidden = [value for request in self._of.values() for value in request.hidden]
 
-    def request(self, part: str, values: Mapping[str, Any]) -> Request:
-        """The request of "add" or "delete" for the values of a document."""
-        return (self._of[part].method, *self._of[part].render(values))
+    def adding(self, documents: Sequence[Document]) -> Iterator[Request]:
+        """A request for each document."""
+        for values in added(documents, self._encoder):
+            yield (self._of["add"].method, *self._of["add"].render(values), False)
+
+    def deleting(self, ids: Sequence[str]) -> Iterator[Request]:
+        """A request for each id, which may be gone."""
+        for name in ids:
+            yield (self._of["delete"].method, *self._of["delete"].render({ID: name}), True)
 
     def _request(self, raw: Any, part: str, headers: Mapping[str, Any]) -> RequestTemplate:
         if not isinstance(raw, Mapping) or "url" not in raw:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Document
@@ -69,6 +69,15 @@ class WriteMessages:
         return (self._of["delete"].render({ID: name}) for name in ids)
 
 
+class Writes(Protocol):
+    """What makes messages of writes."""
+
+    into: str
+
+    def adding(self, documents: Sequence[Document]) -> Iterator[Any]: ...
+    def deleting(self, ids: Sequence[str]) -> Iterator[Any]: ...
+
+
 class WritesMessages:
     """``add`` and ``delete`` of a retriever that has messages for them, or none.
 
@@ -78,7 +87,7 @@ class WritesMessages:
 
     at: ClassVar[str]
     example: ClassVar[str]
-    _writes: WriteMessages | None = None
+    _writes: Writes | None = None
 
     def collection(self) -> str:
         """``into`` of ``write``."""
@@ -96,7 +105,7 @@ class WritesMessages:
         """Send a message for each id, as :meth:`add`."""
         self._send(self._messages().deleting(ids))
 
-    def _messages(self) -> WriteMessages:
+    def _messages(self) -> Writes:
         if self._writes is None:
             raise unwritable(self.at, self.example)
         return self._writes
