@@ -147,9 +147,7 @@ class Blocks(Wire):
         done, _ = wait([writes], self.timeout_s)
         if not done:
             raise HarnessError(
-                "a write did not return",
-                where="a block of --write-blocks",
-                accepted=f"writes that return within {self.timeout_s:g} s",
+                f"a write beside searches did not return within {self.timeout_s:g} s",
                 fix="see why the retriever does not answer, or raise the time-out",
             )
         writes.result()

@@ -6,7 +6,7 @@ import secrets as tokens
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from types import SimpleNamespace
@@ -97,6 +97,7 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
     blocks: list[tuple[Block, Block]] = []
     kills = None
     with (
+        closing(seen.left),
         experiment.ready(reporter),
         deadline(experiment.protocol.timeout_s) as timer,
         foreign_code(failed),
@@ -137,7 +138,6 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
                     kills = Killing(**how, probes=made, pid=pid, progress=task).run(plan.kills)
         finally:
             Wire(**how).clean()
-            seen.left.close()
     polling = polling_of(seen, can.threads)
     done = seen.complete and len(blocks) == plan.blocks and (kills is not None) == bool(plan.kills)
     data = experiment.dataset

@@ -22,6 +22,10 @@ OWN = "bench writable.py:Writable --dataset data --writes 500 --write-count 30"
 @pytest.fixture(autouse=True)
 def project(project: Path) -> Path:
     (project / "writable.py").write_bytes((HERE / "files" / "writable.py").read_bytes())
+    document = '{put: "{document.id}", text: "{document.text}", in: notes}'
+    write = f'{{into: notes, add: {document}, delete: {{drop: "{{document.id}}", in: notes}}}}'
+    params = f"{{command: [cat], documents: none, write: {write}}}"
+    (project / "others.yaml").write_text(f"name: others\ntarget: command\nparams: {params}\n")
     return project
 
 
@@ -96,6 +100,10 @@ params:
         ("writable.py:Writable --writes 5 --writes-into notes", "indexes the corpus itself"),
         ("writable.py:Writable --writes 5 --write-blocks -1", "--write-blocks -1"),
         ("writable.py:Writable --writes 5 --write-kills 2", "whose server this program did not"),
+        (
+            "others.yaml --writes 5 --write-kills 2 --writes-into notes",
+            "over the collection 'notes'",
+        ),
         ("writable.py:Writable --writes 5 --rounds 2", "--rounds with --writes"),
         ("writable.py:Writable --writes 5 --cold 2", "--cold with --writes"),
     ],

@@ -243,6 +243,6 @@ def test_a_write_beside_that_never_returns_ends_the_blocks() -> None:
         def _write(self) -> None:
             never.wait()
 
-    with Beside(1) as pool, pytest.raises(HarnessError, match="a write did not return"):
+    with Beside(1) as pool, pytest.raises(HarnessError, match="did not return within"):
         Blocks(**how(Hanging(RealClock()), 1, 0.3, 1), beside=pool, timeout_s=0.2).run()
     never.set()

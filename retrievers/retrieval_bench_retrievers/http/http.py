@@ -151,9 +151,8 @@ class HTTP(WritesMessages, Retriever):
         )
         self._line.hide(self._request.hidden)
         if write is not None:
-            writes = http_write.WriteRequests(write, headers or {}, self._encoder)
-            self._line.hide(writes.hidden)
-            self._writes = writes
+            self._writes = http_write.WriteRequests(write, headers or {}, self._encoder)
+            self._line.hide(self._writes.hidden)
         self._counts = SearchCounts(
             "is the index filled, and is it this one?",
             'does "{k}" stand where the service takes the number of hits, and does it give so '

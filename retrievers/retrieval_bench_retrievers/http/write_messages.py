@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Document
@@ -19,6 +19,9 @@ from retrieval_bench_retrievers.functions.writing import (
     unwritable,
 )
 from retrieval_bench_retrievers.http.templates import Template
+
+if TYPE_CHECKING:
+    from retrieval_bench_retrievers.http.write import WriteRequests
 
 
 class WriteMessages:
@@ -69,15 +72,6 @@ class WriteMessages:
         return (self._of["delete"].render({ID: name}) for name in ids)
 
 
-class Writes(Protocol):
-    """What makes messages of writes."""
-
-    into: str
-
-    def adding(self, documents: Sequence[Document]) -> Iterator[Any]: ...
-    def deleting(self, ids: Sequence[str]) -> Iterator[Any]: ...
-
-
 class WritesMessages:
     """``add`` and ``delete`` of a retriever that has messages for them, or none.
 
@@ -87,7 +81,7 @@ class WritesMessages:
 
     at: ClassVar[str]
     example: ClassVar[str]
-    _writes: Writes | None = None
+    _writes: WriteMessages | WriteRequests | None = None
 
     def collection(self) -> str:
         """``into`` of ``write``."""
@@ -105,7 +99,7 @@ class WritesMessages:
         """Send a message for each id, as :meth:`add`."""
         self._send(self._messages().deleting(ids))
 
-    def _messages(self) -> Writes:
+    def _messages(self) -> WriteMessages | WriteRequests:
         if self._writes is None:
             raise unwritable(self.at, self.example)
         return self._writes
