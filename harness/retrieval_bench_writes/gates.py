@@ -129,7 +129,7 @@ def gates_of(then: Freshness, now: Freshness, limits: Mapping[str, float]) -> It
     """``visible_p95`` and ``zombies``, each where it has a limit.
 
     The p95 fails where its interval now lies above that of then and the limit, and passes where
-    it is shown not to be above both: exact intervals, one against the other. Zombies fail where
+    it is shown not to be above both: intervals, one against the other. Zombies fail where
     Fisher's exact test shows more of them, and their share rose by more than the limit.
     """
     for name, limit in limits.items():
