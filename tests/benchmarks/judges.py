@@ -413,14 +413,16 @@ def _mean(cells: Sequence[Cell], name: str) -> float:
 
 def table(cells: Sequence[Cell]) -> Iterator[str]:
     """The rows of the guide: a judge and n each."""
-    yield "| judge | n | rho | own p wrong | ours wrong | held | people alone | width | worth |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    yield "| judge | n | rho | own p wrong | ours wrong | held | people | worst | width | worth |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for judge in JUDGES:
         for n in SIZES:
             of = [cell for cell in cells if cell.judge == judge and cell.n == n]
             own, ours = max(c.own_wrong for c in of), max(sum(c.wrong) for c in of)
             width = float(np.mean([c.width / c.alone_width for c in of]))
-            figures = (f"{_mean(of, name):.3f}" for name in ("held", "alone_held"))
+            worst = min((c.held, c.alone_held) for c in of)
+            means = (_mean(of, name) for name in ("held", "alone_held"))
+            figures = (*(f"{mean:.3f}" for mean in means), "{:.2f} ({:.2f})".format(*worst))
             words = (judge, f"{n}", f"{_mean(of, 'rho'):.2f}", f"{100 * own:.1f} %")
             shown = (*words, f"{100 * ours:.1f} %", *figures, f"{width:.2f}", f"{n / width**2:.0f}")
             yield f"| {' | '.join(shown)} |"
