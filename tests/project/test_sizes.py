@@ -19,7 +19,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/api": 585,
     "retrieval_bench/cli": 1_900,
     "retrieval_bench/comparison": 3_095,
-    "retrieval_bench/core": 5_587,
+    "retrieval_bench/core": 5_600,
     "retrieval_bench/data": 5_530,
     "retrieval_bench/experiment": 3_266,
     "retrieval_bench/measure": 3_565,
@@ -43,8 +43,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 2_010,
     "retrieval_bench_retrievers/text": 800,
     "a package beside the kernel": 5_600,
-    "product": 121_720,
-    "tests": 99_900,
+    "product": 122_250,
+    "tests": 101_000,
     "frozen data": 11_560,
 }
 """Lines of each room of the kernel and of the retrievers (without one: loose modules), of the
