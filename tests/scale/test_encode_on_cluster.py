@@ -17,6 +17,7 @@ from retrieval_bench.core.progress import Phase, Task
 from retrieval_bench_scale import cluster as clusters
 from retrieval_bench_scale.shards.encode import encode_corpus
 from tests.builders.fake_encoder import many
+from tests.builders.cluster import local_cluster
 from tests.builders.files import json_lines, save_all
 from tests.builders.reporters import Remembering
 
@@ -25,13 +26,7 @@ pytestmark = [pytest.mark.needs("distributed"), pytest.mark.slow]
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
-    with clusters.dask().LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=50,
-    ) as made:
+    with local_cluster() as made:
         yield made
 
 
