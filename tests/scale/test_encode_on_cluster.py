@@ -16,8 +16,8 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Phase, Task
 from retrieval_bench_scale import cluster as clusters
 from retrieval_bench_scale.shards.encode import encode_corpus
-from tests.builders.fake_encoder import many
 from tests.builders.cluster import local_cluster
+from tests.builders.fake_encoder import many
 from tests.builders.files import json_lines, save_all
 from tests.builders.reporters import Remembering
 
