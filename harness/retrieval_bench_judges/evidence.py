@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -34,7 +34,7 @@ from retrieval_bench.experiment.until import Target
 from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.metrics import Judgements, Metric, judge_lists, one_metric
 from retrieval_bench.runs.dataset import self_hits_of
-from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.run import Run, clusters_of
 from retrieval_bench_labels.decide.draws import all_bounds
 from retrieval_bench_labels.grades import Whose, settled
 from retrieval_bench_labels.label import Kind, Pair, Pool
@@ -130,6 +130,7 @@ class Systems:
         lists: of each, its hits of each query as deep as metrics look; none where it failed.
         failed: of each, ids of queries that it failed on.
         clustered: whether queries come in clusters.
+        clusters: query -> its label; none where they are not known.
         warnings: of what is left out of them.
     """
 
@@ -138,6 +139,7 @@ class Systems:
     lists: Sequence[Lists]
     failed: Sequence[Collection[str]]
     clustered: bool
+    clusters: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
 
     @classmethod
@@ -148,8 +150,8 @@ class Systems:
         lists = [_lists(run, depth) for run in runs]
         told = (zip(run.rankings.query_ids, run.status, strict=True) for run in runs)
         failed = [{query for query, status in of if status != OK} for of in told]
-        clustered = any(run.clusters for run in runs)
-        return cls(names, metrics, lists, failed, clustered, warnings)
+        of = clusters_of(runs)
+        return cls(names, metrics, lists, failed, bool(of), of, warnings)
 
     @classmethod
     def of_pool(cls, pool: Pool) -> Systems:

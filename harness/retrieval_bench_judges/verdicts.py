@@ -22,6 +22,7 @@ from retrieval_bench.comparison.pairs.holm import Pair
 from retrieval_bench.comparison.pairs.verdicts import PairJudge, Refusal, Rules
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.intervals import Scale
 from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.power import Needed
@@ -170,6 +171,8 @@ class LabelJudge(PairJudge):
             evidence.systems.metrics,
             evidence.people,
             refusal,
+            clusters=[Clusters.of_queries(evidence.systems.clusters, evidence.query_ids)]
+            * len(evidence.people),
             answered=[
                 evidence.answered(at, evidence.query_ids) for at in range(len(evidence.people))
             ],
@@ -198,8 +201,11 @@ class LabelJudge(PairJudge):
         if key not in self._done:
             share = sum(self._evidence.shares(() if rows is None else systems).values())
             values = share * np.stack([self._values[at] for at in systems])
+            clusters = self._clusters[systems[0]]
+            if rows is not None:
+                values, clusters = values[:, rows], clusters and clusters.at(rows)
             tests = paired_tests(
-                values if rows is None else values[:, rows],
+                values,
                 pairs,
                 margin=rules.margin,
                 resamples=rules.resamples,
@@ -207,6 +213,7 @@ class LabelJudge(PairJudge):
                     of and Scale(share * of.low, share * of.high)
                     for of in (metric.scale for metric in self._metrics)
                 ],
+                clusters=clusters,
             )
             power = powered(self._evidence, systems, pairs, rows)
             if self._evidence.labels.strata:
@@ -222,7 +229,7 @@ class LabelJudge(PairJudge):
         if not of.shares((i, j)):
             n = np.count_nonzero(of.answered(i, of.asked) & of.answered(j, of.asked))
             none = np.zeros((2, n, len(self._metrics)))
-            return paired_tests(none, [(0, 1)], margin=rules.margin) if n else None
+            return paired_tests(none, [(0, 1)], margin=rules.margin, clusters=None) if n else None
         tests = super()._on_both(i, j, rules)
         known = not isinstance(tests, EstimatedTests) or np.isfinite(tests.estimate.error).all()
         return tests if known or not of.labels.strata else None

@@ -250,3 +250,17 @@ def test_a_judge_that_follows_one_system_rings(tmp_path: Path) -> None:
     rings = [alarm for alarm in _compared(runs, store).fit.alarms if alarm.rings]
     assert [alarm.systems for alarm in rings] == [("s0",)]
     assert rings[0].rate == 1.0
+
+
+def test_people_decide_by_clusters_where_queries_come_in_them(
+    given: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, store, truth = given
+    _label(store, truth)
+    alone = _compared(runs, store).pairs[0].people
+    fives = {query: f"c{at // 5}" for at, query in enumerate(runs[0].rankings.query_ids)}
+    monkeypatch.setattr(Run, "clusters", property(lambda _run: fives))
+    (pair, _) = _compared(runs, store).pairs
+    assert pair.decided_by == "people"
+    assert pair.people.difference == alone.difference
+    assert some(pair.people.p) > some(alone.p)
