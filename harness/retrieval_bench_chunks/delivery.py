@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from retrieval_bench_chunks.counting import Counter
-from retrieval_bench_chunks.ranges import Place, Stretches, by_document, common, length, union
+from retrieval_bench_chunks.ranges import Place, Stretches, by_document, length, union
 
 
 class Hit(NamedTuple):
@@ -70,7 +70,7 @@ class Delivered(NamedTuple):
 
 
 class _Reached(NamedTuple):
-    """What the first hits find: the first two of :class:`Delivered`, and where they stand."""
+    """What the first hits find: the first two of :class:`Delivered`, and where in the truth."""
 
     covered: int
     credited: int
@@ -135,12 +135,17 @@ class Delivery:
     def _with(self, hit: Hit, behind: int = -1) -> _Reached:
         """What a hit behind so many of the first ones finds together with them."""
         before = self._reached[behind]
-        own = by_document(place for place in hit.places if place.doc_id in self.truth)
+        own = by_document(
+            Place(place.doc_id, max(place.start, start), min(place.end, end))
+            for place in hit.places
+            for start, end in self.truth.get(place.doc_id, ())
+            if place.start < end and start < place.end
+        )
         if not own:
             return before
         grown = {doc_id: union([*before.where.get(doc_id, ()), *of]) for doc_id, of in own.items()}
         where = {**before.where, **grown}
-        covered = sum(common(of, self.truth[doc_id]) for doc_id, of in where.items())
+        covered = sum(map(length, where.values()))
         new = min(covered - before.covered, len(hit.text))
         return _Reached(covered, before.credited + new, where)
 
