@@ -59,7 +59,7 @@ class Leg(Documented):
     deleted: Shown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness(Documented):
     """When what was written to a retriever was found.
 

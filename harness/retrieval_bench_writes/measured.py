@@ -108,9 +108,16 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
         if plan.kills:
             _require_ours(candidate, collection)
         how: dict[str, Any] = {
-            **{"writer": writer, "rate": plan.rate, "k": experiment.k, "limit_s": plan.limit_s},
-            **{"clock": time.perf_counter, "sleep": time.sleep, "rng": rng, "seen": seen},
-            **{"has_scores": can.has_scores, "beside": pool if can.threads else InTurn()},
+            "writer": writer,
+            "rate": plan.rate,
+            "k": experiment.k,
+            "limit_s": plan.limit_s,
+            "clock": time.perf_counter,
+            "sleep": time.sleep,
+            "rng": rng,
+            "seen": seen,
+            "has_scores": can.has_scores,
+            "beside": pool if can.threads else InTurn(),
             "timeout_s": timer.seconds,
         }
         try:
@@ -126,12 +133,17 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
                 copied = _judged_documents(experiment, rng) or [
                     probe.document(0) for probe in probed
                 ]
-                of: dict[str, Any] = {
-                    **{"queries": experiment.queries, "sources": copied, "token": token},
-                    **{"n": plan.blocks, "seconds": plan.block_s, "pairs": blocks},
-                }
                 with reporter.phase(Phase(Step.SEARCHING, candidate.name)) as task:
-                    Blocks(**how, **of, progress=task).run()
+                    Blocks(
+                        **how,
+                        queries=experiment.queries,
+                        sources=copied,
+                        token=token,
+                        n=plan.blocks,
+                        seconds=plan.block_s,
+                        pairs=blocks,
+                        progress=task,
+                    ).run()
             if plan.kills:
                 made, pid = endless(sources, f"{token}k", rng), candidate.retriever.server_pid
                 with reporter.phase(Phase(Step.WRITING, f"{candidate.name}, killed")) as task:
@@ -144,27 +156,27 @@ def freshness(experiment: Experiment, plan: Plan, *, reporter: Reporter | None =
     judged = None if by_rule(data.qrels) or data.unit_of else data.qrels
     how_read = (plan.block_s, experiment.queries, judged, experiment.k)
     return Freshness(
-        candidate.name,
-        candidate.config.get("hash"),
-        data.name,
-        data.split,
-        data.fingerprint,
-        str(machine()["fingerprint"]),
-        experiment.k,
-        collection,
-        plan.rate,
-        plan.writes,
-        plan.limit_s,
-        plan.seed,
-        "complete" if done else "partial",
-        shown_of(seen, Kind.ADD),
-        shown_of(seen, Kind.REPLACE),
-        shown_of(seen, Kind.DELETE),
-        legs_of(seen),
-        WhileWriting.of(blocks, *how_read) if blocks else None,
-        kills,
-        polling,
-        warnings_of(seen, polling),
+        retriever=candidate.name,
+        config=candidate.config.get("hash"),
+        dataset=data.name,
+        split=data.split,
+        fingerprint=data.fingerprint,
+        machine=str(machine()["fingerprint"]),
+        k=experiment.k,
+        collection=collection,
+        rate=plan.rate,
+        count=plan.writes,
+        limit_s=plan.limit_s,
+        seed=plan.seed,
+        status="complete" if done else "partial",
+        visible=shown_of(seen, Kind.ADD),
+        replaced=shown_of(seen, Kind.REPLACE),
+        deleted=shown_of(seen, Kind.DELETE),
+        legs=legs_of(seen),
+        while_writing=WhileWriting.of(blocks, *how_read) if blocks else None,
+        kills=kills,
+        polling=polling,
+        warnings=warnings_of(seen, polling),
     )
 
 
