@@ -99,6 +99,8 @@ def test_metrics_of_slots_are_listed(run: Command) -> None:
 
 
 def test_bench_tells_slots_and_forbidden_hits(run: Command) -> None:
+    assert run(f"bench v1.yaml {QUICK} -v") == 0
+    assert "Judged@" not in run.out  # nothing is judged
     assert run(f"bench v1.yaml {QUICK}") == 0
     assert "v1 on cases: SlotR@3 1.000" in run.out
     assert "1 of 1 query with `forbid` had a forbidden hit" in run.unwrapped

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented, plain
-from retrieval_bench.core.types import EMPTY, Qrels
+from retrieval_bench.core.types import EMPTY, Qrels, kind_of_truth
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.stats.clusters import Clusters
@@ -55,8 +55,8 @@ class Evaluation:
         metrics: in the order asked for.
         per_query: float64 (queries, metrics).
         means: one for each metric.
-        judged: ``Judged@k`` -> its mean: how much of what the metrics see is known. It stands
-            beside the metrics and is none of them: more is not better.
+        judged: ``Judged@k`` -> its mean: how much of what the metrics see is known; empty where
+            truth is by rule. It stands beside the metrics and is none of them: more is not better.
         ties: what equal scores decide; None where that is little, or not known.
         clustered: whether intervals are of clusters of queries.
     """
@@ -126,7 +126,8 @@ def evaluate(
     run = judge(ranking, doc_ids, query_ids, Judgements(qrels))
     per_query = np.column_stack([metric.compute(run) for metric in metrics])
     judged = Metric("Judged", judged_at)
-    known = {str(judged): float(judged.compute(run).mean())} if len(query_ids) else {}
+    by_documents = len(query_ids) and not kind_of_truth(qrels)
+    known = {str(judged): float(judged.compute(run).mean())} if by_documents else {}
     means = averaged(query_ids, metrics, per_query, intervals=intervals, clusters=clusters)
     return replace(means, judged=known)
 

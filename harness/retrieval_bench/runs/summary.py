@@ -309,7 +309,7 @@ class Summary(Facts):
         dataset: what the queries and judgements are.
         metrics: name -> its mean.
         tie_rule: how equal scores are ordered, in words.
-        judged: ``Judged@k`` -> its mean.
+        judged: ``Judged@k`` -> its mean; empty where truth is by rule.
         ties: what equal scores decide; None where that is little, or not known.
         hits: None where queries are judged.
         stages_ms: name -> stage of a call.
