@@ -55,8 +55,7 @@ class Evaluation:
         metrics: in the order asked for.
         per_query: float64 (queries, metrics).
         means: one for each metric.
-        judged: ``Judged@k`` -> its mean: how much of what the metrics see is known; empty where
-            truth is by rule. It stands beside the metrics and is none of them: more is not better.
+        judged: ``Judged@k`` -> its mean, a fact beside the metrics; empty where truth is by rule.
         ties: what equal scores decide; None where that is little, or not known.
         clustered: whether intervals are of clusters of queries.
     """
@@ -125,11 +124,11 @@ def evaluate(
     """
     run = judge(ranking, doc_ids, query_ids, Judgements(qrels))
     per_query = np.column_stack([metric.compute(run) for metric in metrics])
-    judged = Metric("Judged", judged_at)
-    by_documents = len(query_ids) and not kind_of_truth(qrels)
-    known = {str(judged): float(judged.compute(run).mean())} if by_documents else {}
     means = averaged(query_ids, metrics, per_query, intervals=intervals, clusters=clusters)
-    return replace(means, judged=known)
+    if kind_of_truth(qrels) or not query_ids:
+        return means
+    judged = Metric("Judged", judged_at)
+    return replace(means, judged={str(judged): float(judged.compute(run).mean())})
 
 
 def averaged(
