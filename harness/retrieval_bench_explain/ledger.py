@@ -11,7 +11,8 @@ queries. It is judged in this order:
   value changes at all this is the rule of three, without correction: 299 queries for .01.
 * *can't tell*: none of these.
 
-A part that helps is never called dead, however little it helps.
+A part that helps is never called dead, however little it helps. A chunker has a price and no gain:
+without it, another index would have to be searched.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from retrieval_bench.stats.paired import paired_tests
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.randomization import ROUNDING, signs
 from retrieval_bench.stats.resampling import holm, mean_below_p
-from retrieval_bench_explain.part_costs import cost_of
+from retrieval_bench_explain.part_costs import chunker_of, cost_of
 from retrieval_bench_explain.parts import Ledger, Row, Worth
 
 Positions = NDArray[np.int32]
@@ -49,21 +50,28 @@ Rows = NDArray[np.int64]
 
 
 def ledger(
-    run: Run, dataset: Dataset, metric: Metric | None = None, *, margin: float = MARGIN
+    run: Run,
+    dataset: Dataset,
+    metric: Metric | None = None,
+    *,
+    margin: float = MARGIN,
+    token_price: float | None = None,
 ) -> Ledger | None:
     """What each part of the retriever of ``run`` buys; None for a retriever that says of no part.
 
     Args:
         metric: None = the first of the run.
         margin: a gain below it is none.
+        token_price: money for a million tokens that a reader gets, of a run that counts these.
 
     Raises:
         ConfigError: a metric that cannot be averaged or looks deeper than the run; a margin that is
-            none.
+            none; a price of tokens that nobody counted.
     """
     check_margin(margin)
+    chunkers = chunker_of(run, token_price)
     parts = run.summary.parts
-    if not parts:
+    if not parts and not chunkers:
         return None
     metric = metric or run.evaluation.metrics[0]
     check_averaged(metric, run.summary.k)
@@ -72,14 +80,16 @@ def ledger(
     rows = _one_fusion(_judged([_draft(seen, part) for part in parts], metric, margin, failed))
     mean = float(seen.values.mean()) if len(seen.values) else float("nan")
     clusters = number_of(seen.clusters(seen.rows))
-    return Ledger(run, metric, margin, len(seen.rows), mean, tuple(rows), failed, clusters)
+    own = (*chunkers, *rows)
+    return Ledger(run, metric, margin, len(seen.rows), mean, own, failed, clusters)
 
 
 def ledger_of(run: Run, dataset: Dataset) -> Ledger | None:
     """By the first metric, for whoever shows a run; None also where that metric has no ledger, or
     nothing is judged."""
     metric = run.evaluation.metrics[0]
-    if not run.judged or metric.geometric or (metric.cut or 0) > run.summary.k:
+    unknown = not run.summary.parts or not run.judged
+    if unknown or metric.geometric or (metric.cut or 0) > run.summary.k:
         return None
     return ledger(run, dataset, metric)
 
@@ -154,8 +164,9 @@ def _draft(seen: _Seen, part: PartFacts) -> _Draft:
     run, nothing = seen.run, np.empty((2, 0))
     row = Row(part.name, part.kind, part.instead, Worth.UNKNOWN, cost=cost_of(run, part))
     lists = run.rankings.without.get(part.name)
-    if lists is None:
-        why = part.why or "what was kept does not say what comes without it"
+    if lists is None or run.manifest.get("spans", {}).get("foreign"):
+        cut = "" if lists is None else "hits of a foreign cut that it alone has were not looked for"
+        why = part.why or cut or "what was kept does not say what comes without it"
         return replace(row, why=why), nothing, None
     known = lists[seen.rows, 0] != UNKNOWN
     rows, values = seen.rows[known], seen.values[known]

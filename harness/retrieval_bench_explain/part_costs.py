@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import PartFacts
 from retrieval_bench.runs.usage_means import PER, means, total
 from retrieval_bench.stats.percentiles import needs, quantiles
-from retrieval_bench_explain.parts import Cost
+from retrieval_bench_explain.parts import CHUNKER, Cost, Row, Worth
 
 _NS_PER_MS = 1e6
 _WHOLE = ("leg:", "step:")
@@ -38,6 +39,37 @@ def cost_of(run: Run, part: PartFacts) -> Cost:
     used = means(np.broadcast_to(np.asarray(_share(run, part, calls)), len(rows))[:, None] * rows)
     money = used["money"]
     return Cost(p50, p95, share, used, None if money is None else PER * money)
+
+
+def chunker_of(run: Run, token_price: float | None) -> list[Row]:
+    """The chunker of a run whose truth is by spans, with what a reader pays for its hits: one row,
+    or none.
+
+    Args:
+        token_price: money for a million tokens.
+
+    Raises:
+        ConfigError: a price, where no token was counted.
+    """
+    counted = run.manifest.get("spans", {}).get("tokens_delivered")
+    if counted is None and token_price is not None:
+        raise ConfigError(
+            f"a price of tokens for {run.name}",
+            where="--token-price",
+            accepted="a run on a dataset whose truth is by spans, where tokens are counted",
+            fix="leave it out",
+        )
+    said = run.manifest["retriever"].get("chunk")
+    if counted is None or said is None:
+        return []
+    sizes = [str(said[key]) for key in ("size", "overlap") if said.get(key)]
+    money = None if token_price is None else PER * token_price * counted / 1e6
+    cost = Cost(usage={"tokens_delivered": counted}, money_per_1000_queries=money)
+    name = "-".join([said["by"], *sizes])
+    return [Row(name, CHUNKER, "whole documents", Worth.UNKNOWN, UNASKED, cost=cost)]
+
+
+UNASKED = "what it buys is what `compare` says of it beside another chunker"
 
 
 def _saved_ns(run: Run, part: PartFacts, calls: NDArray[np.bool_]) -> NDArray[np.float64] | None:

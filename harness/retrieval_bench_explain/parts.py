@@ -13,6 +13,10 @@ from retrieval_bench.reports.finish import Finished
 from retrieval_bench.runs.run import Run
 
 
+CHUNKER = "chunker"
+"""The kind of what cuts documents, which no list of a run can be without."""
+
+
 class Worth(StrEnum):
     """What is said of a part."""
 
@@ -31,7 +35,8 @@ class Cost(Documented):
         p50_ms, p95_ms: of the calls with it minus those without it, computed from stages; None
             where that is not known.
         share: what goes of total time.
-        usage: of a query, by field; None where nothing is known.
+        usage: of a query, by field; ``tokens_delivered`` of a chunker, those of its hits, which a
+            reader gets; None where nothing is known.
         money_per_1000_queries: None likewise.
     """
 
@@ -48,7 +53,7 @@ class Row(Documented):
 
     Attributes:
         name: of it.
-        kind: leg, fusion, rewriting, expansion, weighting, reranker, filter or depth.
+        kind: leg, fusion, rewriting, expansion, weighting, reranker, filter, depth or chunker.
         instead: what stands in its place without it; empty where nothing does.
         worth: what is said of it.
         why: the reason, in words; empty where the figures say it.

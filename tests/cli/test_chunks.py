@@ -81,7 +81,7 @@ def test_compare_and_explain_show_what_another_chunker_does(run: Command) -> Non
 
 def test_what_explain_cannot_say_of_spans_is_refused(run: Command) -> None:
     assert run(f"bench cut.yaml {QUICK}") == 0
-    assert "--token-price with --spans" in run.refused("explain @last --token-price 2")
+    assert "--token-price without --by" in run.refused("explain @last --token-price 2")
     assert run("bench bm25 --no-pictures --rounds 1 --warm-up 0") == 0
     assert "a dataset whose truth is by spans" in run.refused("explain @last --spans")
 
@@ -110,3 +110,17 @@ def test_doctor_looks_at_spans_and_report_verifies_them(run: Command) -> None:
     assert run("report --verify page.html") == 0
     assert run("explain @last --query q2") == 0
     assert "travel#" in run.unwrapped
+
+
+def test_the_ledger_prices_a_chunker(run: Command) -> None:
+    tokens = run.json(f"bench cut.yaml {QUICK}")["spans"]["tokens_delivered"]
+    assert run("explain @last --by stage --token-price 2") == 0
+    assert "sentences-40" in run.out
+    assert "Not asked: sentences-40: what it buys is what `compare` says" in run.unwrapped
+    assert "next:" not in run.out
+    (part,) = run.json("explain @last --by stage --token-price 2")["parts"]
+    assert (part["kind"], part["worth"]) == ("chunker", "unknown")
+    assert part["cost"]["usage"] == {"tokens_delivered": tokens}
+    assert part["cost"]["money_per_1000_queries"] == pytest.approx(2 * tokens * 1_000 / 1e6)
+    assert run("bench bm25 --no-pictures --rounds 1 --warm-up 0") == 0
+    assert "truth is by spans" in run.refused("explain @last --by stage --token-price 2")

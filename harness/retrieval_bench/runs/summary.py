@@ -145,7 +145,7 @@ class PartFacts(Facts):
 
     Attributes:
         name: of it.
-        kind: leg, fusion, rewriting, expansion, weighting, reranker, filter or depth.
+        kind: leg, fusion, rewriting, expansion, weighting, reranker, filter, depth or chunker.
         instead: what stands in its place; empty where nothing does.
         stages: whose time and usage go with it.
         beside: stages that run at the same time.

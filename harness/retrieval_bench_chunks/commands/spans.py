@@ -33,10 +33,7 @@ def run_spans(options: argparse.Namespace) -> int:
 EXPLAIN = Added(
     """
 --spans  with truth by spans: what becomes of each span in these runs, and what it costs in tokens
---token-price MONEY  with --spans: money for a million tokens that a reader gets
 """,
     "spans",
     run_spans,
-    accepted="--token-price with --spans",
-    fix="add --spans, or leave it out",
 )

@@ -49,7 +49,7 @@ def _diff(options: argparse.Namespace) -> int:
 
     refuse(
         options,
-        f"{MEASURING} margin",
+        f"{MEASURING} margin token_price",
         "without --by stage or --by loss",
         accepted="these options with one of the two",
         fix="add it, or leave them out",

@@ -26,6 +26,7 @@ LEDGER = """
 --set KEY=VALUE ...  of a retriever: parameters by dotted path
 --rounds N  of a retriever: measured rounds
 --max-cost MONEY  of a retriever: spend no more than this
+--token-price MONEY  of truth by spans: money for a million tokens that a reader gets
 """
 
 
@@ -82,7 +83,7 @@ def by_stage(options: argparse.Namespace) -> int:
     else:
         run, data = _measured(options, str(given), metric)
     margin = MARGIN if options.margin is None else options.margin
-    parts_ledger = ledger(run, data, metric, margin=margin)
+    parts_ledger = ledger(run, data, metric, margin=margin, token_price=options.token_price)
     if parts_ledger is None:
         raise ConfigError(
             f"{run.name} does not say what it is made of",

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.console import OK, show, working
+from retrieval_bench.cli.options import refuse
 from retrieval_bench_explain.commands.ledger import prepared, refuse_of_queries
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ def by_loss(options: argparse.Namespace) -> int:
             fix="name the retriever, such as dense-hnsw",
         )
     refuse_of_queries(options)
+    refuse(
+        options,
+        "token_price",
+        "with --by loss",
+        accepted="it with --by stage or --spans",
+        fix="leave it out",
+    )
     metric = one_metric(options.metric or f"nDCG@{options.k}")
     check_averaged(metric, options.k)
     names = dict.fromkeys([str(metric), f"R@{options.k}"])

@@ -23,7 +23,7 @@ from retrieval_bench.reports.render.words import (
 from retrieval_bench.reports.tables.again import same_of
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import levels_text
-from retrieval_bench_explain.parts import Ledger, Row, Worth
+from retrieval_bench_explain.parts import CHUNKER, Ledger, Row, Worth
 
 FILTERS = "filters"
 """The part that the filters of the queries are: what must not be seen is not for sale."""
@@ -190,18 +190,21 @@ def _notes(ledger: Ledger, *, again: bool) -> list[AnyNote]:
     if len(ledger.dead) > 1:
         notes.append("Each part is left out by itself: of two that do the same, one has to stay.")
     dead = f" Dead: an effect of {ledger.margin:g} is ruled out." if ledger.dead else ""
-    notes += [
-        (
+    levels = [row.level for row in ledger.rows if row.level]
+    if levels:
+        notes.append(
             "Effect: with the part minus without it, on the same queries. Helps, harmful, and "
             "brackets: paired randomisation test, p < .05 after Holm, and the same test inverted; "
-            f"{levels_text(row.level for row in ledger.rows if row.level)}, each by itself.{dead}"
-        ),
-        (
+            f"{levels_text(levels)}, each by itself.{dead}"
+        )
+    if any(row.cost.p50_ms is not None or row.cost.share is not None for row in ledger.rows):
+        notes.append(
             "~ is computed from the stages of the measured calls: with the part minus without it; "
             "nothing was timed without it. Share: of total time; shares overlap where parts work "
             "on each other's lists."
-        ),
-    ]
+        )
+    if any(row.kind == CHUNKER for row in ledger.rows):
+        notes.append("Tokens of a chunker are those of its hits, which a reader gets.")
     notes += unit_note(ledger.clusters, ledger.run.summary.dataset.cluster_key)
     if any(row.kind == "depth" and row.cost.p50_ms is not None for row in ledger.rows):
         notes.append("The time of a depth is what reranking fewer documents would save.")
@@ -210,7 +213,7 @@ def _notes(ledger: Ledger, *, again: bool) -> list[AnyNote]:
     for why in dict.fromkeys(row.why for row in unknown):
         names = ", ".join(row.name for row in unknown if row.why == why)
         notes.append(f"Not asked: {names}: {why}.")
-    if unknown and again:
+    if any(row.kind != CHUNKER for row in unknown) and again:
         notes.append(next_step(f"next:  {asking(ledger.run)}"))
     return notes
 
@@ -223,7 +226,8 @@ def asking(run: Run) -> str:
 
 def _tokens(row: Row) -> float | None:
     used = row.cost.usage or {}
-    counts = [used[name] for name in ("tokens_in", "tokens_out") if used.get(name)]
+    names = ("tokens_in", "tokens_out", "tokens_delivered")
+    counts = [used[name] for name in names if used.get(name)]
     return sum(item or 0.0 for item in counts) if counts else None
 
 
