@@ -12,7 +12,6 @@ from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.finish import Finished
 from retrieval_bench.runs.run import Run
 
-
 CHUNKER = "chunker"
 """The kind of what cuts documents, which no list of a run can be without."""
 
