@@ -32,7 +32,6 @@ from retrieval_bench.data.self_queries import (
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.warnings import empty_lists, origins
 from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_metric
-from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
 from retrieval_bench.metrics.tied import FROM_ELSEWHERE, FROM_RETRIEVER
 from retrieval_bench.runs.as_units import in_units
@@ -47,6 +46,7 @@ from retrieval_bench_score.joining import (
     without_selves,
     without_selves_in,
 )
+from retrieval_bench_score.outcomes import outcomes
 from retrieval_bench_score.scoring import Answers, Scored, score, values_of
 from retrieval_bench_score.thresholds import AbstentionReport, abstention_report
 

@@ -15,16 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import DataError, counted
-from retrieval_bench.metrics.abstention import (
-    CRITERION,
-    Abstention,
-    Figures,
-    Outcomes,
-    auroc,
-    figures,
-)
+from retrieval_bench.metrics.abstention import Abstention
 from retrieval_bench.stats.intervals import SHARE, mean_intervals
 from retrieval_bench.stats.resampling import SEED
+from retrieval_bench_score.outcomes import CRITERION, Figures, Outcomes, auroc, figures
 
 POINTS = 100
 """Of the threshold curve in a JSON document; the object holds all."""

@@ -11,14 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.metrics.abstention import (
-    Abstention,
-    Outcomes,
-    abstention,
-    auroc,
-    figures,
-    outcomes,
-)
+from retrieval_bench.metrics.abstention import Abstention, abstention
+from retrieval_bench_score.outcomes import Outcomes, auroc, figures, outcomes
 from retrieval_bench_score.thresholds import (
     AbstentionReport,
     ThresholdReport,

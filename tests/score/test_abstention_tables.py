@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.reports.render import terminal
+from retrieval_bench_score.outcomes import outcomes
 from retrieval_bench_score.tables.abstention import abstention_tables
 from retrieval_bench_score.thresholds import AbstentionReport, abstention_report
 from tests.builders.golden import golden

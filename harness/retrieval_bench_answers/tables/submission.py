@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
-from retrieval_bench.metrics.abstention import CRITERION
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, SCORE, Content
 from retrieval_bench.reports.render.table import AnyNote, Table, in_short, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench_answers.submission import ALL, AUTO, HELD_OUT, Choice, Submission
+from retrieval_bench_score.outcomes import CRITERION
 from retrieval_bench_score.thresholds import ThresholdReport
 
 _EMPTY = (

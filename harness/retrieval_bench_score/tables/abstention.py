@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
-from retrieval_bench.metrics.abstention import CRITERION, Figures
 from retrieval_bench.reports.render.cells import (
     COUNT,
     COUNT_CHANGE,
@@ -18,6 +17,7 @@ from retrieval_bench.reports.render.cells import (
     Content,
 )
 from retrieval_bench.reports.render.table import AnyNote, Table, result
+from retrieval_bench_score.outcomes import CRITERION, Figures
 from retrieval_bench_score.thresholds import AbstentionReport, ThresholdReport
 
 CHOICES = 10
