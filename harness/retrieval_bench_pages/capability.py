@@ -26,6 +26,7 @@ CAPABILITY = Capability(
     names={"report": f"{_PACKAGE}.api:report"},
     services={
         "show tables in a notebook": f"{_PACKAGE}.html:render",
+        "write LaTeX": f"{_PACKAGE}.latex:render",
         "write a report": f"{_PACKAGE}.report:write_report",
         "draw quality against time": f"{_PACKAGE}.pictures.of_comparison:front",
         "draw quality metric by metric": f"{_PACKAGE}.pictures.of_comparison:metrics",

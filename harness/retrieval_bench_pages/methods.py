@@ -17,12 +17,12 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.installed.version import VERSION
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics.conventions import CONVENTIONS
-from retrieval_bench.reports.render import latex
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.run_facts import corpus
 from retrieval_bench.reports.tables.understand.comparison import patterns, quality_table
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats import intervals
+from retrieval_bench_pages import latex
 
 
 def methods(comparison: Comparison) -> tuple[str, str]:

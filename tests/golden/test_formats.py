@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from retrieval_bench.reports.render import csv, latex, markdown, terminal
+from retrieval_bench.reports.render import csv, markdown, terminal
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench_pages import html
+from retrieval_bench_pages import html, latex
 from tests.builders.golden import golden
 from tests.builders.sample_tables import SAMPLE
 

@@ -14,12 +14,12 @@ from rich.console import Console
 
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.reports.render import csv as as_csv
-from retrieval_bench.reports.render import latex, markdown, terminal
+from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Cell, Content
 from retrieval_bench.reports.render.table import Table, next_step, warning
 from retrieval_bench.reports.tables.measure.run import run_tables
 from retrieval_bench.reports.tables.understand.comparison import comparison_tables
-from retrieval_bench_pages import html
+from retrieval_bench_pages import html, latex
 from tests.builders.runs import sample_run
 from tests.builders.sample_tables import SAMPLE
 from tests.builders.tables import LONG, check_width

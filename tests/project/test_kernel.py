@@ -9,7 +9,7 @@ import pytest
 from retrieval_bench.capabilities import own_packages
 from tests.builders.imports import CORE, graph
 
-REACHED = {"cli/measure/bench": (167, 31_636), "cli/measure/compare": (169, 31_994)}
+REACHED = {"cli/measure/bench": (166, 31_510), "cli/measure/compare": (168, 31_868)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 

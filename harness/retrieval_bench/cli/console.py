@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.capabilities import SCHEMA_VERSION
+from retrieval_bench.capabilities import SCHEMA_VERSION, service
 
 if TYPE_CHECKING:
     from retrieval_bench.core.as_json.document import Documented
@@ -36,7 +36,7 @@ def show(
         brief: the answer and little more, where the command has such a thing.
         rows: tidy ones for CSV, where the command has such a thing; else its tables.
     """
-    from retrieval_bench.reports.render import csv, latex, markdown, terminal
+    from retrieval_bench.reports.render import csv, markdown, terminal
     from retrieval_bench.reports.render.table import answers
 
     if options.format == "json":
@@ -52,9 +52,12 @@ def show(
     laid_out = (short or tables)()
     if options.quiet:
         laid_out = answers(laid_out)
-    texts = {"markdown": markdown, "latex": latex, "csv": csv}
+    texts = {"markdown": markdown, "csv": csv}
     if options.format in texts:
         put(texts[options.format].render(laid_out))
+        return
+    if options.format == "latex":
+        put(service("write LaTeX")(laid_out))
         return
     import shutil
 
