@@ -63,6 +63,7 @@ CAPABILITY = Capability(
         "rank_eval": f"{_PACKAGE}.formats.rank_eval:FORMAT",
         "quotes": f"{_PACKAGE}.questions.question_tables:QUOTES_FORMAT",
         "langsmith": f"{_PACKAGE}.questions.question_tables:LANGSMITH_FORMAT",
+        "marco": f"{_PACKAGE}.formats.marco:FORMAT",
     },
     datasets={"ir_datasets:": f"{_PACKAGE}.formats.irds:load_irds"},
 )

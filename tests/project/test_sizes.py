@@ -20,7 +20,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/cli": 1_896,
     "retrieval_bench/comparison": 3_091,
     "retrieval_bench/core": 5_593,
-    "retrieval_bench/data": 5_526,
+    "retrieval_bench/data": 5_398,
     "retrieval_bench/experiment": 3_266,
     "retrieval_bench/measure": 3_564,
     "retrieval_bench/metrics": 3_021,

@@ -126,6 +126,7 @@ def test_a_format_that_reads_one_file_says_so(tmp_path: Path) -> None:
     assert "format squad reads judgements from a single one" in str(caught.value)
 
 
+@pytest.mark.needs("retrieval_bench_exchange")
 def test_other_formats_read_shards_too(tmp_path: Path) -> None:
     trec = {
         "a.trec": "<DOC><DOCNO>d0</DOCNO><TEXT>x</TEXT></DOC>\n",

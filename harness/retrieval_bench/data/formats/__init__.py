@@ -11,10 +11,9 @@ from retrieval_bench.data.source import DataFormat
 def formats() -> Mapping[str, DataFormat]:
     """All formats of datasets by name, in the order in which a folder without a ``dataset.yaml`` is
     tried: those of other tools stand before those that are told by the names of files alone."""
-    from retrieval_bench.data.formats import beir, marco, plain, trec
+    from retrieval_bench.data.formats import beir, plain, trec
 
     added = {
         name: named(place) for package in capabilities() for name, place in package.formats.items()
     }
-    known: dict[str, DataFormat] = {"beir": beir.FORMAT, **added, "trec": trec.FORMAT}
-    return known | {"marco": marco.FORMAT, "plain": plain.FORMAT}
+    return {"beir": beir.FORMAT, **added, "trec": trec.FORMAT, "plain": plain.FORMAT}
