@@ -31,8 +31,7 @@ class TuneResult(AsTables):
     @property
     def recommended(self) -> dict[str, Any]:
         """The retriever with the values of the winner, as :func:`bench` takes it."""
-        config = self.tuning.recommended
-        return {"name": config.name, "target": config.target, "params": dict(config.params)}
+        return self.tuning.inline
 
     @property
     def delta(self) -> Delta:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+import numpy as np
 import yaml
 
 from retrieval_bench.core.config import parse_value
@@ -91,22 +92,21 @@ def parse_grid(given: Sequence[str], problems: Problems) -> dict[str, tuple[Any,
 def checked_grid(
     given: Mapping[str, Sequence[Any]], problems: Problems
 ) -> dict[str, tuple[Any, ...]]:
-    """``given`` with repeated values once.
+    """``given`` with repeated values once, numbers of numpy as those of Python.
 
     Args:
         problems: takes everything that is wrong: no values, or a parameter inside another; the
             other parameters come back.
     """
     checked: dict[str, tuple[Any, ...]] = {}
-    for path, values in given.items():
+    for path, values in {path: _plain(values) for path, values in given.items()}.items():
         inside = [other for other in given if path.startswith(f"{other}.")]
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
             problems.add(_bad(f"{path}={values!r}", "a list of one value or more"))
         elif inside:
             problems.add(_bad(path, f"either {inside[0]!r} as a whole or what is inside it"))
         else:
-            # 1 and true are equal, and not the same value.
-            kinds = [(isinstance(v, bool), v) for v in values]
+            kinds = [_kind(v) for v in values]
             checked[path] = tuple(v for i, v in enumerate(values) if kinds[i] not in kinds[:i])
     return checked
 
@@ -141,8 +141,13 @@ def make_grid(
             accepted=f"up to {MOST_SETTINGS:,}",
             fix="give fewer values, or try some of the combinations only, such as --sample 200",
         )
-    on_grid = all(path in current and current[path] in vs for path, vs in parameters.items())
-    default = Setting({p: current[p] for p in parameters} if on_grid else {}, as_is=True)
+    # As the grid writes it: 1 may stand there as 1.0.
+    own = {
+        path: [v for v in values if path in current and _kind(v) == _kind(current[path])]
+        for path, values in parameters.items()
+    }
+    on_grid = all(own.values())
+    default = Setting({p: same[0] for p, same in own.items()} if on_grid else {}, as_is=True)
     if wanted == total:
         every = product(*parameters.values())
         chosen = [Setting(dict(zip(parameters, vs, strict=True))) for vs in every]
@@ -173,6 +178,17 @@ def as_yaml(value: Any) -> str:
         value, default_flow_style=True, allow_unicode=True, width=math.inf, sort_keys=False
     )
     return text.strip().removesuffix("\n...")
+
+
+def _kind(value: Any) -> tuple[bool, Any]:
+    """What tells values apart: 1 and true are equal, and not the same value."""
+    return isinstance(value, bool), value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _is_number(value: Any) -> bool:

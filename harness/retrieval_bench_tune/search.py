@@ -55,13 +55,14 @@ class Tunable:
         return bool(self._shared)
 
     def remember(self, parameters: Mapping[str, Any]) -> None:
-        """Let legs and steps answer from memory, unless one of ``parameters`` is their own."""
+        """Let legs and steps answer from memory, unless one of ``parameters`` is their own, or
+        says how documents are cut."""
         with _told(self.config.name):
             self._legs = [Remembered(*leg) for leg in self.base.named_legs().items()]
             shared = dict(self.base.shared(Memory()))
         if self._legs and "legs" not in shared:
             shared["legs"] = self._legs
-        own = [(path, at) for path in parameters for at in shared if _is_inside(path, at)]
+        own = [path for path in parameters for at in (*shared, "chunk") if _is_inside(path, at)]
         if own:
             self._legs, shared = [], {}
         self._shared = shared
@@ -85,7 +86,7 @@ class Tunable:
         space = self.search_space()
         if path in space:
             return space[path][0]
-        node: Any = self.config.params
+        node: Any = {**self.config.params, "chunk": self.config.chunk or {}}
         for part in path.split("."):
             if isinstance(node, list) and part.isdecimal() and int(part) < len(node):
                 node = node[int(part)]
@@ -100,9 +101,9 @@ class Tunable:
         if not setting.overrides:
             return self.config
         own = self.config
-        given = {"name": own.name, "target": own.target, "params": own.params}
+        given = {"name": own.name, "target": own.target, "params": own.params, "chunk": own.chunk}
         changed = inline_config(given, setting.overrides)
-        return own.model_copy(update={"params": changed.params})
+        return own.model_copy(update={"params": changed.params, "chunk": changed.chunk})
 
     def build(self, setting: Setting) -> Retriever:
         """A retriever of its own for ``setting``; with shared legs it is ready to search once these

@@ -84,7 +84,7 @@ class RecommendedValues:
         values: of the parameters.
         is_default: whether they are those of the default.
         tuning: mean on the queries that chose the values.
-        target, params: of the config that has them.
+        target, params, chunk: of the config that has them; ``chunk`` is null without a chunker.
     """
 
     values: Values
@@ -92,6 +92,7 @@ class RecommendedValues:
     tuning: float
     target: str
     params: Values
+    chunk: Values | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from retrieval_bench.core.config import RetrieverConfig, inline_config, load_ret
 from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.progress import Reporter, Silent
 from retrieval_bench.core.retriever import Capabilities, require_k
-from retrieval_bench.core.types import EMPTY, Dataset, Query, Ranking
+from retrieval_bench.core.types import EMPTY, Dataset, Qrels, Query, Ranking
 from retrieval_bench.data import given_dataset, load_dataset, with_settings
 from retrieval_bench.data.id_spaces import known_ids
 from retrieval_bench.data.needs_judgements import require_corpus, require_judged
@@ -23,6 +23,7 @@ from retrieval_bench.experiment.warnings import drawn, of_answers, refuse_unknow
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, one_metric
+from retrieval_bench.metrics.names import check_defined
 from retrieval_bench.runs.dataset import clusters_in
 from retrieval_bench.stats.clusters import Clusters
 from retrieval_bench.stats.defaults import MARGIN
@@ -73,7 +74,8 @@ def tune(
             settings are chosen; None = cross-validation over the queries of ``split``.
         folds, repeats: of the cross-validation.
         k: hits asked for per query.
-        metric: what the best setting has most of; None = nDCG@10, or at k when that is smaller.
+        metric: what the best setting has most of; None = nDCG@10, or at k when that is smaller;
+            where truth is by rule, the first metric of a run.
         grid: dotted path of a parameter -> values, or ``path=[v1, v2]`` as on the command line;
             empty = the retriever's own :meth:`.Retriever.search_space`.
         overrides: ``dotted.path=value`` into the parameters, the same in every setting.
@@ -92,12 +94,12 @@ def tune(
         _check_numbers(folds, repeats, seed, margin)
     with problems.kept():
         require_k(k)
-    chosen: Metric | None = None
-    with problems.kept():
-        chosen = _chosen_metric(metric, k)
     queries: _Queries | None = None
     with problems.kept():
         queries = _Queries.of(dataset, split, dev, folds, language=language, self_hits=self_hits)
+    chosen: Metric | None = None
+    with problems.kept():
+        chosen = _chosen_metric(metric, k, EMPTY if queries is None else queries.data.qrels)
     tunable: Tunable | None = None
     with problems.kept():
         config = _config(retriever, overrides)
@@ -138,13 +140,16 @@ _MOST = 10_000
 """Folds, and cross-validations: the values of all of them are held."""
 
 
-def _chosen_metric(name: str | None, k: int) -> Metric:
+def _chosen_metric(name: str | None, k: int, qrels: Qrels) -> Metric:
     """Raises:
-    ConfigError: unknown, deeper than k, or with a mean of its own kind.
+    ConfigError: unknown, undefined for these judgements, deeper than k, or with a mean of its
+        own kind.
     """
     if name is None:
-        return default_metrics(max(k, 1))[0]  # a k below 1 is told by itself
+        return default_metrics(max(k, 1), qrels)[0]  # a k below 1 is told by itself
     metric = one_metric(name)
+    if qrels:
+        check_defined([metric], qrels, "--metric")
     if metric.cut is not None and metric.cut > k >= 1:
         raise ConfigError(
             f"metric {metric} with k = {k}",
@@ -261,7 +266,7 @@ class _Queries:
                 fix="choose another --split, or judge some documents as relevant",
             )
         if dev is None:
-            n = len({_group(query, clusters) for query in held_out})
+            n = len(set(groups_of(held_out, clusters).values()))
             if n < folds:
                 raise DataError(
                     f"{counted(n, 'different query')} with judgements in split {data.split!r}",
@@ -280,9 +285,11 @@ class _Queries:
                 fix="give a dev split of the same dataset",
             )
         clusters = {**clusters_in(other, other.evaluated), **clusters}
-        reported = {q.id for q in held_out} | {_group(q, clusters) for q in held_out}
-        own = [q for q in _by_id(other.evaluated) if q.id not in reported]
-        tuning = tuple(q for q in own if _group(q, clusters) not in reported)
+        ids = {query.id for query in held_out}
+        own = [query for query in _by_id(other.evaluated) if query.id not in ids]
+        groups = groups_of([*held_out, *own], clusters)
+        reported = {groups[query_id] for query_id in ids}
+        tuning = tuple(query for query in own if groups[query.id] not in reported)
         if not tuning or not held_out:
             raise DataError(
                 f"{counted(len(tuning), 'query')} to choose on in split {other.split!r}, "
@@ -293,7 +300,7 @@ class _Queries:
         left_out = len(other.evaluated) - len(tuning)
         told = list(dict.fromkeys([*data.warnings, *other.warnings, *drawn(data)]))
         if left_out:
-            same = "id or cluster" if clusters else "id or text"
+            same = "id, cluster or text" if clusters else "id or text"
             told.append(
                 f"{counted(left_out, 'query')} of split {other.split!r} left out: the same {same} "
                 f"is in {data.split!r}"
@@ -320,12 +327,23 @@ def _by_id(queries: Sequence[Query]) -> tuple[Query, ...]:
     return tuple(sorted(queries, key=lambda query: query.id))
 
 
-def _group(query: Query, clusters: Mapping[str, str]) -> Hashable:
-    """Queries of one cluster, or with the same text, are one question: knowing one is knowing the
-    other."""
-    if clusters:
-        return ("cluster", clusters[query.id])
-    return (" ".join(query.text.casefold().split()), tuple(map(str, query.messages)))
+def groups_of(queries: Sequence[Query], clusters: Mapping[str, str]) -> dict[str, Hashable]:
+    """Query id -> its group. Queries of one cluster, or with the same text, are one question:
+    knowing one is knowing the other."""
+    above: dict[Hashable, Hashable] = {}
+
+    def top(key: Hashable) -> Hashable:
+        while (parent := above.setdefault(key, key)) != key:
+            above[key] = key = above[parent]
+        return key
+
+    texts: dict[str, Hashable] = {}
+    for query in queries:
+        words = " ".join(query.text.casefold().split())
+        texts[query.id] = text = ("text", words, tuple(map(str, query.messages)))
+        if query.id in clusters:
+            above[top(text)] = top(("cluster", clusters[query.id]))
+    return {query_id: top(text) for query_id, text in texts.items()}
 
 
 def _of_answers(
@@ -371,7 +389,7 @@ def _found(
         tuning = values
         selection = cross_validated(
             values,
-            [_group(query, queries.clusters) for query in queries.held_out],
+            list(groups_of(queries.held_out, queries.clusters).values()),
             n_folds=plan.folds,
             repeats=plan.repeats,
             seed=plan.seed,

@@ -209,8 +209,17 @@ class Tuning(Documented):
         """The setting to use."""
         own, mean = self.recommended, float(self.means[self.selection.winner])
         return RecommendedValues(
-            self.winner.values, self.winner.as_is, mean, own.target, own.params
+            self.winner.values, self.winner.as_is, mean, own.target, own.params, own.chunk
         )
+
+    @property
+    def inline(self) -> dict[str, Any]:
+        """The config with the values of the winner, as a mapping; what says how it is called, and
+        how documents are cut, stands there if it is given."""
+        own = self.recommended
+        given = own.model_dump(mode="json", include=set(own.calling), exclude_unset=True)
+        called = {key: value for key, value in given.items() if value is not None}
+        return {"name": own.name, "target": own.target, "params": dict(own.params)} | called
 
     @property
     def choices(self) -> list[ChosenValues]:
@@ -329,12 +338,9 @@ def config_text(tuning: Tuning) -> str:
         f"{tuning.metric}: {tuning.held_out:.4f} held out ({tuning.default:.4f} by the default: "
         f"{tuning.delta.verdict.value}); not {chosen.tuning:.4f}, which is on the tuning queries"
     )
-    content = {
-        "name": f"{own.name}-tuned",
-        "target": own.target,
-        "description": own.description,
-        "params": own.params,
-    }
+    first = {"name": f"{own.name}-tuned", "target": own.target, "description": own.description}
+    content = tuning.inline | first
+    content = {key: content[key] for key in (*first, *content)}
     body = yaml.dump(
         secrets.redact({key: value for key, value in content.items() if value}),
         Dumper=_ListsInLine,

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 from retrieval_bench import bench
+from retrieval_bench.core.config import load_retriever_config
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
-from retrieval_bench.core.types import Query, Verdict
+from retrieval_bench.core.types import Document, Query, Verdict
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.metrics import parse_metric
+from retrieval_bench.metrics import default_metrics, parse_metric
+from retrieval_bench_tune.api import TuneResult
 from retrieval_bench_tune.doubts import doubts
 from retrieval_bench_tune.grid import Grid, make_grid
 from retrieval_bench_tune.selection import Selection, chosen_on_dev, cross_validated
-from retrieval_bench_tune.tune import tune
+from retrieval_bench_tune.tune import groups_of, tune
 from retrieval_bench_tune.tuned import Tuning, judged
 from tests.builders.tuning_data import NOTED, Noted, dataset, hybrid
 
@@ -144,6 +146,70 @@ def test_a_default_of_the_config_is_found_on_a_given_grid() -> None:
     assert [str(setting) for setting in found.grid.settings] == ["boost=2", "boost=1"]
     unknown = tune(NOTED, dataset(), grid=["boost=[1,2]"], repeats=1)
     assert [str(s) for s in unknown.grid.settings] == ["as it is", "boost=1", "boost=2"]
+
+
+CHUNKED: dict[str, Any] = {
+    **{"name": "cut", "target": "bm25", "rate_limit": 900.0, "price": {"tokens_in": 2.0}},
+    "chunk": {"by": "tokens", "size": 40, "overlap": 0},
+}
+
+
+def test_how_documents_are_cut_is_tuned_and_stands_in_what_is_recommended(tmp_path: Path) -> None:
+    grid, out = {"chunk.size": [1, 40]}, tmp_path / "cut.yaml"
+    found = tune(CHUNKED, dataset(), grid=grid, repeats=1, price=False, out=out)
+    assert [s.values["chunk.size"] for s in found.grid.settings] == [40, 1]
+    alone = {**CHUNKED, "chunk": {**CHUNKED["chunk"], "size": 1}}
+    means = [
+        bench(c, dataset(), protocol=ONCE).run.evaluation.mean(METRIC).mean
+        for c in (CHUNKED, alone)
+    ]
+    assert found.means == pytest.approx(means)
+    assert found.means[0] != found.means[1]
+    best = (CHUNKED, alone)[found.selection.winner]
+    assert TuneResult(found).recommended == {**best, "params": {}}
+    written = load_retriever_config(str(out))
+    assert written.model_dump(exclude_unset=True, exclude={"name"}) == {
+        key: value for key, value in best.items() if key != "name"
+    }
+    assert found.as_dict()["recommended"]["chunk"] == best["chunk"]
+
+
+def test_legs_are_asked_anew_for_each_way_to_cut() -> None:
+    cut = {"by": "tokens", "size": 40, "overlap": 0}
+    found = tune({**hybrid(), "chunk": cut}, dataset(), grid={"chunk.size": [1, 40]}, repeats=1)
+    assert len(set(found.means)) == 2
+
+
+def test_where_truth_is_by_rule_its_own_metric_is_tuned_on() -> None:
+    queries = [Query(f"q{i}", f"w{i}", metadata={"expect": f"w{i}"}) for i in range(6)]
+    documents = [Document(f"d{i}", f"w{i}") for i in range(6)]
+    data = build_dataset("ruled", documents, queries, None)
+    found = tune("bm25", data, grid={"k1": [1, 2]}, repeats=1, price=False)
+    assert found.metric == default_metrics(10, data.qrels)[0]
+    with pytest.raises(ConfigError, match="--metric"):
+        tune("bm25", data, grid={"k1": [1, 2]}, metric="nDCG@10", repeats=1)
+
+
+@pytest.mark.parametrize("keys", [("talk", None), (None, "talk")])
+def test_one_of_two_splits_may_have_clusters(keys: tuple[str | None, str | None]) -> None:
+    dev, test = (
+        replace(
+            data,
+            queries=tuple(replace(q, metadata={"talk": q.id[-1]}) for q in data.queries),
+            cluster_key=key,
+        )
+        for data, key in zip((dataset("dev", seed=1), dataset()), keys, strict=True)
+    )
+    assert tune(NOTED, test, dev=dev, grid={"boost": [1, 2]}).values.shape == (3, 24)
+
+
+def test_queries_of_one_cluster_or_one_text_stay_together() -> None:
+    texts = {"a": "one", "b": "One", "c": "two", "d": "three", "e": "two"}
+    queries = [Query(name, text) for name, text in texts.items()]
+    groups = groups_of(queries, {"a": "x", "b": "y", "c": "y", "d": "z"})
+    assert len({groups[q] for q in "abce"}) == 1
+    assert groups["d"] != groups["a"]
+    assert len(set(groups_of(queries, {}).values())) == 3
 
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -67,6 +68,19 @@ def test_all_faults_of_a_grid_are_told_at_once_beside_what_is_right() -> None:
 def test_a_grid_from_python_needs_lists_of_values(values: Any) -> None:
     with pytest.raises(ConfigError, match="a list of one value or more"):
         _raised(checked_grid, {"k1": values})
+
+
+def test_numbers_of_numpy_are_those_of_python() -> None:
+    given: Any = {"a": [np.float64(0.5), np.int64(2)], "b": np.array([[1, 2]]), "c": [(np.True_,)]}
+    checked = checked_grid(given, Problems())
+    assert checked == {"a": (0.5, 2), "b": ([1, 2],), "c": ([True],)}
+    first = Setting({path: values[0] for path, values in checked.items()})
+    assert str(first) == "a=0.5 b=[1, 2] c=[true]"
+
+
+def test_the_default_is_written_as_on_the_grid() -> None:
+    grid = make_grid({"k1": (0.5, 1.0), "on": (1, True)}, {"k1": 1, "on": True}, seed=0)
+    assert str(grid.settings[0]) == "k1=1.0 on=true"
 
 
 def test_the_default_is_the_first_setting_and_there_once() -> None:
