@@ -13,7 +13,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -302,6 +302,8 @@ def read_all(
 def _checked(
     given: Sequence[Answer], question: Query, documents: Sequence[Document], n: int
 ) -> tuple[Answer, ...]:
+    if not isinstance(given, (list, tuple)) or not all(isinstance(a, Answer) for a in given):
+        raise _broken(question, shown(given), "a list of Answers")
     if len(given) > n:
         raise _broken(question, f"{len(given)} answers", f"at most {n}")
     texts = {document.id: document.text for document in documents}
@@ -313,7 +315,7 @@ def _checked(
         document, start, end = answer.span
         if not answer.text:
             raise _broken(question, f"answers[{i}] is empty and has a span", "no span, or a text")
-        if document not in texts:
+        if not isinstance(document, str) or document not in texts:
             message = f"answers[{i}] in {shown(document)}, which is not among its documents"
             raise _broken(question, message, "the id of one of the documents")
         if not _is_position(start) or not _is_position(end):
@@ -326,7 +328,8 @@ def _checked(
                 f"{len(text):,} characters long, where {shown(text[max(0, start) : end])} stands"
             )
             raise _broken(question, message, "text == document.text[start:end], in characters")
-    return tuple(given) or (Answer(""),)
+    known = (a if a.score is None else replace(a, score=float(a.score)) for a in given)
+    return tuple(known) or (Answer(""),)
 
 
 def _is_position(value: Any) -> bool:

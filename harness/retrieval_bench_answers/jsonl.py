@@ -52,5 +52,7 @@ def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 def _refused(path: Path, why: str) -> RecordError:
     return RecordError(
-        f"cannot write {path}: {why}", where="--out", fix="name a file in a folder that is there"
+        f"cannot write {path}: {why}",
+        where="--out",
+        fix="name a file in a folder that is there, or make room",
     )

@@ -108,12 +108,15 @@ def read_outcomes(path: Path | str) -> OutcomeRecords:
 def _outcomes(
     record: Mapping[str, Any], place: Place, report: FileFaults
 ) -> Iterator[tuple[str, Outcome]]:
+    seen: dict[str, Outcome] = {}
     for name, value in _labels(record, place, report):
         if value is None:
             continue
         outcome = _outcome(value)
         if outcome is None:
             report.error(place, f"outcome of {shown(name)} is {shown(value)}", _ACCEPTED)
+        elif seen.setdefault(name, outcome) != outcome:
+            report.error(place, f"{shown(name)} has two outcomes", "one for each system")
         else:
             yield name, outcome
 
@@ -129,7 +132,7 @@ def _labels(
             else:
                 report.error(place, f"outcomes is {shown(value)}", '{"NAME": "correct", ...}')
         elif isinstance(value, dict):
-            key = next((key for key in _LABEL_KEYS if key in value), None)
+            key = next((key for key in _LABEL_KEYS if value.get(key) is not None), None)
             if key is not None:
                 yield name, value[key]
 

@@ -12,7 +12,7 @@ without that, in the one that is judged relevant. All that is wrong comes in one
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.errors import ConfigError, DataError, counted, first_few
+from retrieval_bench.core.calls.foreign import failing, foreign_code
+from retrieval_bench.core.errors import (
+    ConfigError,
+    ContractError,
+    DataError,
+    counted,
+    first_few,
+)
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data.faults import Faults, reporting, shown
@@ -148,6 +155,10 @@ def _gold(query: Query, data: Dataset, passage: Passage, faults: Faults) -> Gold
     if not isinstance(raw, list):
         report.error(place, f"answers is {shown(raw)}", _ACCEPTED)
         raw = []
+    if not passage.document and _has_offset(query) and passage.spans_needed:
+        what = f"answer_start, and {len(_relevant(query, data)):,} relevant documents"
+        report.error(place, what, "metadata.document, the one that it counts in")
+        raw = []
     answers = [{"text": item} if isinstance(item, str) else item for item in raw]
     record = {"answers": answers, "is_impossible": not query.answerable}
     gold = gold_question(query.id, record, passage, place, report)
@@ -264,6 +275,16 @@ def _line(answer: Answer) -> dict[str, Any]:
     return line
 
 
+def _tried(call: Callable[[], Any], messages: list[str]) -> Any:
+    """What a method of a reader gives; that it fails costs no answers, and is told."""
+    try:
+        with foreign_code(failing(f"{call.__name__}() of the reader")):
+            return call()
+    except ContractError as problem:
+        messages.append(problem.render())
+        return {}
+
+
 def answer_questions(
     experiment: Experiment,
     reader: Reader | Path | None = None,
@@ -290,6 +311,7 @@ def answer_questions(
     reporter = reporter or Silent()
     data, queries = experiment.dataset, experiment.queries
     questions: Questions | None = None
+    messages: list[str] = []
     try:
         require_judged(data, "qa")
         if reader is not None:
@@ -301,17 +323,16 @@ def answer_questions(
             for query, ranking in zip(queries, returned.rankings, strict=True)
         }
         readings: Readings | None = None
-        messages: list[str] = []
         if isinstance(reader, Reader):
             documents, messages = _documents(experiment, rankings)
             with reporter.phase(Phase(Step.READING, name or "the reader")) as task:
                 readings = read_all(reader, queries, documents, n, progress=task)
             messages += _failures(queries, readings.status)
-        facts = reader.describe() if isinstance(reader, Reader) else {}
+        facts = _tried(reader.describe, messages) if isinstance(reader, Reader) else {}
     finally:
         experiment.close()
         if isinstance(reader, Reader):
-            reader.close()
+            _tried(reader.close, messages)
     predictions = Predictions({}, has_spans=False)
     results: dict[str, ReaderResult] = {}
     if questions is not None:

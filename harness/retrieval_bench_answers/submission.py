@@ -199,12 +199,13 @@ def _choice(
     last: bool,
 ) -> Choice:
     dev, rest = parts
-    if last:  # just above the highest of the queries that it was chosen on: others may be higher
+    every = last and not chosen
+    if every:  # just above the highest of the queries that it was chosen on: others may be higher
         value = float("inf")
     after = figures(rest.under(value))
     abstention = after.abstention
     return Choice(
-        None if last else value,
+        None if every else value,
         chosen,
         None if dev is None else figures(dev.under(value)).scienceqa_map,
         abstention.true_empty + abstention.false_empty,

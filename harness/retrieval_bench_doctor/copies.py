@@ -309,7 +309,7 @@ class _Judged:
         self.wanted: set[str] = set()
         self._shingles: dict[str, Hashes] = {}
         for query in () if dataset.unit_of else dataset.evaluated:
-            grades = self._qrels[query.id]
+            grades = _graded(self._qrels[query.id])
             if len({grade > 0 for grade in grades.values()}) == 2:
                 if len(self.wanted) + len(grades) > _KEPT:
                     break
@@ -332,7 +332,7 @@ class _Judged:
         return Twins(len(copied), n_queries, len(self._shingles), order[0] if order else None)
 
     def _of_query(self, query: Query) -> Iterator[Twin]:
-        grades = self._qrels[query.id]
+        grades = _graded(self._qrels[query.id])
         known = [doc_id for doc_id in grades if doc_id in self._shingles]
         relevant_with: dict[int, list[str]] = {}
         for doc_id in known:
@@ -355,6 +355,11 @@ class _Judged:
         return first
 
 
+def _graded(grades: Mapping[str, int]) -> dict[str, int]:
+    """Those that say something: a grade below 0 is that of a document that is not judged."""
+    return {doc_id: grade for doc_id, grade in grades.items() if grade >= 0}
+
+
 class _Equals:
     """All documents by what their whole text is."""
 
@@ -374,7 +379,7 @@ class _Equals:
         """Each relevant document with each copy that is not judged for the query."""
         pairs, queries, example = 0, 0, None
         for query in self._queries:
-            before, grades = pairs, self._qrels[query.id]
+            before, grades = pairs, _graded(self._qrels[query.id])
             judged = Counter(self._text_of.get(doc_id) for doc_id in grades)
             for doc_id in (doc_id for doc_id, grade in grades.items() if grade > 0):
                 text = self._text_of.get(doc_id)

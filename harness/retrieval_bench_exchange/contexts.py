@@ -6,20 +6,14 @@ from pathlib import Path
 
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.data.faults import Faults, reporting
-from retrieval_bench.data.files.lines import head, kind_of
+from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import Files
 from retrieval_bench_exchange.questions.incoming import Usual, open_questions
 from retrieval_bench_exchange.questions.question_tables import RAGAS
 
-_RETRIEVED = Usual(
-    RAGAS.question,
-    (),
-    ("retrieved_contexts", "contexts"),
-    ("retrieved_context_ids",),
-    source=RAGAS.source,
-)
-_SNIFFED = 1 << 16
+_TEXTS, _IDS = ("retrieved_contexts", "contexts"), ("retrieved_context_ids",)
+_RETRIEVED = Usual(RAGAS.question, (), _TEXTS, _IDS, source=RAGAS.source)
 
 
 def contexts_of(path: Path) -> tuple[dict[str, Ranking], dict[str, str]] | None:
@@ -34,16 +28,8 @@ def contexts_of(path: Path) -> tuple[dict[str, Ranking], dict[str, str]] | None:
 
 def _holds_contexts(path: Path) -> bool:
     """Return whether a file is one of Ragas, with what a system retrieved for each question."""
-    start = head(path, _SNIFFED)
-    if kind_of(path) == ".parquet":
-        return b"PAR1" in start[:4] and _named(path.read_bytes()[-_SNIFFED:])
-    return _named(start)
-
-
-def _named(content: bytes) -> bool:
-    asked = any(f'{name}"'.encode() in content or name.encode() + b"," in content
-                for name in RAGAS.question)  # fmt: skip
-    return asked and (b"retrieved_context" in content or b'"contexts"' in content)
+    keys = set(first_keys(path))
+    return not keys.isdisjoint(RAGAS.question) and not keys.isdisjoint((*_TEXTS, *_IDS))
 
 
 def _read(path: Path) -> tuple[dict[str, Ranking], dict[str, str]]:

@@ -121,6 +121,9 @@ def export_dataset(
         if not data.qrels and not format_.unjudged:
             faults.of("judgements").error(None, "no judgements in this split", "at least one")
         made = format_.write(data, {**format_.settings, **(settings or {})}, faults)
+        if data.cluster_key and any(gone.startswith("metadata of queries") for gone in made.lost):
+            made = replace(made, lost=(*made.lost, f"the clusters of queries ({data.cluster_key})"))
+            data = replace(data, cluster_key=None)
     _save(target, made, {**_description(data, to, made), **(described or {})})
     return Exported(
         dataset=data.name,

@@ -13,6 +13,7 @@ from retrieval_bench.data.faults import Faults, shown
 from retrieval_bench.data.qrels import BEIR_HEADER
 from retrieval_bench.data.source import Outgoing
 from retrieval_bench_exchange.outgoing import (
+    by_documents,
     document_lines,
     json_line,
     judgements,
@@ -57,11 +58,12 @@ def plain(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
 def trec(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:  # noqa: ARG001
     """Topics and judgements with blanks between, which every TREC tool splits alike, so that no id
     may hold one; documents as JSON lines."""
+    by_documents(dataset, faults)
     report = faults.of("queries")
     for query in dataset.queries:
         place = f"query {shown(query.id)}"
-        if any(map(str.isspace, query.id)) or query.id.startswith(("<", "{", "[")):
-            report.error(place, "its id holds a blank or begins with <, { or [", _WORD)
+        if any(map(str.isspace, query.id)) or query.id.startswith(("<", "{", "[", "#")):
+            report.error(place, "its id holds a blank or begins with <, {, [ or #", _WORD)
         if re.search(r"[\t\r\n]", query.text.strip()):
             report.error(
                 place, f"text {shown(query.text)}", "one line without tabs; beir holds more"

@@ -63,8 +63,16 @@ def judgements(dataset: Dataset) -> Iterator[Judgement]:
             yield Judgement(query_id, doc_id, grade)
 
 
+def by_documents(dataset: Dataset, faults: Faults) -> None:
+    """Report truth by rule, which has no judgement of a document."""
+    if dataset.qrels and not any(True for _ in judgements(dataset)):
+        accepted = "judgements of documents; jsonl and beir hold rules"
+        faults.of("judgements").error(None, "no judgement of a document", accepted)
+
+
 def only_rated(dataset: Dataset, faults: Faults, holder: str) -> None:
     """Report grades below 0, which say "not judged" and would be ratings to ``holder``."""
+    by_documents(dataset, faults)
     for query_id, doc_id, grade in judgements(dataset):
         if grade < 0:
             fault = f"document {shown(doc_id)} has grade {grade}, which is not judged"

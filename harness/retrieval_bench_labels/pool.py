@@ -240,7 +240,8 @@ def _remember(
     store: Store, dataset: Dataset, texts: Mapping[str, str], documents: Mapping[str, Document]
 ) -> None:
     """Take over judgements of the dataset that the store does not have yet, and take back those
-    that are no longer in it."""
+    that are no longer in it. What somebody judged here, and was exported, is no second judgement;
+    a grade below 0 is none."""
     known_here = [
         label for label in (*store.labels(), *store.outdated()) if label.kind is Kind.DATASET
     ]
@@ -248,8 +249,12 @@ def _remember(
         label
         for label in known_here
         if label.source == "dataset"
-        and dataset.qrels.get(label.pair.query_id, {}).get(label.pair.doc_id) != label.grade
+        and (
+            (label.grade or 0) < 0
+            or dataset.qrels.get(label.pair.query_id, {}).get(label.pair.doc_id) != label.grade
+        )
     )
+    own = {(label.pair, label.grade) for label in store.labels() if label.who in dataset.judges}
     there = {(label.pair, label.grade, label.digest) for label in known_here}
     new = []
     for query_id, grades in dataset.qrels.items():
@@ -257,7 +262,8 @@ def _remember(
             known = query_id in texts and doc_id in documents
             read = digest(texts[query_id], documents[doc_id]) if known else ""
             pair = Pair(query_id, doc_id)
-            if not {(pair, grade, read), (pair, grade, "")} & there:
+            taken = (pair, grade) in own or {(pair, grade, read), (pair, grade, "")} & there
+            if grade >= 0 and not taken:
                 new.append(Label(pair, dataset.name, grade, Kind.DATASET, read, source="dataset"))
     store.add_all(new)
 

@@ -129,7 +129,8 @@ def next_task(pool: Pool, store: Store, who: str) -> Task | None:
         if left and store.claim(query.id, who, most, idle):
             return Task(query, query.documents, left)
     # What others skipped and nobody graded comes last.
-    return state.first(lambda pair: pair not in state.grades and pair not in said)
+    skipped = {label.pair for label in state.labels if label.grade is None} - said
+    return state.first(lambda pair: pair in skipped and pair not in state.grades)
 
 
 def _idle(state: _State, query: PooledQuery, claims: Mapping[str, float]) -> set[str]:

@@ -87,6 +87,12 @@ def gather(
             accepted="runs of one split",
             fix="give those of one split at a time",
         )
+    if split and splits and splits != [split]:
+        raise ConfigError(
+            f"--split {split} beside runs of {splits[0]}",
+            accepted=f"the split of the runs, {splits[0]}",
+            fix="leave --split out, or give runs of that split",
+        )
     source = _source(runs, dataset)
     if self_hits is None and runs:
         self_hits = self_hits_of(runs[0])

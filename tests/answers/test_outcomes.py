@@ -253,3 +253,13 @@ def test_a_file_without_labels_is_a_fault(tmp_path: Path) -> None:
         read_outcomes(write(tmp_path, [{"id": "q", "label": "PASS"}]))
     with pytest.raises(DataError, match="no such file"):
         read_outcomes(tmp_path / "missing.jsonl")
+
+
+def test_a_label_that_is_empty_is_none_and_two_that_differ_are_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"id": "1", "bm25": {"outcome": null, "human_score": 1}}\n', encoding="utf-8")
+    assert read_outcomes(path).items[0].outcomes == {"bm25": "correct"}
+    twice = '{"id": "1", "outcomes": {"bm25": "correct"}, "bm25": {"human_score": 0}}\n'
+    path.write_text(twice, encoding="utf-8")
+    with pytest.raises(DataError, match="two outcomes"):
+        read_outcomes(path)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError, PluginError
@@ -217,3 +218,25 @@ def test_an_empty_answer_has_no_span() -> None:
 
     with pytest.raises(ContractError, match="is empty and has a span"):
         read_all(Wrong(), [QUESTION], [[PARIS]], 1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, ["one"], (one for one in ()), [Answer("Paris", Span(["paris"], 0, 5))]],  # type: ignore[arg-type]
+)
+def test_what_is_no_list_of_answers_names_the_question(given: Any) -> None:
+    class Wrong(Reader):
+        def read(self, question: Query, documents: Sequence[Document], n: int) -> Any:  # noqa: ARG002
+            return given
+
+    with pytest.raises(ContractError, match="question 'q'"):
+        read_all(Wrong(), [QUESTION], [[PARIS]], 1)
+
+
+def test_scores_are_plain_numbers() -> None:
+    class Own(Reader):
+        def read(self, question: Query, documents: Sequence[Document], n: int) -> list[Answer]:  # noqa: ARG002
+            return [Answer("Paris", None, np.float32(0.5))]  # type: ignore[arg-type]
+
+    (answer,) = read_all(Own(), [QUESTION], [[PARIS]], 1).answers["q"]
+    assert type(answer.score) is float

@@ -14,6 +14,7 @@ from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench_answers.submission import ALL, HELD_OUT, Submission, read_threshold, submit
@@ -291,3 +292,23 @@ def test_what_cannot_be_chosen_is_told_before_anything_is_searched() -> None:
     with pytest.raises(ConfigError, match="where no query is marked"):
         made(retriever, data(chat=False), dev_ids=["1"])
     assert retriever.heard == []
+
+
+def test_a_chosen_row_is_what_is_submitted_though_it_empties_all_dev_queries() -> None:
+    top = {"what a1": 1.0, "hi u1": 2.0, "hi u2": 2.0, "what a2": 9.0, "hi u3": 1.0}
+
+    def retriever(query: str, k: int) -> list[tuple[str, float]]:  # noqa: ARG001
+        return [("d2" if query == "what a2" else "d1", top[query])]
+
+    queries = [
+        Query(text[-2:], text, metadata={} if "a" in text[-2:] else {"answerable": False})
+        for text in top
+    ]
+    documents = [Document("d1", "a"), Document("d2", "b")]
+    mine = build_dataset("mine", documents, queries, {"a1": {"d2": 1}, "a2": {"d2": 1}})
+    experiment = prepare(
+        [retriever], mine, k=3, protocol=Protocol(rounds=1), save=False, every_query=True
+    )
+    submission = submit(experiment, dev_ids=["a1", "u1", "u2"])
+    (chosen,) = (choice for choice in submission.choices if choice.chosen)
+    assert (chosen.empty, chosen.map) == (1, 1.0)

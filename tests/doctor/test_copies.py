@@ -242,10 +242,13 @@ class TestUnjudgedCopies:
 
     @pytest.mark.parametrize(
         "grades",
-        [{"a": 1, "b": 0, "c": 1}, {"a": 0}, {"d": 1}, {"gone": 1}, {"a": 1, "b": -1, "c": 0}],
+        [{"a": 1, "b": 0, "c": 1}, {"a": 0}, {"d": 1}, {"gone": 1}],
     )
     def test_of_what_is_judged_or_not_relevant_none_is_missed(self, grades: dict[str, int]) -> None:
         assert unjudged(self.SAME, {"q": grades}).pairs == 0
+
+    def test_a_grade_below_0_is_no_judgement(self) -> None:
+        assert unjudged(self.SAME, {"q": {"a": 1, "b": -1, "c": 0}}).example.other == "b"  # type: ignore[union-attr]
 
     def test_texts_without_a_word_and_units_of_several_documents_are_none(self) -> None:
         assert unjudged({"a": "...", "b": "!!!"}, {"q": {"a": 1}}).pairs == 0

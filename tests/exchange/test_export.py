@@ -19,6 +19,7 @@ from retrieval_bench.core.types import Document, Message, Query
 from retrieval_bench.data import build_dataset, load_dataset, read_qrels
 from retrieval_bench.data.formats import formats
 from retrieval_bench_exchange.export import targets
+from tests.builders.files import save_all
 from tests.builders.outgoing import (
     DOCUMENTS,
     GRADED,
@@ -161,8 +162,8 @@ def test_trec_refuses_what_its_tools_would_split_or_misread(tmp_path: Path) -> N
     qrels = {"q 1": {"congés": 1, "不\u3000在": 1}, "<q2": {"congés": 1}, "q4": {"congés": 1}}
     told = refused(tmp_path, "trec", dataset(queries, qrels))
     assert [fault.partition(";")[0] for fault in told] == [
-        "queries: query 'q 1': its id holds a blank or begins with <, { or [",
-        "queries: query '<q2': its id holds a blank or begins with <, { or [",
+        "queries: query 'q 1': its id holds a blank or begins with <, {, [ or #",
+        "queries: query '<q2': its id holds a blank or begins with <, {, [ or #",
         "queries: query '<q2': text 'two\\nlines'",
         "queries: query 'q4': text 'a\\tb'",
         "judgements: document '不\\u3000在': its id holds a blank",
@@ -386,3 +387,30 @@ def _reasons(to: str, judged: Mapping[str, Mapping[str, int]]) -> Iterator[bool]
         yield any(id_.lstrip().startswith("[{") for id_ in judged)
     if to == "ragas":
         yield any(id_.strip().startswith("[") for id_ in judged)
+
+
+@pytest.mark.parametrize("to", ["trec", "quepid", "rank_eval"])
+def test_clusters_that_a_format_cannot_hold_are_lost_and_said(tmp_path: Path, to: str) -> None:
+    talks = [replace(query, metadata={**query.metadata, "talk": query.id}) for query in QUERIES]
+    made = export_dataset(replace(dataset(talks), cluster_key="talk"), to, tmp_path / "out")
+    assert "the clusters of queries (talk)" in made.lost
+    assert load_dataset(tmp_path / "out", made.split).cluster_key is None
+
+
+@pytest.mark.parametrize("to", ["trec", "quepid", "rank_eval"])
+def test_truth_by_rule_is_refused_by_formats_of_judgements(tmp_path: Path, to: str) -> None:
+    ruled = {"_id": "q1", "text": "leave", "metadata": {"expect": [{"any": ["leave"]}]}}
+    folder = save_all(
+        tmp_path / "ruled",
+        {
+            "queries.jsonl": json.dumps(ruled),
+            "corpus.jsonl": '{"_id": "d", "text": "annual leave"}',
+        },
+    )
+    (tmp_path / "there").mkdir()
+    faults = refused(tmp_path / "there", to, load_dataset(folder))
+    assert "no judgement of a document" in faults[0]
+
+
+def test_an_id_that_would_begin_a_comment_is_refused(tmp_path: Path) -> None:
+    assert "#1" in refused(tmp_path, "trec", dataset([Query("#1", "leave")], {"#1": {"연차": 1}}))[0]

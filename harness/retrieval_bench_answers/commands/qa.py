@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, say, show, working
 from retrieval_bench.cli.options import RETRIEVER, command, dataset
+from retrieval_bench.core.errors import RecordError
 
 if TYPE_CHECKING:
     from retrieval_bench.experiment.experiment import Experiment
@@ -74,15 +77,13 @@ def run_submit(options: argparse.Namespace) -> int:
         result = submit(
             experiment, messages=rule, threshold=threshold, dev_ids=dev_ids, reporter=bars
         )
-    if options.out is not None:
-        result.write(options.out)
-    out = None if options.out is None else str(options.out)
-    show(
-        options,
-        replace(result, out=out),
-        lambda: submission_tables(result, out),
-        lambda: submission_brief(result, out),
-    )
+    with _shown_in_any_case(result, options.out) as out:
+        show(
+            options,
+            replace(result, out=out),
+            lambda: submission_tables(result, out),
+            lambda: submission_brief(result, out),
+        )
     if result.counts.failed == result.counts.lines:
         say("retrieval-bench: every search failed: the submission holds empty lists only")
         return NOT_MEASURED
@@ -117,16 +118,32 @@ def run_qa(options: argparse.Namespace) -> int:
             result = answer_questions(experiment, reader, options.answers, name=name, reporter=bars)
         except ReadingInterrupted as stopped:
             return _kept(stopped, options.out)
-    if options.out is not None:
-        result.write(options.out)
-    out = None if options.out is None else str(options.out)
-    shown = replace(result, out=out)
-    show(options, shown, lambda: qa_tables(result, out), lambda: qa_brief(result, out))
+    with _shown_in_any_case(result, options.out) as out:
+        shown = replace(result, out=out)
+        show(options, shown, lambda: qa_tables(result, out), lambda: qa_brief(result, out))
     n = len(experiment.queries)
     if n in (result.failed_searches, result.failed_readings):
         say("retrieval-bench: nothing could be judged: every search or every reading failed")
         return NOT_MEASURED
     return OK
+
+
+@contextmanager
+def _shown_in_any_case(result: Any, out: Path | None) -> Iterator[str | None]:
+    """Write a result, and let the block show it with the file, or without where that fails.
+
+    Raises:
+        RecordError: it cannot be written; after the block.
+    """
+    problem = None
+    try:
+        if out is not None:
+            result.write(out)
+    except RecordError as refused:
+        problem = refused
+    yield None if out is None or problem else str(out)
+    if problem:
+        raise problem
 
 
 def _kept(stopped: ReadingInterrupted, out: Path | None) -> int:

@@ -150,7 +150,7 @@ def status_of(published: float, measured: float) -> Status:
 
 def _figure(figure: PublishedFigure, answered: Answered) -> list[Checked]:
     rules = convention(figure.convention)
-    names = dict(zip(figure.values, map(str, rules.parse(list(figure.values))), strict=True))
+    names = {given: str(rules.parse([given])[0]) for given in figure.values}
     means: Mapping[str, tuple[float, int]] = {}
     reason = ""
     judged = not figure.differs

@@ -91,9 +91,9 @@ def export_labels(
     described: dict[str, Any] = {"judges": whose.as_dict()}
     if drawn_from is not None:
         described["drawn_from"] = drawn_from
-    made = export_dataset(
-        replace(dataset, qrels=qrels), to, folder, settings=settings, described=described
-    )
+    whole = all(query.id in finished for query in dataset.queries if query.answerable)
+    data = replace(dataset, qrels=qrels, drawn_from=None if whole else dataset.drawn_from)
+    made = export_dataset(data, to, folder, settings=settings, described=described)
     return ExportedLabels(made, whose, 0 if partly else len(begun), gone + changed, drawn_from)
 
 
@@ -116,11 +116,17 @@ def _of_these_texts(labels: Sequence[Label], dataset: Dataset) -> list[Label]:
 
 
 def _held(dataset: Dataset, grades: Mapping[Pair, Settled]) -> tuple[dict[Pair, Settled], int]:
-    """The grades whose query and document are there, and how many are not."""
-    queries = {query.id for query in dataset.queries}
+    """The grades whose query and document are there, and how many are not; nor is a relevant
+    document of a query without an answer."""
+    answerable = {query.id: query.answerable for query in dataset.queries}
     known = dataset.documents is not None
     documents = ids_of(dataset) if known else {pair.doc_id for pair in grades}
-    kept = {p: g for p, g in grades.items() if p.query_id in queries and p.doc_id in documents}
+    kept = {
+        pair: judgement
+        for pair, judgement in grades.items()
+        if pair.doc_id in documents
+        and (answerable.get(pair.query_id) or (pair.query_id in answerable and judgement.grade < 1))
+    }
     return kept, len(grades) - len(kept)
 
 

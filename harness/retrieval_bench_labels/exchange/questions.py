@@ -112,7 +112,7 @@ def known_items(
             accepted="a text for at least one document",
             fix="look at what it gives",
         )
-    made = replace(dataset, queries=tuple(queries), qrels=qrels)
+    made = replace(dataset, queries=tuple(queries), qrels=qrels, **_OF_OTHERS)
     share = float(np.mean([query.metadata["copied"] for query in queries]))
     exported = export_dataset(made, "beir", folder)
     return Asked(exported, KNOWN_ITEM, len(queries), share, passed)
@@ -150,8 +150,12 @@ def from_log(
             }
             queries.append(Query(f"log-{len(queries) + 1}", text, metadata=metadata))
         told[name] = (len(texts), wanted)
-    made = replace(dataset, queries=tuple(queries), qrels={})
+    made = replace(dataset, queries=tuple(queries), qrels={}, **_OF_OTHERS)
     return Asked(export_dataset(made, "beir", folder), "log", len(queries), strata=told)
+
+
+_OF_OTHERS: Mapping[str, Any] = {"judges": {}, "drawn_from": None, "cluster_key": None}
+"""What a dataset says of its own questions and judgements, which new ones do not have."""
 
 
 def copied(question: str, source: Document) -> float:

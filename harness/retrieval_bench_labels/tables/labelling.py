@@ -51,7 +51,8 @@ def _of_pool(status: Status, left: int) -> Iterator[Note]:
     pool, completeness, unchanging = status.pool, status.completeness, status.decision.unchanging
     if left:
         hours = left * SECONDS / 3600
-        time = f"{hours:.1f} hours" if hours >= 2 else f"{math.ceil(hours * 60)} minutes"
+        minutes = counted(math.ceil(hours * 60), "minute")
+        time = f"{hours:.1f} hours" if hours >= 2 else minutes
         yield result(
             f"All of it may take {time} at {SECONDS} seconds a document; "
             "you can stop as soon as the systems are told apart. A smaller --depth takes less."
@@ -88,8 +89,8 @@ def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Ta
     if progress.disputed:
         documents = counted(progress.disputed, "document")
         notes.append(f"Two people differ on {documents}: a third is asked.")
-    open_ = not status.done and completeness.finished < completeness.queries
-    open_ = open_ or (not decision.pairs and completeness.finished < completeness.queries)
+    # What is exported before all is judged is refused by `compare`, whatever is decided here.
+    open_ = completeness.finished < completeness.queries
     step = START if open_ else "next:  retrieval-bench label export --to beir --out my/dataset"
     notes += [next_step(step), next_step(f"labels: {file}")]
     words = range(0, len(columns), 2)

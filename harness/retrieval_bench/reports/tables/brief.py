@@ -15,6 +15,7 @@ from retrieval_bench.comparison.pairs.comparability import other_settings
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
+from retrieval_bench.core.installed.installation import typed
 from retrieval_bench.core.notices import LOUD, loudest_first, says
 from retrieval_bench.core.types import KEEP, Verdict
 from retrieval_bench.experiment.layers import ready
@@ -60,6 +61,7 @@ from retrieval_bench.reports.tables.usage import costs, usage_text
 from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.runs.summary import Summary
 from retrieval_bench.runs.timing_facts import LatencyFacts
+from retrieval_bench.stats.defaults import MARGIN
 
 SYSTEMS_SHOWN, WARNINGS_SHOWN = 8, 4
 """The others are behind ``-v``."""
@@ -206,14 +208,15 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
             tables += service("show in short how alike runs answer")(group, answer)
     boards = board_tables(comparison) if len(comparison.judged) > 1 else []
     folders = [run.folder for run in comparison.runs if run.folder is not None]
-    saved = []
+    saved, bar = [], comparison.margin if comparison.margin != MARGIN else None
     if folders and measured:
         where = str(PurePath(relative_folder(comparison.runs[0])).parent)
         saved = [
-            next_step("share: retrieval-bench report @last"),
+            next_step(f"share: {typed('report', '@last', margin=bar)}"),
             next_step(f"saved: {counted(len(folders), 'run')} in {where}"),
         ]
-    again = "retrieval-bench compare @last -v" if folders and measured else "-v"
+    options = {"margin": bar, "baseline": comparison.baseline}
+    again = typed("compare", "@last", "-v", **options) if folders and measured else "-v"
     what = "all metrics, all pairs, latency tests, how it was measured"
     if not comparison.judged:
         what = "more queries that differ, latency tests, how it was measured"
