@@ -226,7 +226,7 @@ def test_an_empty_answer_has_no_span() -> None:
 )
 def test_what_is_no_list_of_answers_names_the_question(given: Any) -> None:
     class Wrong(Reader):
-        def read(self, question: Query, documents: Sequence[Document], n: int) -> Any:  # noqa: ARG002
+        def read(self, question: Query, documents: Sequence[Document], n: int) -> Any:
             return given
 
     with pytest.raises(ContractError, match="question 'q'"):
@@ -235,7 +235,7 @@ def test_what_is_no_list_of_answers_names_the_question(given: Any) -> None:
 
 def test_scores_are_plain_numbers() -> None:
     class Own(Reader):
-        def read(self, question: Query, documents: Sequence[Document], n: int) -> list[Answer]:  # noqa: ARG002
+        def read(self, question: Query, documents: Sequence[Document], n: int) -> list[Answer]:
             return [Answer("Paris", None, np.float32(0.5))]  # type: ignore[arg-type]
 
     (answer,) = read_all(Own(), [QUESTION], [[PARIS]], 1).answers["q"]

@@ -297,7 +297,7 @@ def test_what_cannot_be_chosen_is_told_before_anything_is_searched() -> None:
 def test_a_chosen_row_is_what_is_submitted_though_it_empties_all_dev_queries() -> None:
     top = {"what a1": 1.0, "hi u1": 2.0, "hi u2": 2.0, "what a2": 9.0, "hi u3": 1.0}
 
-    def retriever(query: str, k: int) -> list[tuple[str, float]]:  # noqa: ARG001
+    def retriever(query: str, k: int) -> list[tuple[str, float]]:
         return [("d2" if query == "what a2" else "d1", top[query])]
 
     queries = [

@@ -413,4 +413,6 @@ def test_truth_by_rule_is_refused_by_formats_of_judgements(tmp_path: Path, to: s
 
 
 def test_an_id_that_would_begin_a_comment_is_refused(tmp_path: Path) -> None:
-    assert "#1" in refused(tmp_path, "trec", dataset([Query("#1", "leave")], {"#1": {"연차": 1}}))[0]
+    assert (
+        "#1" in refused(tmp_path, "trec", dataset([Query("#1", "leave")], {"#1": {"연차": 1}}))[0]
+    )
