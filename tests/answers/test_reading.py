@@ -222,7 +222,7 @@ def test_an_empty_answer_has_no_span() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [None, ["one"], (one for one in ()), [Answer("Paris", Span(["paris"], 0, 5))]],  # type: ignore[arg-type]
+    [None, ["one"], iter([Answer("Paris")]), [Answer("Paris", Span(["paris"], 0, 5))]],  # type: ignore[arg-type]
 )
 def test_what_is_no_list_of_answers_names_the_question(given: Any) -> None:
     class Wrong(Reader):

@@ -9,7 +9,7 @@ import pytest
 from retrieval_bench.capabilities import own_packages
 from tests.builders.imports import CORE, graph
 
-REACHED = {"cli/measure/bench": (165, 31_382), "cli/measure/compare": (167, 31_740)}
+REACHED = {"cli/measure/bench": (165, 31_400), "cli/measure/compare": (167, 31_760)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 
