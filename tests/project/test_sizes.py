@@ -24,7 +24,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/experiment": 3_266,
     "retrieval_bench/measure": 3_564,
     "retrieval_bench/metrics": 3_021,
-    "retrieval_bench/reports": 3_045,
+    "retrieval_bench/reports": 3_060,
     "retrieval_bench/runs": 3_225,
     "retrieval_bench/stats": 1_673,
     "retrieval_bench_retrievers": 550,
@@ -44,7 +44,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/text": 800,
     "a package beside the kernel": 5_600,
     "product": 122_400,
-    "tests": 101_000,
+    "tests": 102_000,
     "frozen data": 11_560,
 }
 """Lines of each room of the kernel and of the retrievers (without one: loose modules), of the
