@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
-from retrieval_bench.experiment.building import built  # noqa: E402
 from retrieval_bench.measure.channel import Say, channel  # noqa: E402
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
         HarnessError: of the config, the data or the retriever; and whatever a retriever raises.
     """
     with steps.timed("import"):
-        config = _imported(spec)
+        config, built = _imported(spec)
     steps.imports_ns.clear()  # all of it
     from retrieval_bench.core import secrets
     from retrieval_bench.core.as_judged.self_hits import as_judged
@@ -132,10 +131,13 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
         retriever.close()
 
 
-def _imported(spec: Mapping[str, Any]) -> RetrieverConfig:
-    """The config, with the module of its class imported."""
+def _imported(
+    spec: Mapping[str, Any],
+) -> tuple[RetrieverConfig, Callable[[RetrieverConfig], Retriever]]:
+    """The config, with the module of its class imported, and what builds it."""
     from retrieval_bench.core import plugins, secrets
     from retrieval_bench.core.config import inline_config, load_retriever_config
+    from retrieval_bench.experiment.building import built
     from retrieval_bench.measure.threads import prepare_environment
 
     prepare_environment(spec["threads"])
@@ -145,7 +147,7 @@ def _imported(spec: Mapping[str, Any]) -> RetrieverConfig:
     where = str(config.source or f"retriever {config.name!r}")
     base = config.source.parent if config.source else None
     plugins.resolve("retriever", secrets.expand(config.target, where), base=base)
-    return config
+    return config, built
 
 
 def _index(

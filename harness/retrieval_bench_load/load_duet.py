@@ -214,7 +214,7 @@ def duet_under_load(
             generator, _ = stack.enter_context(generator_of(spec, folder, None))
             subjects.append(Subject.ready(experiment, generator, reporter))
         level = Level(Pace(rate), 0, protocol.seconds, _WARM_UP_S, min(protocol.timeout_s, 10.0))
-        ends = begin + protocol.most_s if protocol.most_s is not None else math.inf
+        ends = math.inf if protocol.most_s is None else time.monotonic() + protocol.most_s
         took = 2 * (protocol.seconds + _WARM_UP_S)
         blocks = Blocks(
             lambda side, seed: subjects[side].make(replace(level, seed=seed))[0],

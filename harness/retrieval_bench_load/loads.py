@@ -471,12 +471,14 @@ def _both(first: Regression, again: Regression) -> Regression:
     """A sign that the second measurement does not show again is no failure."""
 
     def settled(gate: Any) -> Any:
-        other = repeated.get(gate.gate)  # none: the second gate had too few calls for it
+        other = repeated.get(gate.gate)  # none: it had too few calls, or nothing was shown
         if other is not None and gate.gate.startswith(REFUSALS):
             return other
-        if gate.verdict is not Verdict.WORSE or other is None or other.verdict is Verdict.WORSE:
+        if gate.verdict is not Verdict.WORSE or (other and other.verdict is Verdict.WORSE):
             return gate
-        return replace(gate, verdict=Verdict.UNDECIDED, reason="slower once, and not when repeated")
+        known = "" if other and other.verdict is not Verdict.MISSING else "known "
+        reason = f"worse once, and not {known}when repeated"
+        return replace(gate, verdict=Verdict.UNDECIDED, reason=reason)
 
     if first.latency is None or again.latency is None:
         return first

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -254,6 +255,15 @@ def test_judgements_on_units_ask_for_one_more_hit(scripts: Path) -> None:
     }
     told_by_the_worker(dataset=str(save_all(scripts / "chunked", files)), steady_s=0.0)
     assert sys.modules["retriever_of_test_cold"].Plain.told_k == 6
+
+
+def test_what_a_config_imports_is_imported_in_the_step_that_says_so() -> None:
+    code = (
+        "import sys, retrieval_bench_fresh.cold_worker\n"
+        "print([name for name in ('numpy', 'retrieval_bench.experiment') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout == "[]\n"
 
 
 def started(given: Any = None, processes: int = 1, **options: Any) -> ColdStart:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench_load.engine import calling
 from retrieval_bench_load.engine.capacity import Limit
+from retrieval_bench_load.engine.generator import Generator, Level, Member
 from retrieval_bench_load.engine.levels import State
 from retrieval_bench_load.engine.load import LoadResult, Plan, load
+from retrieval_bench_load.engine.schedule import MOST_CALLS
+from retrieval_bench_load.engine.stamps import CallFile
 from retrieval_bench_load.tables.load import load_tables
 from tests.builders.queued import Queued, sojourn_ms
 
@@ -102,6 +108,64 @@ def test_a_search_that_is_interrupted_says_what_its_levels_show(
     assert capacity.rough
     assert str(capacity.reason).startswith("the search was ended after 4 levels")
     assert "(rough)" in str(load_tables(found))
+
+
+class Stopped(Member):
+    """Ctrl-C comes while its level is made; whatever it is asked then, it answers by the level."""
+
+    there = True
+
+    def alive(self) -> bool:
+        return self.there
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        self.stops = "start" in message
+
+    def hear(self, until: float | None) -> dict[str, Any]:
+        if until is None:
+            facts = {"external": True, "threads": True, "fingerprint": ""}
+            return {"ready": facts, "armed": {"zero": 0}}
+        if self.stops:
+            raise KeyboardInterrupt
+        return {"finished": {}}
+
+    def close(self) -> None:
+        self.there = False
+
+
+def test_a_process_that_was_stopped_in_a_level_is_asked_nothing(tmp_path: Path) -> None:
+    generator = Generator(lambda _: Stopped(), tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        generator.run(Level(None, 1))
+    assert generator.health([]) == []
+
+
+def test_a_call_that_hangs_does_not_hide_what_its_process_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0
+
+    def join(threads: object, until: int, clock: object) -> int:
+        nonlocal now
+        now = until
+        return 1
+
+    told = {"folder": tmp_path, "process": 0, "slots": 1, "seed": 1, "pace": None, "once": []}
+    told |= {"seconds": [2.0, 10.0], "watched": False, "timeout": 30.0, "processes": 1}
+    candidate = SimpleNamespace(retry=None, capabilities=SimpleNamespace(external=False))
+    experiment: Any = SimpleNamespace(queries=["q"], k=10, candidates=[candidate])
+    clocks = {"perf_counter_ns": lambda: now, "process_time": lambda: now / 1e9}
+    monkeypatch.setattr(calling, "time", SimpleNamespace(**clocks))
+    monkeypatch.setattr(calling, "call_in_turn", lambda *_: [])
+    monkeypatch.setattr(calling, "join", join)
+    found = calling._level(told, experiment, [], lambda: 0, [])
+    assert (found["still"], found["took_s"], found["cpu_s"]) == (1, 12.0, 12.0)
+
+
+def test_as_many_calls_as_may_be_planned_need_few_open_files(tmp_path: Path) -> None:
+    file = CallFile(tmp_path / "calls.bin", 1)
+    assert MOST_CALLS / len(file._blocks[0]) < 160
+    file.close()
 
 
 @pytest.mark.slow

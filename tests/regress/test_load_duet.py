@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,8 @@ from retrieval_bench_duet.controller import DuetProtocol
 from retrieval_bench_duet.duet import Request
 from retrieval_bench_duet.result import PrintedDuet
 from retrieval_bench_duet.tables.duet import duet_tables
-from retrieval_bench_load.engine.generator import Level, Made
+from retrieval_bench_load import load_duet
+from retrieval_bench_load.engine.generator import Generator, Level, Made
 from retrieval_bench_load.engine.stamps import FAILED
 from retrieval_bench_load.load_duet import Blocks, duet_under_load
 from tests.benchmarks.load import duelled
@@ -116,6 +118,22 @@ def test_ctrl_c_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None
     Queued(stop=8).instead(monkeypatch)
     found = duet_under_load(OTHER, "science-mini", 100.0, protocol=PROTOCOL)
     assert (found.interrupted, found.launches, found.word) == (True, 3, "INCONCLUSIVE")
+
+
+def test_what_is_built_before_the_blocks_takes_none_of_their_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+
+    def prepare(*_: object) -> None:
+        now[0] += 100.0
+
+    Queued(stop=4).instead(monkeypatch)
+    monkeypatch.setattr(Generator, "prepare", prepare)
+    monkeypatch.setattr(load_duet, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    protocol = replace(PROTOCOL, most_s=25.0)
+    found = duet_under_load(OTHER, "science-mini", 100.0, protocol=protocol)
+    assert (found.launches, found.total_s) == (1, 200.0)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,16 @@ from retrieval_bench_load.engine.generator import Generator, Level, Made
 from retrieval_bench_load.engine.load import LoadResult, Plan, load
 from retrieval_bench_load.engine.saved import find_load, read_load
 from retrieval_bench_load.engine.tails import Tail
-from retrieval_bench_load.loads import PercentilePair, compare_loads, judge_load, regress_load
+from retrieval_bench_load.loads import (
+    PercentilePair,
+    _both,
+    compare_loads,
+    judge_load,
+    regress_load,
+)
 from retrieval_bench_load.tables.pairs import load_pair_tables
+from retrieval_bench_regress.gate import Regression, worst
+from retrieval_bench_regress.latency_gates import LatencyGate, LatencyResult
 from retrieval_bench_regress.policy import Policy, load_policy
 from retrieval_bench_regress.regress import Request
 from retrieval_bench_regress.tables.regress import regress_tables
@@ -150,6 +158,32 @@ def test_a_sign_that_does_not_come_again_is_no_failure(monkeypatch: pytest.Monke
     assert (found.code, found.word) == (3, "INCONCLUSIVE")
     assert found.latency is not None
     assert "not when repeated" in found.latency.reason
+
+
+@pytest.mark.parametrize(
+    ("again", "verdict", "why"),
+    [
+        (Verdict.WORSE, Verdict.WORSE, ""),
+        (Verdict.EQUIVALENT, Verdict.UNDECIDED, "worse once, and not when repeated"),
+        (Verdict.MISSING, Verdict.UNDECIDED, "worse once, and not known when repeated"),
+        (None, Verdict.UNDECIDED, "worse once, and not known when repeated"),
+    ],
+)
+@pytest.mark.parametrize("gate", ["p95 at 50/s", "refused or failed at 50/s"])
+def test_only_what_is_worse_twice_fails(
+    gate: str, again: Verdict | None, verdict: Verdict, why: str
+) -> None:
+    def of(*verdicts: Verdict) -> Regression:
+        gates = tuple(LatencyGate(gate, one, 0.2) for one in verdicts)
+        latency = LatencyResult(worst(verdicts), gates, "", unsupported=())
+        return Regression({}, Policy({}, {}), {}, None, latency)  # type: ignore[typeddict-item]
+
+    found = _both(of(Verdict.WORSE), of(*([] if again is None else [again]))).latency
+    assert found is not None
+    if gate.startswith("refused") and again is not None:
+        assert found.gates[0].verdict is again, "it is of both measurements together"
+    else:
+        assert (found.gates[0].verdict, found.gates[0].reason) == (verdict, why)
 
 
 @pytest.mark.slow

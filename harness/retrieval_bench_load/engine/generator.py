@@ -204,6 +204,14 @@ class Generator:
         Raises:
             HarnessError: what a process found wrong, such as a full disk.
         """
+        try:
+            return self._run(level)
+        except BaseException:  # they are in the middle of it, and would answer by it
+            for member in self._members:
+                member.close()
+            raise
+
+    def _run(self, level: Level) -> Made:
         self.prepare(level.processes)
         members = self._members[: level.processes]
         pace = level.pace

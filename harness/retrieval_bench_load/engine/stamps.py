@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from mmap import ALLOCATIONGRANULARITY
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +24,10 @@ OPEN, ANSWERED, FAILED = 0, 1, 2
 number of its kind is added."""
 
 _ROW = len(COLUMNS) * 8
-_BLOCK = ALLOCATIONGRANULARITY
-"""Rows that room is made for at once: so many, whatever a row has, are whole pages."""
+_BLOCK = 32_768
+"""Rows that room is made for at once: so many, whatever a row has, are whole pages. Each block
+keeps a file open, of which a process may often have no more than 256; more rows would take so long
+that calls wait for them."""
 
 
 class CallFile:
