@@ -37,7 +37,6 @@ from retrieval_bench.experiment.candidate import Searched
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements
-from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.stats.percentiles import percentile
 from retrieval_bench_answers.answers import (
     Answer,
@@ -53,6 +52,7 @@ from retrieval_bench_answers.answers import (
 from retrieval_bench_answers.contract import Reader, Readings, read_all
 from retrieval_bench_answers.jsonl import write_lines
 from retrieval_bench_answers.reader import DENOMINATORS, ReaderResult, score_reader
+from retrieval_bench_score.conventions import convention
 from retrieval_bench_score.scoring import Answers, score
 
 _ACCEPTED = 'a list of texts, or of {"text": ..., "answer_start": ...}'

@@ -24,9 +24,9 @@ from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Ranking
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.calls import OK
-from retrieval_bench.metrics.conventions import convention
 from retrieval_bench_answers.jsonl import write_lines
 from retrieval_bench_answers.standalone import LAST, Rewriter, standalone_queries
+from retrieval_bench_score.conventions import convention
 from retrieval_bench_score.outcomes import Outcomes, figures, outcomes
 from retrieval_bench_score.scorecard import Truth, top_score
 from retrieval_bench_score.scoring import Answers, score

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any
 
+from retrieval_bench.capabilities import offered
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.installed.version import VERSION
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.run_facts import corpus
 from retrieval_bench.reports.tables.understand.comparison import patterns, quality_table
@@ -50,7 +50,8 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
     metrics = ", ".join(latex.escaped(metric_label(metric)) for metric in comparison.metrics)
     nominal = r" \cite{jarvelin2002}" if any(m.name == "nDCG" for m in comparison.metrics) else ""
     rules = {str(run.summary.convention) for run in comparison.runs}
-    sources = [CONVENTIONS[name].source for name in rules if name in CONVENTIONS]
+    conventions = offered("name conventions") or {}
+    sources = [conventions[name].source for name in rules if name in conventions]
     by = f" by the conventions of {latex.escaped('; '.join(sources))}" if sources else ""
     yield (
         f"We report {metrics}{nominal}, computed by retrieval-bench {VERSION} "

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from retrieval_bench.capabilities import offered
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
-from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.reports.tables.understand.comparison import patterns
@@ -144,7 +144,8 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
         return all_of([getattr(summary.dataset, name) for summary in summaries])
 
     used = list(dict.fromkeys(summary.convention for summary in summaries))
-    sources = [f"{name} ({CONVENTIONS[name].source})" for name in used if name in CONVENTIONS]
+    conventions = offered("name conventions") or {}
+    sources = [f"{name} ({conventions[name].source})" for name in used if name in conventions]
     tested = group.method or {
         "intervals of means": f"95 %, {methods(m.scale for m in group.metrics)}",
         "test": f"paired randomisation, {patterns(group)}, two-sided",

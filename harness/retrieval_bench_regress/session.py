@@ -15,14 +15,8 @@ from retrieval_bench.core.types import Verdict, by_rule
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.measure.threads import prepare_environment
-from retrieval_bench.metrics import (
-    METRICS_VERSION,
-    Metric,
-    conventions,
-    default_metrics,
-    parse_metric,
-    parse_metrics,
-)
+from retrieval_bench.metrics import Metric, default_metrics, parse_metric, parse_metrics
+from retrieval_bench.metrics.measures import DEFAULT_CONVENTION, METRICS_VERSION
 from retrieval_bench.metrics.names import check_defined
 from retrieval_bench.runs.run import Run
 from retrieval_bench_regress import latency_gates as latency
@@ -112,7 +106,7 @@ class Today:
             return Held(None, "no baseline of quality", f"make one: {self.make}")
         except RecordError as problem:
             return Held(None, _sentence(problem), self._anew(problem))
-        rules = {"convention": conventions.DEFAULT, "metrics_version": METRICS_VERSION}
+        rules = {"convention": DEFAULT_CONVENTION, "metrics_version": METRICS_VERSION}
         why = quality.incomparable(quality_baseline, **self._data(), rules=rules)
         return Held(
             quality_baseline, why, f"make the baseline anew: {self.make} --force" if why else ""

@@ -12,11 +12,11 @@ from retrieval_bench.api.results import AsTables, Result
 from retrieval_bench.core.types import EMPTY, Dataset, Qrels
 
 if TYPE_CHECKING:  # a function that is called loads what it needs
-    from retrieval_bench.metrics.conventions import Duplicates, Missing
     from retrieval_bench.metrics.names import Param
     from retrieval_bench.reports.render.table import Table
     from retrieval_bench.runs.evaluation import Evaluation
     from retrieval_bench_score.audit import Audit
+    from retrieval_bench_score.conventions import Duplicates, Missing
     from retrieval_bench_score.scorecard import ScoreCard
 
 

@@ -35,5 +35,6 @@ CAPABILITY = Capability(
         "scorer": Document("score audit --scorer", f"{_PACKAGE}.cheats:ScorerAudit"),
         "table": Document("score audit --table", f"{_PACKAGE}.published_table:TableAudit"),
     },
+    services={"name conventions": f"{_PACKAGE}.conventions:CONVENTIONS"},
     names={"audit": f"{_PACKAGE}.api:audit", "evaluate": f"{_PACKAGE}.api:evaluate"},
 )

@@ -32,12 +32,13 @@ from retrieval_bench.data.self_queries import (
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.warnings import empty_lists, origins
 from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_metric
-from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
+from retrieval_bench.metrics.measures import DEFAULT_CONVENTION
 from retrieval_bench.metrics.tied import FROM_ELSEWHERE, FROM_RETRIEVER
 from retrieval_bench.runs.as_units import in_units
 from retrieval_bench.runs.dataset import clusters_in
 from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.imported import RUN_FOLDER, RunFile
+from retrieval_bench_score.conventions import TIES, Convention, convention
 from retrieval_bench_score.joining import (
     RunGiven,
     ids_apart,
@@ -231,7 +232,7 @@ def score_file(
         ConfigError: a metric that the convention does not define.
         DataError: repeated documents or queries without relevant ones, where it forbids them.
     """
-    rules = convention(DEFAULT) if rules is None else rules
+    rules = convention(DEFAULT_CONVENTION) if rules is None else rules
     run, own = left_of(in_units(run, truth.unit_of), truth)
     ordered = run.ordered(rules.ties)
     tie_rule = None
@@ -275,7 +276,7 @@ def score_mapping(
         ConfigError, DataError: as :func:`score_file`; also a score that is not finite, and a run
             that has both forms.
     """
-    rules = convention(DEFAULT) if rules is None else rules
+    rules = convention(DEFAULT_CONVENTION) if rules is None else rules
     given, told = run_of(run, truth.unit_of), list[str]()
     if truth.self_hits == DROP:
         given, own = without_selves_in(given)

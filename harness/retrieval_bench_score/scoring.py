@@ -24,13 +24,13 @@ from retrieval_bench.metrics import (
     judge_lists,
     judge_scores,
 )
-from retrieval_bench.metrics.conventions import CONVENTIONS, Convention, Ties
 from retrieval_bench.metrics.scored import finite_scores
 from retrieval_bench.metrics.tied import tie_effect
 from retrieval_bench.metrics.ties import TiedHits, ties_of
 from retrieval_bench.runs.evaluation import Evaluation, averaged
 from retrieval_bench.stats.clusters import Clusters, number_of
 from retrieval_bench.stats.recall import Recall, check_tail
+from retrieval_bench_score.conventions import CONVENTIONS, Convention, Ties
 
 _NAMED = 3
 

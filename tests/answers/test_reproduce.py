@@ -15,7 +15,6 @@ import yaml
 from retrieval_bench.core.config import load_retriever_config, validate
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.data import load_dataset
-from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench_answers.outcomes import read_outcomes
 from retrieval_bench_answers.reproduction import (
@@ -36,6 +35,7 @@ from retrieval_bench_answers.reproduction.published import (
 )
 from retrieval_bench_answers.tables.reproduce import reproduce_tables
 from retrieval_bench_pages import latex
+from retrieval_bench_score.conventions import convention
 from tests.builders import some
 from tests.builders.files import json_lines, save, save_all
 from tests.builders.guide import guide_page

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench_exchange.formats.squad import paragraph_id
+from retrieval_bench_score.conventions import CONVENTIONS
 from tests.builders.files import json_lines, save, save_all
 from tests.builders.processes import completed, loads
 from tests.cli.project import QRELS, Command

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.metrics import Judgements, parse_metric
-from retrieval_bench.metrics.conventions import convention
+from retrieval_bench_score.conventions import convention
 from retrieval_bench_score.scoring import Answers, score
 from tests.builders.generated import Generated, generated, in_order_up
 from tests.lazily import Lazily

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.metrics import Judgements
-from retrieval_bench.metrics.conventions import convention
+from retrieval_bench_score.conventions import convention
 from retrieval_bench_score.scoring import Answers, score
 from tests.builders.generated import generated
 from tests.lazily import Lazily

@@ -37,7 +37,6 @@ from retrieval_bench.data.formats import formats
 from retrieval_bench.data.settings import DatasetConfig
 from retrieval_bench.measure import protocol, steady
 from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
-from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.stats.percentiles import NEEDS
 from retrieval_bench_answers.answers import Answer, GoldQuestion, Predictions, Span
@@ -49,6 +48,7 @@ from retrieval_bench_regress.history.facts import read_history
 from retrieval_bench_regress.policy import load_policy
 from retrieval_bench_regress.tables.github_benchmark import benchmark_entries
 from retrieval_bench_retrievers.text import tokenizers
+from retrieval_bench_score.conventions import CONVENTIONS
 from tests.builders.guide import GUIDE, guide_page, guide_pages
 from tests.builders.history_sample import save_run
 from tests.builders.hybrid_runs import make_dataset, make_run

@@ -9,7 +9,7 @@ import pytest
 from retrieval_bench.capabilities import own_packages
 from tests.builders.imports import CORE, graph
 
-REACHED = {"cli/measure/bench": (165, 31_400), "cli/measure/compare": (167, 31_760)}
+REACHED = {"cli/measure/bench": (164, 31_198), "cli/measure/compare": (166, 31_556)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.metrics import Judgements, parse_metric
-from retrieval_bench.metrics.conventions import CONVENTIONS, DEFAULT, TIES, convention
+from retrieval_bench.metrics.measures import DEFAULT_CONVENTION
+from retrieval_bench_score.conventions import CONVENTIONS, TIES, convention
 from retrieval_bench_score.scoring import Answers, Scored, score
 from tests.builders.generated import generated_lists
 
@@ -30,7 +31,7 @@ def mean(under: str, name: str, lists: Lists, qrels: Grades) -> float:
 
 def test_the_conventions_are_those_of_the_reference_and_trec_is_the_default() -> None:
     assert list(CONVENTIONS) == NAMES
-    assert DEFAULT == "trec"
+    assert NAMES[0] == DEFAULT_CONVENTION
     assert [convention(name).name for name in NAMES] == NAMES
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.metrics import METRICS_VERSION, Judgements, parse_metrics
-from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.stats.intervals import SHARE, mean_intervals
+from retrieval_bench_score.conventions import convention
 from retrieval_bench_score.scoring import Answers, Counts, Scored, score
 from tests.builders import some
 from tests.builders.generated import generated
@@ -275,7 +275,7 @@ def test_an_interval_of_a_metric_does_not_depend_on_which_others_are_asked_for()
 CHILD = """
 import sys
 from retrieval_bench.metrics import Judgements
-from retrieval_bench.metrics.conventions import convention
+from retrieval_bench_score.conventions import convention
 from retrieval_bench.runs.records import to_json
 from retrieval_bench_score.scoring import Answers, score
 from tests.builders.generated import generated

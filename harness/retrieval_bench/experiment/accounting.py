@@ -12,8 +12,8 @@ from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import EMPTY, KEEP, Dataset, Query, Ranking, Usage
 from retrieval_bench.experiment.failing import answered_means, attempts_document
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
-from retrieval_bench.metrics import METRICS_VERSION, conventions
 from retrieval_bench.metrics.abstention import abstention
+from retrieval_bench.metrics.measures import DEFAULT_CONVENTION, METRICS_VERSION
 from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.runs.evaluation import Evaluation
 from retrieval_bench.runs.latency import LEVELS, latency_report, without_times
@@ -144,7 +144,7 @@ def summarize(
             "n_not_run": len(dataset.queries) - len({*queries, *dataset.unanswerable}),
         },
         "k": task.k,
-        "convention": conventions.DEFAULT,
+        "convention": DEFAULT_CONVENTION,
         "tie_rule": _tie_rule(measurement, subject.capabilities),
         "metrics_version": METRICS_VERSION,
         "metrics": evaluation.as_dict(),

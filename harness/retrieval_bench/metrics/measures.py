@@ -24,6 +24,9 @@ from retrieval_bench.metrics.judged import Hits, Ideal, JudgedRun, ordinals
 METRICS_VERSION = 1
 """Raised whenever a change moves the value of any metric; see CHANGELOG."""
 
+DEFAULT_CONVENTION = "trec"
+"""What runs that are measured here are judged by: trec_eval's reading of each metric."""
+
 SMALLEST_AP = 1e-5
 """What GMAP takes an AP below it for, so that one query without hits does not make it 0."""
 

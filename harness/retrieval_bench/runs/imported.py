@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,6 @@ from retrieval_bench.data.formats.trec_runs import (
 from retrieval_bench.data.qrels import COMMENT, by_query, is_one_object, is_regular
 from retrieval_bench.data.source import take_id
 from retrieval_bench.measure.calls import NOT_RUN, OK
-from retrieval_bench.metrics.conventions import Ties
 from retrieval_bench.runs.arrays import DAMAGED, RANKINGS, load_rankings
 from retrieval_bench.runs.records import PER_QUERY, SCHEMA_VERSION, SUMMARY
 from retrieval_bench.runs.tool_files import (
@@ -103,7 +102,7 @@ class RunFile:
         warnings = (*self.warnings, *[message] * bool(unfound))
         return replace(self, rankings=rankings, warnings=warnings, texts=EMPTY)
 
-    def ordered(self, ties: Ties) -> dict[str, Ranking]:
+    def ordered(self, ties: Literal["trec", "list"]) -> dict[str, Ranking]:
         """The rankings, best first.
 
         Scores come along unchanged, in double precision. Rankings without scores, and those of a
@@ -217,7 +216,7 @@ def _warn_of_order(rankings: Mapping[str, Ranking], faults: Faults) -> None:
         )
 
 
-def ordered(ranking: Ranking, ties: Ties) -> Ranking:
+def ordered(ranking: Ranking, ties: Literal["trec", "list"]) -> Ranking:
     """``ranking``, best first; ``ties`` as of :meth:`RunFile.ordered`."""
     if ranking.scores is None:
         return ranking

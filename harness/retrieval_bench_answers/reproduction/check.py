@@ -12,7 +12,6 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Ranking
-from retrieval_bench.metrics.conventions import convention
 from retrieval_bench_answers.outcomes import RATES, outcome_report, read_outcomes
 from retrieval_bench_answers.reproduction.answered import (
     Answered,
@@ -27,6 +26,7 @@ from retrieval_bench_answers.reproduction.published import (
     PublishedLists,
     PublishedOutcomes,
 )
+from retrieval_bench_score.conventions import convention
 
 OK_WITHIN = 0.002
 CLOSE_WITHIN = 0.01

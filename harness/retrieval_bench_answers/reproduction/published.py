@@ -16,8 +16,9 @@ from retrieval_bench.core.config import read_yaml, validate
 from retrieval_bench.core.errors import ConfigError, HarnessError, near_names
 from retrieval_bench.core.installed.installation import config_folders
 from retrieval_bench.core.installed.modules import user_path
-from retrieval_bench.metrics.conventions import DEFAULT, convention
+from retrieval_bench.metrics.measures import DEFAULT_CONVENTION
 from retrieval_bench_answers.outcomes import RATES
+from retrieval_bench_score.conventions import convention
 
 
 class _Strict(BaseModel):
@@ -80,7 +81,7 @@ class PublishedFigure(_Strict):
     dataset: str
     system: str
     k: Annotated[int, Field(ge=1)]
-    convention: str = DEFAULT
+    convention: str = DEFAULT_CONVENTION
     values: Values
     differs: str = ""
     beside: str | None = None

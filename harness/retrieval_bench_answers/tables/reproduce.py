@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from retrieval_bench.metrics.conventions import Convention, convention
 from retrieval_bench.reports.render.cells import BARE_PERCENT, COUNT, QUALITY, Content, Label
 from retrieval_bench.reports.render.table import AnyNote, Table, result
 from retrieval_bench.reports.render.words import metric_label
@@ -19,6 +18,7 @@ from retrieval_bench_answers.reproduction.check import (
     Status,
     worst_of,
 )
+from retrieval_bench_score.conventions import Convention, convention
 
 _TOLERANCE = f"OK: within {OK_WITHIN:g}. CLOSE: within {CLOSE_WITHIN:g}."
 _BESIDE = "Beside: other data or another system; such values are shown and not judged."

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NotRequired, TypedDict
 
+from retrieval_bench.capabilities import offered
 from retrieval_bench.core import plugins
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.config import load_retriever_config, retriever_names
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.data import dataset_names
-from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.metrics.names import of_slots
 from retrieval_bench.reports.render.cells import COUNT, Cell
@@ -110,7 +110,8 @@ def entries() -> Catalog:
         readers=plugins.listing("reader"),
         metrics=_metrics(),
         conventions=[
-            ConventionEntry(rules.name, rules.source, rules.cut) for rules in CONVENTIONS.values()
+            ConventionEntry(rules.name, rules.source, rules.cut)
+            for rules in (offered("name conventions") or {}).values()
         ],
     )
 

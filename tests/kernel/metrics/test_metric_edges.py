@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,6 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.metrics import Judgements, judge_lists, judge_scores, parse_metric
-from retrieval_bench.metrics.conventions import convention
-from tests.builders.generated import generated
-
-TREC = convention("trec")
-AP = TREC.parse(["AP"])
 
 
 def value_of(name: str, ranking: str, grades: dict[str, int]) -> float:
@@ -37,30 +31,10 @@ def test_a_number_that_no_ranking_reaches_is_refused(name: str) -> None:
         parse_metric(name)
 
 
-@pytest.mark.needs("retrieval_bench_score")
-def test_scores_under_a_convention_of_lists_keep_the_order_of_equal_ones() -> None:
-    from retrieval_bench_score.scoring import Answers, score
-
-    rules = convention("scienceqa")
-    scored = score(
-        Answers(scores={"q": {"a": 1.0, "b": 1.0}}),
-        Judgements({"q": {"a": 1}}),
-        rules,
-        rules.parse(["AP"]),
-    )
-    assert scored.tie_rule == "order of the list"
-    assert scored.evaluation.means[0].mean == 1.0
-
-
 def test_any_number_is_a_score() -> None:
     scores: Any = {"q": {"a": np.float32(2), "b": 1, "c": True}}
     run = judge_scores(scores, ["q"], Judgements({"q": {"a": 1}}))
     assert run.judged.rank.tolist() == [1]
-
-
-@pytest.mark.parametrize("rules", ["trec", "tutorial", "blog"])
-def test_lists_that_are_all_empty_have_default_metrics(rules: str) -> None:
-    assert convention(rules).default_metrics(0)
 
 
 def test_the_largest_cut_off_works_and_a_leading_zero_is_no_other_one() -> None:
@@ -87,57 +61,8 @@ def test_a_count_of_another_tool_is_no_name_here() -> None:
         parse_metric("hits@5")
 
 
-@pytest.mark.needs("retrieval_bench_score")
-def test_the_order_of_the_judgements_changes_no_interval() -> None:
-    from retrieval_bench_score.scoring import Answers, score
-
-    data = generated(1, 60)
-    shuffled = list(data.qrels)
-    random.Random(0).shuffle(shuffled)
-    first, second = (
-        score(Answers(scores=data.scores), Judgements(qrels), TREC, AP).evaluation.means
-        for qrels in (data.qrels, {query_id: data.qrels[query_id] for query_id in shuffled})
-    )
-    assert first == second
-
-
-@pytest.mark.needs("retrieval_bench_score")
-def test_a_repetition_far_down_is_found() -> None:
-    from retrieval_bench_score.scoring import Answers, score
-
-    long = [*map(str, range(30_000)), "29999"]
-    with pytest.raises(DataError, match="29999"):
-        score(Answers(lists={"q": long}), Judgements({"q": {"a": 1}}), TREC, AP)
-
-
-@pytest.mark.needs("retrieval_bench_score")
-def test_nothing_to_compute_is_told() -> None:
-    from retrieval_bench_score.scoring import Answers, score
-
-    with pytest.raises(ConfigError, match="no metric"):
-        score(Answers(lists={"q": ["a"]}), Judgements({"q": {"a": 1}}), TREC, ())
-
-
 def test_bpref_counts_a_repeated_document_once() -> None:
     assert value_of("Bpref", "xxa", {"a": 1, "b": 1, "x": 0}) == 0.0
-
-
-@pytest.mark.needs("retrieval_bench_score")
-def test_a_query_that_contradicts_itself_or_has_negative_grades_only_is_told() -> None:
-    from retrieval_bench_score.scoring import Answers, score
-
-    scored = score(Answers(lists={"q": ["a"]}), Judgements({"q": {"a": -1}}), TREC, AP)
-    assert scored.counts.evaluated == 1
-    assert "1 query judged without a relevant document" in scored.warnings
-    scored = score(
-        Answers(lists={"q": ["a"], "r": ["a"]}),
-        Judgements({"q": {"a": 1}, "r": {"a": 1}}),
-        TREC,
-        AP,
-        unanswerable={"q"},
-    )
-    assert scored.counts.evaluated == 1
-    assert any("said to have no answer" in warning for warning in scored.warnings)
 
 
 def test_a_metric_cannot_change_the_judgements() -> None:

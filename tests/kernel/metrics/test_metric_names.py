@@ -23,7 +23,6 @@ from retrieval_bench.metrics import (
     parse_metric,
     parse_metrics,
 )
-from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.metrics.definitions import DEFINITIONS, Definition
 from retrieval_bench.metrics.meant import meant
 from retrieval_bench.metrics.names import ALIASES as SHORT
@@ -347,6 +346,7 @@ def test_a_metric_of_another_package_is_checked_like_any_other(name: str, says: 
 @pytest.mark.needs("retrieval_bench_score")
 @pytest.mark.usefixtures("third_party")
 def test_a_geometric_mean_of_another_package_is_taken() -> None:
+    from retrieval_bench_score.conventions import convention
     from retrieval_bench_score.scoring import Answers, score
 
     rules = convention("trec")

@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ import pytrec_eval
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.data.formats.trec_runs import write_run
-from retrieval_bench.metrics.conventions import Ties
 from retrieval_bench.runs.imported import RunFile, read_rankings
 from tests.builders import some
 from tests.builders.files import save
@@ -41,7 +41,7 @@ def plain(rankings: object) -> dict[str, list[tuple[str, float | None]]]:
     }
 
 
-def orders(run: RunFile, ties: Ties) -> dict[str, list[str]]:
+def orders(run: RunFile, ties: Literal["trec", "list"]) -> dict[str, list[str]]:
     return {query_id: list(one.doc_ids) for query_id, one in run.ordered(ties).items()}
 
 

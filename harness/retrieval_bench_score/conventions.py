@@ -174,9 +174,7 @@ CONVENTIONS: Mapping[str, Convention] = {
         ),
     )
 }
-"""Name -> convention; the first is the default."""
-
-DEFAULT = "trec"
+"""Name -> convention; the first is what the kernel measures by."""
 
 
 def convention(name: str) -> Convention:
