@@ -7,6 +7,7 @@ _CLAIMS = "retrieval_bench.comparison.claims"
 
 CAPABILITY = Capability(
     rank=90,
+    stands_on=("retrieval_bench_launches",),
     commands={
         "duet": Command(
             f"{_PACKAGE}.commands.duet:run_duet",

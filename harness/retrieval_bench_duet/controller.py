@@ -16,7 +16,6 @@ from retrieval_bench.comparison.pairs.call_pairs import Pairs
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.experiment.fresh.launch_merge import hash_seed
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.machine.kernel import cpus_of_one_node
 from retrieval_bench.measure.machine.noise import NoiseRecorder
@@ -45,6 +44,7 @@ from retrieval_bench_duet.launch import (
 from retrieval_bench_duet.result import DuetDataset, DuetResult, GateResult
 from retrieval_bench_duet.revisions import revisions
 from retrieval_bench_duet.sides import Side
+from retrieval_bench_launches.launch_merge import hash_seed
 
 MOST_QUERIES = 220
 """More are not asked: a fixed random choice of them stands for all, so that a launch is short. The

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.pairs.call_pairs import Pairs, trimmed_mean
 from retrieval_bench.core import secrets
 from retrieval_bench.core.calls.foreign import how_ended
-from retrieval_bench.measure import child
 from retrieval_bench.measure.steady import SteadyState
 from retrieval_bench_duet import worker
 from retrieval_bench_duet.sides import Side
+from retrieval_bench_launches import child
 
 START_S = 1800.0
 """Longest time in seconds until a side has built its index."""

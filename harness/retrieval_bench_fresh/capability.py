@@ -6,6 +6,7 @@ _PACKAGE = "retrieval_bench_fresh"
 
 CAPABILITY = Capability(
     rank=50,
+    stands_on=("retrieval_bench_launches",),
     options={"bench": f"{_PACKAGE}.commands.cold:COLD"},
     documents={
         "cold": Document(

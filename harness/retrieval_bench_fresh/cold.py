@@ -17,10 +17,10 @@ from typing import Any, Literal, Self
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.calls.foreign import how_ended
 from retrieval_bench.core.errors import ContractError, HarnessError
-from retrieval_bench.experiment.fresh.launches import LaunchSpec
-from retrieval_bench.measure import child
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.stats.resampling import SEED
+from retrieval_bench_launches import child
+from retrieval_bench_launches.launches import LaunchSpec
 
 INTERPRETER = "interpreter"
 INDEX_BUILD = "index build"

@@ -18,7 +18,8 @@ from contextlib import contextmanager, suppress  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
-from retrieval_bench.measure.channel import Say, channel  # noqa: E402
+import retrieval_bench  # noqa: E402, F401 - its name, which is in no step
+from retrieval_bench_launches.channel import Say, channel  # noqa: E402
 
 if TYPE_CHECKING:
     from retrieval_bench.core.config import RetrieverConfig
@@ -265,7 +266,7 @@ def main(spec: Mapping[str, Any]) -> int:
     except BaseException as problem:  # also SystemExit, which a library may raise
         from retrieval_bench.core.calls.foreign import failing, foreign_code
         from retrieval_bench.core.errors import HarnessError
-        from retrieval_bench.measure.child import described
+        from retrieval_bench_launches.child import described
 
         where = "; ".join(getattr(problem, "__notes__", ()))
         fix = "correct the retriever or its parameters; --debug shows the traceback"

@@ -12,6 +12,7 @@ CAPABILITY = Capability(
         "retrieval_bench_regress",
         "retrieval_bench_scale",
         "retrieval_bench_pictures",
+        "retrieval_bench_launches",
     ),
     commands={
         "load": Command(

@@ -23,7 +23,6 @@ from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.notices import with_text
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.stats.percentiles import needs, quantiles
@@ -40,6 +39,7 @@ from retrieval_bench_duet.result import (
     write_duet,
 )
 from retrieval_bench_duet.sides import Side
+from retrieval_bench_launches.launches import LaunchSpec
 from retrieval_bench_load.engine.generator import Level, Made
 from retrieval_bench_load.engine.levels import LevelResult, State, Times, judged
 from retrieval_bench_load.engine.load import checked, generator_of

@@ -7,7 +7,7 @@ _CLAIMS = "retrieval_bench.comparison.claims"
 
 CAPABILITY = Capability(
     rank=180,
-    stands_on=("retrieval_bench_pictures",),
+    stands_on=("retrieval_bench_pictures", "retrieval_bench_launches"),
     commands={
         "data index": Command(
             f"{_PACKAGE}.commands.index:run_index",

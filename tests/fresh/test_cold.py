@@ -17,10 +17,10 @@ from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.data import load_dataset
-from retrieval_bench.experiment.fresh.launches import LaunchSpec
-from retrieval_bench.measure.child import Child
 from retrieval_bench_fresh import cold, cold_worker
 from retrieval_bench_fresh.cold import ColdDataset, ColdProcess, ColdStart, cold_start
+from retrieval_bench_launches.child import Child
+from retrieval_bench_launches.launches import LaunchSpec
 from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 from tests.builders import some
 from tests.builders.files import save_all

@@ -6,12 +6,12 @@ from dataclasses import asdict
 
 import pytest
 
-from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.reports.render import terminal
 from retrieval_bench_fresh import cold
 from retrieval_bench_fresh.cold import ColdDataset, ColdProcess, ColdStart
 from retrieval_bench_fresh.tables.cold import cold_brief, cold_tables
+from retrieval_bench_launches.launches import LaunchSpec
 from tests.builders.golden import golden
 
 DATASET = ColdDataset(

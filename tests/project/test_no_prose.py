@@ -11,10 +11,10 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core import progress
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.progress import Step
-from retrieval_bench.experiment.fresh import launches
-from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.reports.render.table import Note
+from retrieval_bench_launches import launches
+from retrieval_bench_launches.launches import LaunchSpec, run_launches
 from retrieval_bench_pages.analysis import analyse
 from retrieval_bench_pages.html_page import report_page
 from tests.builders.baselines import today

@@ -34,13 +34,11 @@ from retrieval_bench.experiment.accounting import (
     Subject,
     Task,
     WithoutParts,
-    resummarize,
     summarize,
 )
 from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close_all
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered
-from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.planned_run import PlannedRun
 from retrieval_bench.experiment.server_time import kept_back, outside_server
 from retrieval_bench.experiment.tie_warnings import effect_of_ties
@@ -99,7 +97,7 @@ class Experiment:
     """Where runs are saved without ``out``."""
     session: str = field(default_factory=lambda: token_hex(8))
     """Shared by runs that were measured together."""
-    launches: LaunchSpec | None = None
+    launches: Callable[[Reporter | None], list[Run]] | None = None
     """When given, it is measured in processes of their own, with retrievers of their own."""
     until: Callable[[Experiment], Asking] | None = None
     """When given, each query is asked once, until enough is known."""
@@ -162,7 +160,7 @@ class Experiment:
         """
         if self.launches is not None:
             self.close()  # two of a retriever would disturb each other
-            runs = run_launches(self.launches, reporter, resummarize=resummarize)
+            runs = self.launches(reporter)
             with interrupts_deferred():
                 return self._sound(runs, save)
         reporter = reporter or Silent()

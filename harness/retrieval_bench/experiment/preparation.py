@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.capabilities import service
 from retrieval_bench.core.as_judged.self_hits import as_judged
 from retrieval_bench.core.calls.foreign import WorkingFolder
 from retrieval_bench.core.calls.waiting import waited_for
@@ -27,7 +28,6 @@ from retrieval_bench.data.needs_judgements import require_corpus, require_querie
 from retrieval_bench.experiment.building import built
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.experiment.layers import completed
 from retrieval_bench.experiment.objects import adapted
 from retrieval_bench.measure.machine.servers import Server
@@ -72,9 +72,9 @@ def prepare(
     protocol = protocol or Protocol()
     launches = None
     if protocol.launches:
-        launches = LaunchSpec(
+        launches = service("measure in fresh processes")(
             retrievers, dataset, split, k, metrics, overrides, protocol, language, self_hits
-        )
+        ).run
     prepare_environment(protocol.threads)
     problems = Problems()
     metrics = [metrics] if isinstance(metrics, str) else metrics

@@ -51,10 +51,10 @@ def run_cold(options: argparse.Namespace) -> int:
 def _cold(options: argparse.Namespace, run: Run) -> Any:
     """The start from nothing, in fresh processes; kept in the folder of the run."""
     from retrieval_bench.core.progress import Phase, Step
-    from retrieval_bench.experiment.fresh.launches import LaunchSpec
     from retrieval_bench.measure.protocol import Protocol
     from retrieval_bench.runs.records import COLD, add_files, to_json
     from retrieval_bench_fresh.cold import cold_start
+    from retrieval_bench_launches.launches import LaunchSpec
 
     told = LaunchSpec(
         [options.retriever],

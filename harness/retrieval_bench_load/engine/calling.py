@@ -21,11 +21,11 @@ from retrieval_bench.experiment.candidate import Candidate, ask
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare_told
 from retrieval_bench.experiment.server_time import kept_back, outside_server
-from retrieval_bench.measure.channel import Say
-from retrieval_bench.measure.child import run_in_child
 from retrieval_bench.measure.environment import peak_rss_bytes
 from retrieval_bench.measure.machine import observers
 from retrieval_bench.measure.threads import thread_faults
+from retrieval_bench_launches.channel import Say
+from retrieval_bench_launches.child import run_in_child
 from retrieval_bench_load.engine.clients import (
     NANOSECONDS,
     Answers,

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.notices import from_document
-from retrieval_bench.measure import child
 from retrieval_bench.stats.percentiles import quantiles
+from retrieval_bench_launches import child
 from retrieval_bench_load.engine.clients import NANOSECONDS
 from retrieval_bench_load.engine.schedule import Pace
 from retrieval_bench_load.engine.stamps import ANSWERED, NEVER, Calls, read_calls

@@ -19,13 +19,13 @@ from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.experiment.preparation import prepare_told
 from retrieval_bench.experiment.warnings import refuse_unknown
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.find import LOADS
 from retrieval_bench.runs.records import LOAD, check_destination, new_record, record_id, to_json
+from retrieval_bench_launches.launches import LaunchSpec
 from retrieval_bench_load.engine.bracket import Capacity, Search
 from retrieval_bench_load.engine.capacity import Evidence, Limit
 from retrieval_bench_load.engine.generator import TIMEOUT_S, Generator, Level, LocalMember, Made

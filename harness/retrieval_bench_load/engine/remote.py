@@ -17,7 +17,7 @@ from secrets import token_hex
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.measure import child
+from retrieval_bench_launches import child
 from retrieval_bench_load.engine.generator import CLOSING_S, SILENT, WORKER, Member
 from retrieval_bench_scale.cluster import Cluster, dask
 

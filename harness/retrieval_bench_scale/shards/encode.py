@@ -27,9 +27,9 @@ from retrieval_bench.data.formats.trec_runs import write_run
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
-from retrieval_bench.measure import child
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.runs.records import cannot_write
+from retrieval_bench_launches import child
 from retrieval_bench_scale import cluster
 from retrieval_bench_scale.shards.blocks import (
     FOLDER,

@@ -16,22 +16,22 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
 from retrieval_bench.core.types import Ranking
-from retrieval_bench.experiment.fresh import launches
-from retrieval_bench.experiment.fresh.launch_merge import Launch, hash_seed, merge
-from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.run import Run, pack_rankings
 from retrieval_bench.runs.summary import Summary
+from retrieval_bench_launches import launches
+from retrieval_bench_launches.launch_merge import Launch, hash_seed, merge
+from retrieval_bench_launches.launches import LaunchSpec, run_launches
 from tests.builders.launched import SCRIPTED, bad, resummarize
 from tests.builders.marks import also
 from tests.builders.processes import alive, within
 from tests.builders.reporters import Remembering
 from tests.cli.project import make_project
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 SHORT = Protocol(rounds=3, warm_up_s=0.5, launches=2)
 
@@ -228,7 +228,7 @@ def test_ctrl_c_gives_what_was_measured_as_partial(project: Path) -> None:
 
 
 DRIVER = """
-from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
+from retrieval_bench_launches.launches import LaunchSpec, run_launches
 from retrieval_bench.measure.protocol import Protocol
 spec = LaunchSpec([{"target": "scripted:Waits", "params": {"launch": 1}}], "data",
                   protocol=Protocol(rounds=1000, warm_up_s=0))

@@ -28,11 +28,12 @@ from retrieval_bench.core import secrets
 from retrieval_bench.core.calls.foreign import TerminatedError, how_ended
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step, Task
-from retrieval_bench.experiment.fresh.launch_merge import Launch, Resummarize, hash_seed, merge
-from retrieval_bench.measure import child
-from retrieval_bench.measure.child import Child
+from retrieval_bench.experiment.accounting import resummarize
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.run import Run
+from retrieval_bench_launches import child
+from retrieval_bench_launches.child import Child
+from retrieval_bench_launches.launch_merge import Launch, Resummarize, hash_seed, merge
 
 SILENCE_S = 30.0
 """Seconds without a sign of life, beyond what time-outs explain, until a launch is killed."""
@@ -48,7 +49,7 @@ ANSWER, BOARD = "answer", "board"
 SIGNS = struct.Struct("=4q")
 """What is on the board: number of the phase, signs of life in it, calls done, calls planned."""
 
-_WORKER = "retrieval_bench.experiment.workers.launch_worker"
+_WORKER = "retrieval_bench_launches.launch_worker"
 
 _FIX = "name it, or measure in this process: --launches 0"
 
@@ -113,6 +114,10 @@ class LaunchSpec:
         }
         child.check_plain(message, _FIX)
         return message
+
+    def run(self, reporter: Reporter | None = None) -> list[Run]:
+        """One run for each retriever, over all launches, see :func:`run_launches`."""
+        return run_launches(self, reporter, resummarize=resummarize)
 
 
 def run_launches(

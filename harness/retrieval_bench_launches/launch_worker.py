@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.progress import Phase, Task
-from retrieval_bench.experiment.fresh.launches import ANSWER, BOARD, SIGNS
 from retrieval_bench.experiment.preparation import prepare_told
-from retrieval_bench.measure.channel import Say
-from retrieval_bench.measure.child import run_in_child
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run
+from retrieval_bench_launches.channel import Say
+from retrieval_bench_launches.child import run_in_child
+from retrieval_bench_launches.launches import ANSWER, BOARD, SIGNS
 
 
 def main(spec: Mapping[str, Any]) -> int:

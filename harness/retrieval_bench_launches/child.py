@@ -25,7 +25,7 @@ from typing import Any
 
 from retrieval_bench.core import errors, secrets
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
-from retrieval_bench.measure.channel import Say, channel
+from retrieval_bench_launches.channel import Say, channel
 
 # With -P and this, modules are found where the parent finds them: `-m` would put the current
 # folder first, where a user's `random.py` hides the library's.

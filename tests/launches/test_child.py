@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.core.errors import ContractError, DataError
-from retrieval_bench.measure import child
-from retrieval_bench.measure.child import described, last_words, rebuilt, started
+from retrieval_bench_launches import child
+from retrieval_bench_launches.child import described, last_words, rebuilt, started
 from tests.builders import some
 from tests.builders.processes import alive, within
 
 MODULE = """
 import os, subprocess, sys, time
-from retrieval_bench.measure.channel import channel
+from retrieval_bench_launches.channel import channel
 
 def main(spec):
     say = channel()

@@ -1,1 +1,0 @@
-"""Measuring in fresh processes, seen from the parent."""
