@@ -56,7 +56,7 @@ class _Record(BaseModel):
 
 class RetrieverFacts(_Record):
     """``hash`` is that of target and parameters; ``given`` and ``overrides`` build it again;
-    ``params`` are by dotted path."""
+    ``params`` are by dotted path, those of a chunker with them."""
 
     name: str
     hash: str | None

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.config import read_yaml, validate
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import ConfigError, check_known, near_names
 from retrieval_bench.core.installed.installation import config_folders, packaged_configs
 from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.metrics import Metric, parse_metric
@@ -162,6 +162,11 @@ def load_policy(path: Path | None = None, *, k: int) -> Policy:
     """
     named = path is None or (len(path.parts) == 1 and not path.suffix and not path.is_file())
     policy_file = find_policy(None if path is None else path.name) if named else None
+    if named and path is not None and policy_file is None:
+        files = (file for folder in config_folders("") for file in folder.glob("policy-*.yaml"))
+        known = sorted({file.stem.removeprefix("policy-") for file in files})
+        fix = "name one of these, or a YAML file"
+        check_known(path.name, known, f"no policy {path.name!r}", where="--policy", fix=fix)
     path = policy_file or user_path(path or FILE)
     read = validate(_File, read_yaml(path), where=str(path))
     quality = {

@@ -354,11 +354,7 @@ class Today:
         elif latency_result.unanswered:
             messages = [FAILING, *([] if refused else [ACCEPTED_SO])]
         elif latency_result.verdict is Verdict.UNDECIDED:
-            messages = [
-                "Measure again on an idle machine."
-                if latency_result.duet
-                else "Leave out --duet never."
-            ]
+            messages = self._about_undecided(latency_result, held)
         elif refused:  # nor would a baseline be made anew
             messages = []
         elif latency_result.verdict not in (Verdict.MISSING, Verdict.NOT_COMPARABLE):
@@ -373,6 +369,16 @@ class Today:
         elif not latency_result.broken:
             messages = [f"Commit first, then make the baseline anew: {self.make} --force"]
         return messages
+
+    def _about_undecided(
+        self, latency_result: LatencyResult, held: Held[LatencyBaseline]
+    ) -> list[str]:
+        if latency_result.duet:
+            return ["Measure again on an idle machine."]
+        if code_of(held.usable) is not None:
+            return ["Leave out --duet never."]
+        first = f"Commit first, then make the baseline anew: {self.make} --force"
+        return self._outdated(latency_result) or [first]
 
     def _outdated(self, latency_result: LatencyResult) -> list[str]:
         """Warn of stored times that are far above those of today."""

@@ -20,7 +20,8 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
         other: ``commit`` (a number of :data:`COMMITS`, or None), ``dirty``, ``config``, ``params``,
             ``p50``, ``mean``, ``retriever``, ``dataset``, ``fingerprint``, ``k``, ``machine``,
             ``protocol``, ``beside``, ``status``, ``run_id``, ``source``,
-            ``overrides``, ``threads``, ``data`` (where the dataset was found).
+            ``overrides``, ``threads``, ``chunk``, ``target``,
+            ``data`` (where the dataset was found).
     """
     get = other.get
     name, run_id = get("retriever", "bm25"), get("run_id", f"run-{day:03}")
@@ -57,11 +58,12 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
         "created": f"2026-01-{1 + day // 24:02}T{day % 24:02}:00:00+00:00",
         "retriever": {
             "name": name,
-            "target": "bm25",
+            "target": get("target", "bm25"),
             "source": get("source", f"/somewhere/configs/retrievers/{name}.yaml"),
             "params": get("params", {"k1": 0.9}),
             "hash": get("config", "c1c1c1c1"),
             "overrides": get("overrides", []),
+            "chunk": get("chunk"),
         },
         "dataset": {"name": get("dataset", "tiny"), "source": get("data")},
         "protocol": {"profile": "default", "levels": [50.0], "rounds": 7, **get("protocol", {})},

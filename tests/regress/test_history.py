@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.config import config_hash
-from retrieval_bench.core.errors import RecordError
+from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.reports.render import terminal
 from retrieval_bench_regress.history import Subject, subjects
 from retrieval_bench_regress.history.facts import read_history
+from retrieval_bench_regress.history.history import history
 from retrieval_bench_regress.tables.github_benchmark import benchmark_entries
 from retrieval_bench_regress.tables.history import history_tables
 from tests.builders.history_sample import save_duet, save_run
@@ -271,6 +272,43 @@ def test_only_a_config_of_the_folders_in_use_is_called_by_its_name(
     assert called == [*paths, "bm25", *always]
 
 
+CUT = {"by": "tokens", "size": 40, "overlap": 0}
+
+
+def test_a_retriever_that_cuts_documents_is_called_by_its_chunker_too(tmp_path: Path) -> None:
+    own, packaged = Path.cwd() / "mine.yaml", packaged_configs() / "retrievers" / "bm25.yaml"
+    cases: list[tuple[str, Path | None, dict[str, Any] | None, str]] = [
+        ("mine+tokens-40-0", own, CUT, "mine.yaml+tokens-40-0"),
+        ("other+tokens-40-0", own, CUT, "mine.yaml+tokens-40-0"),
+        ("mine", own, CUT, "mine.yaml"),
+        ("a+b", Path.cwd() / "a+b.yaml", None, "a+b.yaml"),
+        ("bm25+tokens-40-0", packaged, CUT, "bm25+tokens-40-0"),
+        ("m:C+tokens-40-0", None, CUT, "m:C+tokens-40-0"),
+    ]
+    for at, (name, source, chunk, called) in enumerate(cases):
+        more = {"target": "m:C"} if source is None else {}
+        told = {"source": None if source is None else str(source), "chunk": chunk, **more}
+        save_run(tmp_path / str(at), 0, commit=0, retriever=name, **told)
+        (run,) = subject(tmp_path / str(at)).runs
+        assert run.source == called
+
+
+def test_a_change_of_the_chunker_is_told(tmp_path: Path) -> None:
+    for day, size in enumerate((40, 20)):
+        save_run(tmp_path, day, config=f"c{size}", chunk={**CUT, "size": size})
+    assert subject(tmp_path).runs[0].params["chunk.size"] == "40"
+    assert "(chunk.size=20)" in folded(text(tmp_path))
+
+
+def test_a_metric_of_older_runs_is_known(here: Path) -> None:
+    save_run(here / "runs", 0)
+    folder = save_run(here / "runs", 1)
+    _without(folder, "summary.json", "metrics", "R@10")
+    assert history(metrics=["R@10"], folders=[here / "runs"], last=1).subjects
+    with pytest.raises(ConfigError, match="which no saved run has"):
+        history(metrics=["AP@10"], folders=[here / "runs"], last=1)
+
+
 def test_a_run_keeps_what_it_was_told_to_override_and_a_config_tells_its_hash_beforehand() -> None:
     told = ["k1=2", "b=0.5"]
     with closing(prepare(["bm25"], "science-mini", overrides=told)) as named:
@@ -375,6 +413,7 @@ def test_runs_found_twice_are_counted_once(tmp_path: Path) -> None:
         save_duet(tmp_path / name, 1)
     found = read_history([tmp_path / "a", tmp_path / "b", tmp_path / "a" / "run-001"])
     assert (len(found.runs), len(found.duets), found.copies) == (1, 1, 3)
+    assert "3 runs stood there twice and count once." in terminal.plain(history_tables((), found))
 
 
 def test_without_folders_the_usual_ones_are_read_and_need_not_be_there_but_a_named_one(

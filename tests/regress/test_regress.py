@@ -45,6 +45,7 @@ from tests.builders.baselines import (
     DATASET,
     MACHINE,
     NDCG,
+    RETRIEVER,
     SIDE,
     duet_result,
     latency,
@@ -350,6 +351,40 @@ class TestWhoseRevisionTheDuetMeasures:
         queries = {query: ns // 2 for query, ns in now.queries.items()}
         protocol = Protocol(threads=3, timeout_s=240.0).as_dict()
         return latency([], commit=self.OF_LATENCY, dirty=dirty, queries=queries, protocol=protocol)
+
+    @pytest.mark.parametrize(
+        ("dirty", "outdated", "advice"),
+        [
+            (False, False, "Leave out --duet never."),
+            (True, False, "Commit first, then make the baseline anew: MAKE --force"),
+            (True, True, "Make the baseline anew, the stored times of p50 are far above"),
+        ],
+    )
+    def test_a_duet_is_advised_only_where_it_can_be_made(
+        self, tmp_path: Path, dirty: bool, outdated: bool, advice: str
+    ) -> None:
+        run = measured()
+        times = self.times(run, dirty=dirty)
+        if outdated:
+            slower = {query: 4 * ns for query, ns in times.queries.items()}
+            times = times.model_copy(update={"queries": slower})
+        _, found = self.asked(tmp_path, When.NEVER, times, run)
+        assert some(found.latency).verdict is Verdict.UNDECIDED
+        assert found.advice[0].startswith(advice)
+
+    def test_a_change_of_the_chunker_is_told(self, tmp_path: Path) -> None:
+        run = measured()
+        made = {"hash": "facade", "params": {"b": 1}, "chunk": {"by": "tokens", "size": 20}}
+        run = replace(run, manifest={**run.manifest, "retriever": made})
+        assert quality_of(run, GIVEN).retriever.params["chunk.size"] == "20"
+        params = {"b": "1", "chunk.by": "tokens", "chunk.size": "40"}
+        before = quality({"nDCG@10": [1.0]}, retriever={**RETRIEVER, "params": params})
+        nothing: Held[LatencyBaseline] = Held(None)
+        policy, play = Policy({}, {}), cast("Any", None)
+        found = today(tmp_path, policy).judged(
+            run, Held(before), nothing, duet=play, when=When.NEVER
+        )
+        assert "The settings of the retriever changed: chunk.size 40 -> 20." in found.notes
 
     @pytest.mark.parametrize("verdict", list(Verdict))
     def test_another_config_than_the_baselines_is_no_verdict(

@@ -40,8 +40,9 @@ def test_a_policy_can_be_named(here: Path) -> None:
     assert load_policy(Path("quality"), k=10).source == str(own)
     (here / "quality").mkdir()
     assert load_policy(Path("quality"), k=10).source == str(own)
-    with pytest.raises(ConfigError, match="cannot read"):
+    with pytest.raises(ConfigError, match="did you mean quality") as problem:
         load_policy(Path("qualitty"), k=10)
+    assert "improvement" in str(problem.value)
 
 
 def test_the_users_own_policy_comes_first(here: Path) -> None:

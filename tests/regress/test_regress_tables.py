@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,17 @@ import numpy as np
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.reports.render import markdown, terminal
+from retrieval_bench.reports.render.words import BOUND
+from retrieval_bench_regress.baseline import FAILED
 from retrieval_bench_regress.gate import Regression
 from retrieval_bench_regress.latency_gates import LatencyResult, When, judge_latency, not_measured
 from retrieval_bench_regress.policy import Policy
-from retrieval_bench_regress.quality_gates import QualityResult, judge_quality
+from retrieval_bench_regress.quality_gates import (
+    ChangedQuery,
+    QualityGate,
+    QualityResult,
+    judge_quality,
+)
 from retrieval_bench_regress.session import WANTED
 from retrieval_bench_regress.tables.regress import baseline_tables, regress_tables
 from tests.builders.baselines import COMMIT, DATASET, MACHINE, duet_result, latency, quality
@@ -103,6 +111,24 @@ def test_open_and_unmeasured() -> None:
     without = terminal.plain(regress_tables(both, texts=False))
     assert "q0001" in without
     assert "paid leave" not in without
+
+
+def test_queries_that_fail_are_named_though_their_figures_stay() -> None:
+    before = quality({"nDCG@10": [0.0, 1.0, 0.5]})
+    now = quality({"nDCG@10": [0.0, 1.0, 0.5]}, [FAILED, "other", "same"])
+    failing = judge_quality(before, now, {NDCG: 0.01})
+    text = terminal.plain(regress_tables(found(failing, of_latency(1.0))))
+    assert "q0000   0.0000 -> 0.0000 (failed)" in text
+    assert "1 query with another ranking and the same figures." in text
+
+
+def test_a_note_on_an_interval_stands_below_one_that_is_printed() -> None:
+    gate = QualityGate("nDCG@10", Verdict.BETTER, 0.01, ci=(0.0, 0.1), bound=(0.0, 0.2), p=0.01)
+    change = (ChangedQuery("q", {"nDCG@10": (0.0, 1.0)}),)
+    for lower, noted in ((0, False), (1, True)):
+        result = QualityResult((replace(gate, lower=lower),), 9, change)
+        text = terminal.plain(regress_tables(found(result, of_latency(1.0))))
+        assert (BOUND[:30] in text) is noted
 
 
 def test_a_new_baseline() -> None:

@@ -121,6 +121,14 @@ def load_retriever_config(
     return _overridden(config, overrides)
 
 
+def chunker_in(name: str, chunk: Mapping[str, Any] | None) -> str:
+    """What the end of ``name`` says of how documents are cut, as in ``+tokens-400-40``; empty where
+    the config says it, or nobody."""
+    _, plus, cut = name.rpartition("+")
+    told = _CHUNKER.fullmatch(cut) if plus and chunk else None
+    return plus + cut if told and chunk and told[1] == chunk.get("by") else ""
+
+
 def inline_config(mapping: Mapping[str, Any], overrides: Sequence[str] = ()) -> RetrieverConfig:
     """The config that an inline ``{target, params, name, description}`` stands for; its name is
     the target unless given.

@@ -169,8 +169,8 @@ class Run:
     @property
     def settings(self) -> dict[str, str]:
         """Parameters of the retriever by dotted path, without secrets."""
-        given = flat(self.manifest.get("retriever", {}).get("params") or {})
-        return {name: str(secrets.redact(value)) for name, value in given}
+        given = settings_of(self.manifest.get("retriever", {}))
+        return {name: str(secrets.redact(value)) for name, value in given.items()}
 
     @property
     def partial(self) -> bool:
@@ -207,6 +207,12 @@ class Run:
             return OK in self.status
         status = dict(zip(self.rankings.query_ids, self.status, strict=True))
         return any(status[query_id] == OK for query_id in self.evaluation.query_ids)
+
+
+def settings_of(told: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters of the retriever that a manifest tells of, by dotted path; of a chunker, too."""
+    cut = {"chunk": told["chunk"]} if told.get("chunk") else {}
+    return dict(flat({**(told.get("params") or {}), **cut}))
 
 
 def clusters_of(runs: Sequence[Run]) -> Mapping[str, str]:

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.as_json.document import Documented
-from retrieval_bench.core.config import flat, load_retriever_config
+from retrieval_bench.core.config import chunker_in, load_retriever_config
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.installed.installation import config_folders
 from retrieval_bench.data import found_at
 from retrieval_bench.measure.protocol import RANKINGS_ONLY
 from retrieval_bench.runs.records import DEFAULT_ROOT, MANIFEST, SCHEMA_VERSION, SUMMARY, read_json
+from retrieval_bench.runs.run import settings_of
 from retrieval_bench.runs.summary import Summary
 from retrieval_bench_duet.result import DOCUMENT, read_duet
 from retrieval_bench_duet.result import ROOT as DUETS
@@ -59,7 +60,7 @@ class SavedRun(Documented):
         commit: None outside a repository.
         dirty: files differed from the commit; None outside a repository.
         config: hash of the target and its parameters; None for an object.
-        params: of the retriever, by dotted path.
+        params: of the retriever, by dotted path; of its chunker, too.
         metrics: means by metric.
         latency: milliseconds by percentile; those that were not supported are missing.
         same_quality, same_latency: what must be equal for two runs to stand on one line.
@@ -300,7 +301,7 @@ def _run(folder: Path) -> SavedRun:
         commit=_text(git.get("commit")),
         dirty=None if git.get("dirty") is None else bool(git["dirty"]),
         config=_text(retriever.get("hash")),
-        params=dict(flat(retriever.get("params") or {})),
+        params=settings_of(retriever),
         metrics={
             metric: Figure(_finite(figure.mean), figure.ci95)
             for metric, figure in summary.metrics.items()
@@ -358,12 +359,14 @@ def _duet(folder: Path) -> SavedDuet:
 def _named(name: str, retriever: Mapping[str, Any]) -> str:
     """Return how it is called on the command line: by name where its config lies among the others,
     otherwise by its file."""
-    source = retriever.get("source")
+    source, cut = retriever.get("source"), chunker_in(name, retriever.get("chunk"))
     if not source:
         target = str(retriever.get("target") or name)
-        return target if ":" in target else name
+        return target + cut if ":" in target else name
     path = Path(str(source))
-    return name if path.stem == name and _among_configs(path) else _from_here(path)
+    if path.stem == name.removesuffix(cut) and _among_configs(path):
+        return name
+    return _from_here(path) + cut
 
 
 def _among_configs(path: Path) -> bool:
@@ -386,7 +389,8 @@ def called(given: str) -> tuple[str, str]:
             return given, given
         path = Path(os.path.realpath(given))
         return path.stem, _named(path.stem, {"source": path})
-    return config.name, _named(config.name, {"source": config.source, "target": config.target})
+    told = {"source": config.source, "target": config.target, "chunk": config.chunk}
+    return config.name, _named(config.name, told)
 
 
 def called_data(given: str) -> str:

@@ -113,7 +113,7 @@ def history(
     records = read_history(folders)
     runs, duets = _named(records, retriever, dataset)
     chosen = tuple(subjects(runs, duets, metrics=names, last=last))
-    known = {name for subject in chosen for run in subject.runs for name in run.metrics}
+    known = {name for run in runs for name in run.metrics}
     for name in names if known else ():
         what = f"metric {name!r}, which no saved run has"
         fix = "name one of these, or measure with bench --metrics"

@@ -184,7 +184,7 @@ def subjects(
         kept, played = (items if last is None else items[-last:] for items in (own, pairs))
         shown = tuple(metrics) or tuple(own[-1].metrics if own else ())[:1]
         quality = _Lines(_letter, (run.same_quality for run in kept if run.counts))
-        timed = [run for run in kept if run.counts and run.latency]
+        timed = filter(_is_timed, kept)
         latency = _Lines(lambda at: str(at + 1), (run.same_latency for run in timed))
         pinned = (duet.same for duet in played if duet.pinned)
         trends = _Lines(lambda at: _letter(at).lower(), pinned)
@@ -192,7 +192,7 @@ def subjects(
             replace(
                 run,
                 quality_line=quality.label(run.same_quality) if run.counts else None,
-                latency_line=latency.label(run.same_latency) if run in timed else None,
+                latency_line=latency.label(run.same_latency) if _is_timed(run) else None,
             )
             for run in kept
         ]
@@ -213,6 +213,10 @@ def subjects(
             )
         )
     return sorted(subjects, key=lambda subject: subject.last, reverse=True)
+
+
+def _is_timed(run: SavedRun) -> bool:
+    return run.counts and bool(run.latency)
 
 
 def _by_subject(saved: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:

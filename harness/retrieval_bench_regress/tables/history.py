@@ -329,5 +329,6 @@ def _left_out(records: Found) -> list[str]:
             f"Left out: {more:,} more folders that are not runs; --format json names them."
         )
     if records.copies:
-        messages.append(f"{counted(records.copies, 'run')} stood there twice and counts once.")
+        count = "counts" if records.copies == 1 else "count"
+        messages.append(f"{counted(records.copies, 'run')} stood there twice and {count} once.")
     return messages

@@ -197,13 +197,17 @@ def _quality_reasons(quality: QualityResult) -> list[str]:
         some = f", {quality.failed} of them failed then and now" if quality.failed else ""
         missing = [f"{g.metric}: {g.reason}" for g in quality.gates if g.verdict is Verdict.MISSING]
         return [f"Quality: all rankings are identical ({judged}{some}).", *missing]
-    bound = [BOUND] if any(gate.bound is not None for gate in quality.gates) else []
+    bound = [BOUND] if any(g.bound is not None and _has_figures(g) for g in quality.gates) else []
     return [_gate_reason(gate) for gate in quality.gates] + bound
+
+
+def _has_figures(gate: QualityGate) -> bool:
+    return gate.ci is not None and (gate.p is None or bool(gate.lower))
 
 
 def _gate_reason(gate: QualityGate) -> str:
     figures = []
-    if gate.ci is not None and (gate.p is None or gate.lower):
+    if gate.ci is not None and _has_figures(gate):
         low, high = gate.ci
         figures = [f"interval [{end_text(low, 4)}, {end_text(high, 4)}]"] if low < high else []
         figures += [] if gate.bound is None else [bound_text(gate.bound)]
@@ -222,7 +226,11 @@ def _latency_reasons(latency: LatencyResult) -> list[str]:
 def _changed_table(quality: QualityResult, texts: Mapping[str, str]) -> Table:
     """Queries with another ranking, those first that lost most in what is judged."""
     metrics = [gate.metric for gate in quality.gates if gate.before is not None]
-    moved = [query for query in quality.changed if any(a != b for a, b in query.values.values())]
+    moved = [
+        query
+        for query in quality.changed
+        if query.values and (query.failed or any(a != b for a, b in query.values.values()))
+    ]
     moved.sort(key=lambda query: min(_gains(query, metrics), default=0.0))
     shown = moved[:MOST_QUERIES]
     judged = sum(bool(query.values) for query in quality.changed)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,12 +13,22 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.render.cells import Cell
 from retrieval_bench.reports.render.words import verdict_label
+from retrieval_bench.reports.tables.again import same_of
 from retrieval_bench.reports.tables.brief import against, comparison_brief
 from tests.builders import some
-from tests.builders.runs import run
+from tests.builders.runs import run, sample_run
 
 GOOD = np.linspace(0.5, 0.9, 40)
 BAD = GOOD - np.linspace(0.1, 0.3, 40)  # lower by 0.2
+
+
+def test_the_same_retriever_is_named_with_its_chunker(here: Path) -> None:
+    made = {"hash": "h", "target": "m:C", "chunk": {"by": "tokens", "size": 40, "overlap": 0}}
+    for source, named in ((here / "a" / "mine.yaml", "a/mine.yaml"), (None, "m:C")):
+        told = {**made, "source": source and str(source)}
+        again = replace(sample_run("mine+tokens-40-0", 0), manifest={"retriever": told})
+        assert f"bench {named}+tokens-40-0 " in same_of(again, "bench")
+
 
 in_either_order = pytest.mark.parametrize("names", [("good", "bad"), ("bad", "good")])
 

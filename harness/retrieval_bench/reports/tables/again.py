@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import join
 
+from retrieval_bench.core.config import chunker_in
 from retrieval_bench.core.installed.installation import packaged_configs, typed
 from retrieval_bench.runs.records import DEFAULT_ROOT
 from retrieval_bench.runs.run import Run, relative_folder
@@ -27,10 +28,11 @@ def same_of(run: Run, command: str, *words: str, set_: Sequence[str] = ()) -> st
     """``command`` with the retriever of ``run``, ``words``, and the same dataset and depth."""
     told, summary = run.manifest.get("retriever", {}), run.summary
     source, name = Path(told.get("source") or ""), run.name
+    cut = chunker_in(name, told.get("chunk"))
     if not source.suffix:
-        name = str(told["target"]) if told.get("hash") else name  # an object has no hash
+        name = str(told["target"]) + cut if told.get("hash") else name  # an object has no hash
     elif not source.is_relative_to(packaged_configs()):
-        name = _from_here(source)
+        name = _from_here(source) + cut
     data = run.manifest.get("dataset", {}).get("source") or summary.dataset.name
     where = {"dataset": _from_here(Path(data)), "split": summary.dataset.split}
     if command in _WITH_LANGUAGE:
