@@ -8,9 +8,9 @@ from pathlib import Path
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench_answers.answers import read_answers
 from retrieval_bench_answers.reader import ReaderResult, score_reader
+from retrieval_bench_score.runs.imported import read_rankings
 
 
 @dataclass(frozen=True, slots=True)

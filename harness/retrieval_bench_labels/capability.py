@@ -7,7 +7,7 @@ _PACKAGE = "retrieval_bench_labels"
 
 CAPABILITY = Capability(
     rank=100,
-    stands_on=("retrieval_bench_exchange", "retrieval_bench_modes"),
+    stands_on=("retrieval_bench_exchange", "retrieval_bench_modes", "retrieval_bench_score"),
     groups={"label": ("judge", "make judgements: pool, start, status, import, export")},
     commands={
         "label pool": Command(

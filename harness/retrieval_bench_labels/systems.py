@@ -17,10 +17,10 @@ from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.runs.dataset import self_hits_of
 from retrieval_bench.runs.find import find_runs, is_run
-from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench.runs.records import read_run
 from retrieval_bench.runs.run import Run
 from retrieval_bench_labels.pool import Lists
+from retrieval_bench_score.runs.imported import read_rankings
 
 _CONFIGS = (".yaml", ".yml", ".py")
 

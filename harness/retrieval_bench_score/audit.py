@@ -21,8 +21,8 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, counted, distinct_names
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.metrics import METRICS_VERSION, Judgements, Metric, parse_metric
-from retrieval_bench.runs.imported import RunFile
 from retrieval_bench_score.conventions import Convention, Ties
+from retrieval_bench_score.runs.imported import RunFile
 from retrieval_bench_score.scoring import Answers, counting_queries, values_of
 
 

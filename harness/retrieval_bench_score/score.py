@@ -16,10 +16,10 @@ from retrieval_bench.core.types import EMPTY
 from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.files.lines import lines
 from retrieval_bench.metrics.names import Param
-from retrieval_bench.runs.as_units import in_units
-from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench_score.audit import Audit, audit
 from retrieval_bench_score.conventions import CONVENTIONS, Duplicates, Missing, convention
+from retrieval_bench_score.runs.as_units import in_units
+from retrieval_bench_score.runs.imported import read_rankings
 from retrieval_bench_score.scorecard import (
     ScoreCard,
     Truth,

@@ -34,10 +34,8 @@ from retrieval_bench.experiment.warnings import empty_lists, origins
 from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.measures import DEFAULT_CONVENTION
 from retrieval_bench.metrics.tied import FROM_ELSEWHERE, FROM_RETRIEVER
-from retrieval_bench.runs.as_units import in_units
 from retrieval_bench.runs.dataset import clusters_in
 from retrieval_bench.runs.evaluation import averaged
-from retrieval_bench.runs.imported import RUN_FOLDER, RunFile
 from retrieval_bench_score.conventions import TIES, Convention, convention
 from retrieval_bench_score.joining import (
     RunGiven,
@@ -48,6 +46,8 @@ from retrieval_bench_score.joining import (
     without_selves_in,
 )
 from retrieval_bench_score.outcomes import outcomes
+from retrieval_bench_score.runs.as_units import in_units
+from retrieval_bench_score.runs.imported import RUN_FOLDER, RunFile
 from retrieval_bench_score.scoring import Answers, Scored, score, values_of
 from retrieval_bench_score.thresholds import AbstentionReport, abstention_report
 

@@ -15,9 +15,9 @@ from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
 from retrieval_bench.core.types import Documents, Query, Ranking
 from retrieval_bench.runs import records
 from retrieval_bench.runs.arrays import RANKINGS
-from retrieval_bench.runs.as_units import in_units
-from retrieval_bench.runs.imported import RUN_FOLDER, RunFile, read_rankings
 from retrieval_bench.runs.records import TREC_RUN
+from retrieval_bench_score.runs.as_units import in_units
+from retrieval_bench_score.runs.imported import RUN_FOLDER, RunFile, read_rankings
 
 
 class TrecRun(Retriever):

@@ -15,9 +15,9 @@ from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench_answers.submission import ALL, HELD_OUT, Submission, read_threshold, submit
 from retrieval_bench_score.conventions import convention
+from retrieval_bench_score.runs.imported import read_rankings
 from retrieval_bench_score.scorecard import Truth, score_file
 from tests.builders import some
 from tests.builders.scripted import Scripted

@@ -10,9 +10,9 @@ import yaml
 from retrieval_bench import bench
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench.runs.run import Run
 from retrieval_bench_exchange.ir_metadata import END, START, header, ir_metadata, write_annotated
+from retrieval_bench_score.runs.imported import read_rankings
 
 ONE_ROUND = Protocol(rounds=1, warm_up_s=0.0)
 

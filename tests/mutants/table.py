@@ -236,7 +236,7 @@ MUTANTS = (
         "data/formats/trec_runs.py",
         "return doc_ids, _strictly_falling(values)",
         "return doc_ids, values",
-        *("kernel/runs", "kernel/data/test_trec.py"),
+        *("score/test_run_files.py", "kernel/data/test_trec.py"),
     ),
     _of_harness(
         "a percentage is a hundredth of itself",

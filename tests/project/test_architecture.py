@@ -46,7 +46,11 @@ FORBIDDEN = [
     ("runs/evaluation", "core/retriever", "evaluate knows no retriever"),
     ("comparison", "runs/records", "compare knows no file"),
     ("data", "metrics", "data knows no metric"),
-    ("retrieval_bench_score/scoring", "runs/imported", "the rules of a convention know no file"),
+    (
+        "retrieval_bench_score/scoring",
+        "retrieval_bench_score/runs",
+        "the rules of a convention know no file",
+    ),
     ("reports", "experiment/experiment", "the report starts no run"),
 ]
 

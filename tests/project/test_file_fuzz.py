@@ -13,7 +13,7 @@ import pytest
 
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.data import read_qrels
-from retrieval_bench.runs.imported import read_rankings
+from retrieval_bench_score.runs.imported import read_rankings
 
 ROUNDS = 250
 """For each of the 24 cases below: 6,000 files."""

@@ -8,8 +8,8 @@ import pytest
 
 from retrieval_bench.cli import main
 from retrieval_bench.metrics import Judgements
-from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench_score.conventions import convention
+from retrieval_bench_score.runs.imported import read_rankings
 from retrieval_bench_score.scoring import Answers, Scored, score
 
 pytestmark = pytest.mark.realdata

@@ -17,9 +17,9 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data.formats.trec_runs import write_run
-from retrieval_bench.runs.as_units import in_units
-from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench_retrievers.trec_run import TrecRun
+from retrieval_bench_score.runs.as_units import in_units
+from retrieval_bench_score.runs.imported import read_rankings
 
 
 def _saved(folder: Path, text: str) -> TrecRun:

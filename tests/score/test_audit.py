@@ -17,9 +17,9 @@ from retrieval_bench.metrics import Judgements, parse_metrics
 from retrieval_bench.reports.render.cells import cell_of
 from retrieval_bench.reports.render.table import NoteKind, kind_of, text_of
 from retrieval_bench.reports.render.terminal import PLAIN_WIDTH, plain
-from retrieval_bench.runs.imported import RunFile, read_rankings
 from retrieval_bench_score.audit import Audit, Turn, audit
 from retrieval_bench_score.conventions import CONVENTIONS, Convention, convention
+from retrieval_bench_score.runs.imported import RunFile, read_rankings
 from retrieval_bench_score.scoring import Answers, score
 from retrieval_bench_score.tables import audit as audit_tables_module
 from retrieval_bench_score.tables.audit import audit_tables

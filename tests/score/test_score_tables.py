@@ -12,13 +12,13 @@ from retrieval_bench.core.types import Qrels, Ranking
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.runs.imported import RunFile
 from retrieval_bench_answers.answers import Answer, GoldQuestion, Predictions, Span
 from retrieval_bench_answers.reader import ReaderResult, score_reader
 from retrieval_bench_answers.tables.reader import reader_tables
 from retrieval_bench_pages import html
 from retrieval_bench_score.audit import Audit, audit
 from retrieval_bench_score.conventions import CONVENTIONS, convention
+from retrieval_bench_score.runs.imported import RunFile
 from retrieval_bench_score.scorecard import ScoreCard, Truth, score_file
 from retrieval_bench_score.tables.audit import audit_brief, audit_tables
 from retrieval_bench_score.tables.score import score_brief, score_tables

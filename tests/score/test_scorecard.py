@@ -17,8 +17,8 @@ from retrieval_bench.core.types import Dataset, Document, Qrels, Query
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.reports.render.terminal import plain
-from retrieval_bench.runs.imported import RunFile, read_rankings
 from retrieval_bench_score.conventions import CONVENTIONS, convention
+from retrieval_bench_score.runs.imported import RunFile, read_rankings
 from retrieval_bench_score.scorecard import ScoreCard, Truth, score_file, score_mapping
 from retrieval_bench_score.tables.score import score_tables
 from tests.builders import some

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.runs.imported import read_rankings
+from retrieval_bench_score.runs.imported import read_rankings
 from retrieval_bench_score.score import evaluate
 from retrieval_bench_score.scorecard import ScoreCard, Truth
 from tests.builders.files import json_lines, save, save_all

@@ -22,13 +22,13 @@ from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.data import build_dataset, load_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.runs.imported import RunFile, read_rankings
 from retrieval_bench_answers.reproduction.published import (
     Published,
     PublishedSystem,
     PublishedTable,
 )
 from retrieval_bench_score.conventions import Convention, Ties, convention
+from retrieval_bench_score.runs.imported import RunFile, read_rankings
 from retrieval_bench_score.scorecard import Truth
 from retrieval_bench_score.scoring import Answers, Scored, score
 

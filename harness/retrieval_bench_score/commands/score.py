@@ -59,7 +59,7 @@ runs RUN *  files or folders of runs
 def run_run(options: argparse.Namespace) -> int:
     """Score one run."""
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.runs.imported import tag_of
+    from retrieval_bench_score.runs.imported import tag_of
     from retrieval_bench_score.score import evaluate, read_ids
     from retrieval_bench_score.scorecard import ScoreDetails
     from retrieval_bench_score.tables.score import score_brief, score_tables

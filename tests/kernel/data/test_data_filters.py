@@ -217,6 +217,7 @@ class TestRuns:
         run = bench("bm25", data(None, None, None), k=3, protocol=QUICK).run
         assert run.summary.filters is None
 
+    @pytest.mark.needs("retrieval_bench_score")
     def test_a_run_file_of_others_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "run.trec").write_text("q1 Q0 d0 1 1.0 x\n")
         given = {"target": "trec_run", "params": {"path": str(tmp_path / "run.trec")}}

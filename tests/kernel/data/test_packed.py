@@ -19,7 +19,6 @@ from retrieval_bench.data.files.lines import json_lines, kind_of, lines
 from retrieval_bench.data.files.packed import COMPRESSIONS, ENDINGS, unpacked, unpacked_name
 from retrieval_bench.data.needs_judgements import require_corpus
 from retrieval_bench.data.qrels import read_qrels
-from retrieval_bench.runs.imported import read_rankings
 from tests.builders.files import save, save_all
 from tests.builders.refusals import dataset_faults
 
@@ -93,7 +92,10 @@ class TestEachCompression:
         name = COMPRESSIONS[ending].name
         assert fault.startswith(f": {name} data in a file that is not named {ending}; accepted: ")
 
+    @pytest.mark.needs("retrieval_bench_score")
     def test_is_read_in_datasets_and_runs(self, tmp_path: Path, ending: str) -> None:
+        from retrieval_bench_score.runs.imported import read_rankings
+
         folder = beir(tmp_path)
         for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
             path = folder / name
@@ -114,9 +116,9 @@ def test_without_the_package_a_zst_file_says_which_one_and_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    path = save(tmp_path / "r.run.zst", b"\x28\xb5\x2f\xfd")
+    path = save(tmp_path / "qrels.tsv.zst", b"\x28\xb5\x2f\xfd")
     with pytest.raises(MissingDependencyError) as caught:
-        read_rankings(path)
+        read_qrels(path)
     told = caught.value.render()
     assert "a .zst file needs the package zstandard, which is not installed" in told
     assert f"where: {path}" in told
@@ -169,13 +171,6 @@ def test_judgements_with_another_separator_are_one_fault(
 ) -> None:
     (fault,) = dataset_faults(beir(tmp_path, **{"qrels/test.tsv": content}))
     assert fault.startswith(f"qrels/test.tsv: columns separated by {sign} in '")
-
-
-def test_a_run_with_another_separator_is_one_fault(tmp_path: Path) -> None:
-    path = save(tmp_path / "run", "q,Q0,d,1,9.5,t\n" * 150)
-    with pytest.raises(DataError, match="columns separated by commas") as caught:
-        read_rankings(path)
-    assert len(caught.value.faults) == 1
 
 
 def test_a_table_of_commas_that_is_named_tsv_says_so(tmp_path: Path) -> None:

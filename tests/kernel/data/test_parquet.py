@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 
 from retrieval_bench import bench
-from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.files.rows import rows
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.runs.imported import read_rankings
-from tests.builders.files import json_lines, save, save_all
+from tests.builders.files import json_lines, save_all
 
 pytestmark = pytest.mark.needs("pyarrow")
 
@@ -111,37 +109,3 @@ def test_what_json_does_not_have_is_taken_apart_inside_of_others_too(tmp_path: P
         "count": 7,
         "left": 3,
     }
-
-
-@pytest.mark.parametrize(
-    "names",
-    [("q_id", "doc_id", "score"), ("qid", "docno", "score"), ("query_id", "doc_id", "score")],
-)
-@pytest.mark.parametrize("ids", [["10", "11", "12"], [10, 11, 12]])
-def test_a_run_may_be_a_table_with_a_row_for_each_hit(
-    tmp_path: Path, names: Sequence[str], ids: list[Any]
-) -> None:
-    """K5: as ranx and others save it; its ids may be numbers."""
-    columns = (["a", "b", "a"], ids, [1.5, 1.0, 2.5])
-    path = parquet(tmp_path / "run.parquet", dict(zip(names, columns, strict=True)))
-    run = read_rankings(path)
-    assert (run.format, run.warnings) == ("parquet", ())
-    found = {query: list(ranking) for query, ranking in run.ordered("trec").items()}
-    assert found == {"a": [("12", 2.5), ("10", 1.5)], "b": [("11", 1.0)]}
-
-
-def test_faults_of_such_a_table_are_told_with_their_rows(tmp_path: Path) -> None:
-    def faults(**columns: list[Any]) -> list[str]:
-        path = parquet(tmp_path / "run.parquet", columns)
-        with pytest.raises(DataError) as caught:
-            read_rankings(path)
-        return [text.removeprefix(f"{path}") for text in caught.value.faults]
-
-    told = faults(q_id=["a", "", "c"], doc_id=["x", "y", "z"], score=[1.0, 2.0, float("nan")])
-    assert [text.split(";")[0] for text in told] == [": row 2: q_id is ''", ": row 3: score is nan"]
-    (told_of_columns,) = faults(query=["a"], document=["x"], score=[1.0])
-    assert "a table of the columns 'query', 'document', 'score'" in told_of_columns
-    assert "one column q_id or qid or query_id or query-id" in told_of_columns
-    save(tmp_path / "run.parquet", "q1 Q0 d 1 1.0 x")
-    with pytest.raises(DataError, match="cannot be read as parquet"):
-        read_rankings(tmp_path / "run.parquet")

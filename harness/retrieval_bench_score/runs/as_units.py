@@ -9,7 +9,7 @@ import numpy as np
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Ranking
-from retrieval_bench.runs.imported import RunFile
+from retrieval_bench_score.runs.imported import RunFile
 
 
 def in_units(run: RunFile, unit_of: Mapping[str, str]) -> RunFile:

@@ -16,7 +16,7 @@ import pytrec_eval
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.data.formats.trec_runs import write_run
-from retrieval_bench.runs.imported import RunFile, read_rankings
+from retrieval_bench_score.runs.imported import RunFile, read_rankings
 from tests.builders import some
 from tests.builders.files import save
 

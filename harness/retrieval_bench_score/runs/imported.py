@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,13 @@ from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, sh
 from retrieval_bench.data.files.lines import first_line, head, json_file, kind_of, lines
 from retrieval_bench.data.files.mistaken import other_separator
 from retrieval_bench.data.files.rows import parquet_rows
-from retrieval_bench.data.formats.trec_runs import (
+from retrieval_bench.data.qrels import COMMENT, by_query, is_one_object, is_regular
+from retrieval_bench.data.source import take_id
+from retrieval_bench.measure.calls import NOT_RUN, OK
+from retrieval_bench.runs.arrays import DAMAGED, RANKINGS, load_rankings
+from retrieval_bench.runs.records import PER_QUERY, SCHEMA_VERSION, SUMMARY
+from retrieval_bench_score.conventions import Ties
+from retrieval_bench_score.runs.run_lines import (
     BEIR_COLUMNS,
     LOOKS_RANKED,
     MARCO_COLUMNS,
@@ -38,12 +44,7 @@ from retrieval_bench.data.formats.trec_runs import (
     looks_ranked,
     run_blocks,
 )
-from retrieval_bench.data.qrels import COMMENT, by_query, is_one_object, is_regular
-from retrieval_bench.data.source import take_id
-from retrieval_bench.measure.calls import NOT_RUN, OK
-from retrieval_bench.runs.arrays import DAMAGED, RANKINGS, load_rankings
-from retrieval_bench.runs.records import PER_QUERY, SCHEMA_VERSION, SUMMARY
-from retrieval_bench.runs.tool_files import (
+from retrieval_bench_score.runs.tool_files import (
     MTEB_MARK,
     in_documents,
     mteb_queries,
@@ -102,7 +103,7 @@ class RunFile:
         warnings = (*self.warnings, *[message] * bool(unfound))
         return replace(self, rankings=rankings, warnings=warnings, texts=EMPTY)
 
-    def ordered(self, ties: Literal["trec", "list"]) -> dict[str, Ranking]:
+    def ordered(self, ties: Ties) -> dict[str, Ranking]:
         """The rankings, best first.
 
         Scores come along unchanged, in double precision. Rankings without scores, and those of a
@@ -216,7 +217,7 @@ def _warn_of_order(rankings: Mapping[str, Ranking], faults: Faults) -> None:
         )
 
 
-def ordered(ranking: Ranking, ties: Literal["trec", "list"]) -> Ranking:
+def ordered(ranking: Ranking, ties: Ties) -> Ranking:
     """``ranking``, best first; ``ties`` as of :meth:`RunFile.ordered`."""
     if ranking.scores is None:
         return ranking

@@ -1,0 +1,1 @@
+"""Runs of other programs: their files, in every format, and what these rank."""
