@@ -19,4 +19,5 @@ CAPABILITY = Capability(
         "probe": Document("bench --probe", f"{_PACKAGE}.probing:Probe"),
         "doctor": Document("doctor", f"{_PACKAGE}.doctor:Diagnosis"),
     },
+    services={"warn of time outside a server": f"{_PACKAGE}.server_time:outside"},
 )

@@ -40,7 +40,6 @@ from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered
 from retrieval_bench.experiment.planned_run import PlannedRun
-from retrieval_bench.experiment.server_time import kept_back, outside_server
 from retrieval_bench.experiment.tie_warnings import effect_of_ties
 from retrieval_bench.experiment.until import Asking
 from retrieval_bench.experiment.warnings import (
@@ -418,6 +417,8 @@ class Experiment:
         health = ask(candidate, "health", messages, (), self.queries)
         health = [*candidate.indexed.warnings, *health]
         ties, of_ties = self._ties(candidate, measurement, known, facts)
+        outside = offered("warn of time outside a server")
+        took = None if asking or measurement.spent else timings.wall_ns
         warnings = [
             *of_data(self.dataset, self.k),
             *languages_told(self.dataset, texts),
@@ -440,8 +441,7 @@ class Experiment:
             *failures(measurement.status),
             *recovered(measurement.attempts),
             *silent(timings),
-            *outside_server(timings.stages, facts),
-            *([] if asking or measurement.spent else kept_back(candidate, self, timings.wall_ns)),
+            *(outside(candidate, self, timings.stages, facts, took) if outside else []),
             *coded(without.warnings, Code.OTHER),
             *coded(messages, Code.RETRIEVER),
         ]

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from retrieval_bench.capabilities import offered
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.notices import Code, coded, to_document
 from retrieval_bench.experiment.candidate import Candidate, ask
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare_told
-from retrieval_bench.experiment.server_time import kept_back, outside_server
 from retrieval_bench.measure.environment import peak_rss_bytes
 from retrieval_bench.measure.machine import observers
 from retrieval_bench.measure.threads import thread_faults
@@ -111,8 +111,9 @@ def _health(
     times = {name: np.array([of.get(name, -1) for of in stages]) for name in names}
     told = [*candidate.indexed.warnings, *coded(health, Code.RETRIEVER), *messages, *beside]
     told += coded(thread_faults(experiment.protocol.threads), Code.THREADS)
-    told += outside_server(times, facts)
-    return [*told, *kept_back(candidate, experiment, took_ns)]
+    if outside := offered("warn of time outside a server"):
+        told += outside(candidate, experiment, times, facts, took_ns)
+    return told
 
 
 def _more(spec: Mapping[str, Any], n: int) -> Sequence[Candidate]:

@@ -15,10 +15,10 @@ from retrieval_bench.core.calls.usage import Price
 from retrieval_bench.core.notices import Code, about_times, says
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Query, Ranking
-from retrieval_bench.experiment import server_time
 from retrieval_bench.experiment.candidate import Candidate
-from retrieval_bench.experiment.server_time import Stages, kept_back, outside_server
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench_doctor import server_time
+from retrieval_bench_doctor.server_time import Stages, kept_back, outside_server
 from retrieval_bench_retrievers.http.http import HTTP
 from tests.builders.service import Reply, Request, hits, service
 

@@ -44,6 +44,18 @@ Stages = Mapping[str, NDArray[np.int64]]
 """Stage -> nanoseconds of each call, -1 where it did not report it."""
 
 
+def outside(
+    candidate: Candidate,
+    asks: Asks,
+    stages: Stages,
+    facts: Mapping[str, Any],
+    took_ns: ArrayLike | None,
+) -> list[str]:
+    """Warn of both, :func:`outside_server` and, where ``took_ns`` is given, :func:`kept_back`."""
+    kept = [] if took_ns is None else kept_back(candidate, asks, took_ns)
+    return [*outside_server(stages, facts), *kept]
+
+
 def outside_server(stages: Stages, facts: Mapping[str, Any]) -> list[str]:
     """Warn where a server says that most of the time of its calls is not its own.
 
