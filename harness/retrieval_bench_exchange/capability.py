@@ -55,6 +55,7 @@ CAPABILITY = Capability(
     services={
         "read contexts": f"{_PACKAGE}.contexts:contexts_of",
         "fetch a well-known dataset": f"{_PACKAGE}.formats.irds:fetch_command",
+        "suggest a dataset.yaml": f"{_PACKAGE}.suggested:suggestion",
     },
     formats={
         "squad": f"{_PACKAGE}.formats.squad:FORMAT",

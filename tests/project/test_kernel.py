@@ -9,7 +9,7 @@ import pytest
 from retrieval_bench.capabilities import own_packages
 from tests.builders.imports import CORE, graph
 
-REACHED = {"cli/measure/bench": (159, 29_839), "cli/measure/compare": (161, 30_197)}
+REACHED = {"cli/measure/bench": (159, 29_717), "cli/measure/compare": (161, 30_075)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 

@@ -19,12 +19,7 @@ from retrieval_bench.data.build import assemble, build_dataset
 from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.files.shards import Location, Shards, located
 from retrieval_bench.data.formats import formats
-from retrieval_bench.data.recognition import (
-    like_judgements,
-    pasted,
-    suggestion,
-    unread_documents,
-)
+from retrieval_bench.data.recognition import like_judgements, pasted, unread_documents
 from retrieval_bench.data.self_queries import with_self_hits
 from retrieval_bench.data.settings import (
     CONFIG_NAME,
@@ -321,13 +316,15 @@ def _described(folder: Path) -> tuple[DatasetConfig, DataFormat, Found]:
     names = sorted(entry.name + "/" * entry.is_dir() for entry in folder.iterdir())
     listed = ", ".join(names[:_SHOWN_FILES]) or "nothing"
     more = f" and {len(names) - _SHOWN_FILES} more" if len(names) > _SHOWN_FILES else ""
+    suggest = offered("suggest a dataset.yaml")
     raise ConfigError(
         f"no layout of a dataset recognised; found {listed}{more}",
         where=str(folder),
         accepted="; ".join(
             [f"a {CONFIG_NAME}", *(format_.layout for format_ in formats().values())]
         ),
-        fix=suggestion(folder) or f"add a {CONFIG_NAME} that names format, files and splits",
+        fix=(suggest(folder) if suggest else "")
+        or f"add a {CONFIG_NAME} that names format, files and splits",
     )
 
 

@@ -224,6 +224,7 @@ class TestShards:
         with pytest.raises(DataError, match="is not read: if it holds the documents"):
             require_corpus(data, {"bm25": Capabilities()})
 
+    @pytest.mark.needs("retrieval_bench_exchange")
     def test_where_no_layout_is_recognised(self, tmp_path: Path) -> None:
         rows = '{"_id": "d", "text": "t"}\n'
         save_all(tmp_path, {**dict.fromkeys(self.NAMES, rows), "questions.jsonl": rows})
