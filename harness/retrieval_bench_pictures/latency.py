@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted, distinct_names
-from retrieval_bench.reports.render.text import clean, fitted, interval, number, width_of, wrapped
+from retrieval_bench.reports.render.text import clean, number
 from retrieval_bench.stats.percentiles import Percentile, quantiles
 from retrieval_bench_pictures import vega
+from retrieval_bench_pictures.lettering import fitted, interval, width_of, wrapped
 from retrieval_bench_pictures.rows import rows_of
 from retrieval_bench_pictures.vega import Spec, mark, span
 

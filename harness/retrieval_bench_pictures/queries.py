@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.text import fitted, number
+from retrieval_bench.reports.render.text import number
 from retrieval_bench.stats.percentiles import medians
 from retrieval_bench_pictures import vega
+from retrieval_bench_pictures.lettering import fitted
 from retrieval_bench_pictures.vega import Spec, mark
 
 _SLOWEST = 6

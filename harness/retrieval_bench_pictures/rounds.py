@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted, distinct_names
 from retrieval_bench.core.figures import signed
-from retrieval_bench.reports.render.text import clean, fitted, number, wrapped
+from retrieval_bench.reports.render.text import clean, number
 from retrieval_bench.stats.percentiles import medians, percentile
 from retrieval_bench_pictures import vega
 from retrieval_bench_pictures.latency import Calls
+from retrieval_bench_pictures.lettering import fitted, wrapped
 from retrieval_bench_pictures.vega import Spec, mark
 
 _MARKED_ROUNDS = 60

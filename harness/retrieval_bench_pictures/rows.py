@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core.types import EMPTY
-from retrieval_bench.reports.render.text import fitted, width_of
+from retrieval_bench_pictures.lettering import fitted, width_of
 from retrieval_bench_pictures.vega import SOFT, Spec, mark
 
 COLUMN = 54

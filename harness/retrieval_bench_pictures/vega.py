@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.text import clean, in_words, wrapped
+from retrieval_bench.reports.render.text import clean
+from retrieval_bench_pictures.lettering import in_words, wrapped
 
 Spec = dict[str, Any]
 """A specification, or a part of one."""

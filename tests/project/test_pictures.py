@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installed.installation import how_to_add
-from retrieval_bench.reports.render.text import clean, fitted
+from retrieval_bench.reports.render.text import clean
 from retrieval_bench.runs.stages import StageReport
 from retrieval_bench.runs.timing_facts import LegsFacts, StageFacts, TimesFacts
 from retrieval_bench.stats.percentiles import Percentile
@@ -28,6 +28,7 @@ from retrieval_bench_pages.pictures.pareto import Spot, front, pareto
 from retrieval_bench_pages.pictures.quality import quality
 from retrieval_bench_pictures.draw import svg
 from retrieval_bench_pictures.latency import Calls, ecdf
+from retrieval_bench_pictures.lettering import fitted
 from retrieval_bench_pictures.queries import per_query
 from retrieval_bench_pictures.rounds import rounds
 from retrieval_bench_pictures.stages import stages

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
-from retrieval_bench.reports.render.text import fitted
 from retrieval_bench.stats.randomization import signs
 from retrieval_bench_pictures import vega
+from retrieval_bench_pictures.lettering import fitted
 from retrieval_bench_pictures.vega import Spec, mark
 
 _LABELS = 3

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retrieval_bench.core.figures import short_ms, signed
-from retrieval_bench.reports.render.text import clean, fitted
+from retrieval_bench.reports.render.text import clean
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.runs.records import PICTURES, add_files
 from retrieval_bench_explain.parts import Ledger, Row, Worth
 from retrieval_bench_explain.tables.ledger import worth_label
 from retrieval_bench_pictures import vega
 from retrieval_bench_pictures.draw import svg
+from retrieval_bench_pictures.lettering import fitted
 from retrieval_bench_pictures.rows import COLUMN, STEP, rows_of
 from retrieval_bench_pictures.vega import Spec, mark
 

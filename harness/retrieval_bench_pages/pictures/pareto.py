@@ -9,8 +9,9 @@ from math import log
 import numpy as np
 
 from retrieval_bench.core.errors import counted, distinct_names
-from retrieval_bench.reports.render.text import clean, fitted, interval, number, width_of
+from retrieval_bench.reports.render.text import clean, number
 from retrieval_bench_pictures import vega
+from retrieval_bench_pictures.lettering import fitted, interval, width_of
 from retrieval_bench_pictures.vega import Spec, mark
 
 _LOG_FROM = 4.0

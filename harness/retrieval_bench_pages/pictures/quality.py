@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 
 from retrieval_bench.core.errors import distinct_names
-from retrieval_bench.reports.render.text import clean, fitted
+from retrieval_bench.reports.render.text import clean
 from retrieval_bench_pictures import vega
+from retrieval_bench_pictures.lettering import fitted
 from retrieval_bench_pictures.rows import COLUMN, rows_of
 from retrieval_bench_pictures.vega import Spec, mark
 

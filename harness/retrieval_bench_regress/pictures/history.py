@@ -10,9 +10,10 @@ from itertools import groupby, pairwise
 import numpy as np
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.text import clean, cut, number, width_of
+from retrieval_bench.reports.render.text import clean, cut, number
 from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench_pictures import vega
+from retrieval_bench_pictures.lettering import width_of
 from retrieval_bench_pictures.vega import Spec, mark
 from retrieval_bench_regress.history.facts import Figure
 from retrieval_bench_regress.history.trends import P50, P95, Subject

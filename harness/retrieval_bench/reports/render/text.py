@@ -1,18 +1,14 @@
-"""Text for pictures: from anywhere, so made harmless, cut or broken to a width, and numbers as
-people read them."""
+"""Text from anywhere, made harmless and cut to a width, and numbers as people read them."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from retrieval_bench.core.figures import DIRECTIONS
-
-_NARROW = frozenset(" fijlrtI.,:;'|!()[]/-")
-_WIDE = frozenset("mwMW@%+−…—")
 
 _JOINER = "\u200d"
 
@@ -31,48 +27,12 @@ def cut(text: str, cells: int) -> str:
     East Asian characters and emoji take two columns. A letter keeps its accents, and a joined
     emoji stays whole or goes.
     """
-    return _cut(clean(text), cells, _cells)
-
-
-def fitted(text: str, px: float, *, size: float = 11, bold: bool = False) -> str:
-    """``text`` cleaned and, with an ellipsis, cut to ``px``, by what :func:`width_of` says."""
-    return _cut(clean(text), px / _per_em(size, bold), _em)
-
-
-def wrapped(
-    text: str, px: float, *, size: float = 11, bold: bool = False, most: int = 6
-) -> list[str]:
-    """``text`` cleaned, in lines of at most ``px``, broken at spaces where there are any; of more
-    than ``most`` lines the last one ends with an ellipsis. No text has no lines."""
-    room = px / _per_em(size, bold)
-    lines, line = [], ""
-    for part in clean(text).split():
-        word = part
-        longer = f"{line} {word}" if line else word
-        if _width(longer, _em) <= room:
-            line = longer
-            continue
-        if line:
-            lines.append(line)
-        while _width(word, _em) > room:
-            at = max(_start(word, room, _em), 1)
-            lines.append(word[:at])
-            word = word[at:]
-        line = word
-    lines += [line] if line else []
-    if len(lines) <= most:
-        return lines
-    return [*lines[: most - 1], _cut(" ".join(lines[most - 1 :]), room, _em)]
-
-
-def width_of(text: str, *, size: float = 11, bold: bool = False) -> float:
-    """Px that ``text`` takes, rather too many than too few: readers have fonts of their own."""
-    return _width(text, _em) * _per_em(size, bold)
+    return cut_to(clean(text), cells, char_cells)
 
 
 def cells_of(text: str) -> int:
     """Columns that ``text`` takes in a terminal."""
-    return sum(_cells(c) for c in text)
+    return sum(char_cells(c) for c in text)
 
 
 def number(value: float) -> str:
@@ -86,31 +46,14 @@ def number(value: float) -> str:
     return f"{rounded:,.{decimals}f}" if decimals > 0 else f"{value:,.0f}"
 
 
-def interval(ends: Sequence[float]) -> str:
-    """ "[13.7, 13.9]"."""
-    return f"[{number(ends[0])}, {number(ends[1])}]"
-
-
-def in_words(sentences: Sequence[str]) -> str:
-    """``sentences`` as one text to be read aloud: of very many the first ones."""
-    more = len(sentences) - _SENTENCES
-    return " ".join([*sentences[:_SENTENCES], *([f"And {more} more."] if more > 0 else [])])
-
-
-_SENTENCES = 12
-
-
-def _unprintable(char: str) -> bool:
-    return unicodedata.category(char) in ("Cc", "Cs") or ord(char) & 0xFFFE == 0xFFFE
-
-
-def _cut(line: str, room: float, measure: Callable[[str], float]) -> str:
-    if _width(line, measure) <= room:
+def cut_to(line: str, room: float, measure: Callable[[str], float]) -> str:
+    """``line``, with an ellipsis cut to ``room`` by what ``measure`` says of its characters."""
+    if measured(line, measure) <= room:
         return line
-    return line[: _start(line, room - measure("…"), measure)].rstrip() + "…"
+    return line[: fitting(line, room - measure("…"), measure)].rstrip() + "…"
 
 
-def _start(line: str, room: float, measure: Callable[[str], float]) -> int:
+def fitting(line: str, room: float, measure: Callable[[str], float]) -> int:
     """Return how many characters of ``line``, which is wider than ``room``, have room."""
     at = 0
     while at < len(line) - 1 and (room := room - measure(line[at])) >= 0:
@@ -120,27 +63,20 @@ def _start(line: str, room: float, measure: Callable[[str], float]) -> int:
     return at
 
 
-def _width(line: str, measure: Callable[[str], float]) -> float:
+def measured(line: str, measure: Callable[[str], float]) -> float:
+    """What ``line`` takes by what ``measure`` says of its characters."""
     return sum(map(measure, line))
 
 
-def _per_em(size: float, bold: bool) -> float:
-    return size * (1.12 if bold else 1.0)
-
-
-def _em(char: str) -> float:
-    """Width of a character in parts of the size of the font."""
-    if _cells(char) != 1:
-        return float(_cells(char) > 0)
-    if char in _NARROW:
-        return 0.36
-    return 0.92 if char in _WIDE else 0.68 if char.isupper() else 0.59
-
-
-def _cells(char: str) -> int:
+def char_cells(char: str) -> int:
+    """Columns that a character takes in a terminal."""
     if _extends(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _unprintable(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Cs") or ord(char) & 0xFFFE == 0xFFFE
 
 
 def _extends(char: str) -> bool:
