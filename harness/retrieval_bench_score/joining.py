@@ -18,10 +18,10 @@ from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import EMPTY, Qrels, Ranking
 from retrieval_bench.data.id_spaces import FEW, Apart, apart
 from retrieval_bench.metrics import JudgedRun
-from retrieval_bench.metrics.scored import finite_scores
 from retrieval_bench_score.data_frames import advice, named
 from retrieval_bench_score.runs.as_units import units_in_order, units_with_best
 from retrieval_bench_score.runs.imported import RunFile
+from retrieval_bench_score.scored import finite_scores
 
 RunGiven = Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]]
 

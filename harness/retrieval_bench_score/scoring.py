@@ -16,21 +16,14 @@ from numpy.typing import NDArray
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, counted, first_few
 from retrieval_bench.core.types import EMPTY
-from retrieval_bench.metrics import (
-    METRICS_VERSION,
-    JudgedRun,
-    Judgements,
-    Metric,
-    judge_lists,
-    judge_scores,
-)
-from retrieval_bench.metrics.scored import finite_scores
+from retrieval_bench.metrics import METRICS_VERSION, JudgedRun, Judgements, Metric, judge_lists
 from retrieval_bench.metrics.tied import tie_effect
 from retrieval_bench.metrics.ties import TiedHits, ties_of
 from retrieval_bench.runs.evaluation import Evaluation, averaged
 from retrieval_bench.stats.clusters import Clusters, number_of
 from retrieval_bench.stats.recall import Recall, check_tail
 from retrieval_bench_score.conventions import CONVENTIONS, Convention, Ties
+from retrieval_bench_score.scored import finite_scores, judge_scores
 
 _NAMED = 3
 

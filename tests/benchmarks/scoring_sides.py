@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrieval_bench.core.types import Ranking
-from retrieval_bench.metrics import Judgements, judge, judge_scores, parse_metrics
+from retrieval_bench.metrics import Judgements, judge, parse_metrics
 from retrieval_bench.runs.run import Rankings, pack_rankings
+from retrieval_bench_score.scored import judge_scores
 
 HITS = 100
 N_DOCUMENTS = 100_000

@@ -13,11 +13,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from retrieval_bench.metrics import Judgements, judge_scores
+from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.metrics.names import Metric, parse_metric
 from retrieval_bench.metrics.trec_names import Row, expanded
 from retrieval_bench_score.conventions import Missing, convention
+from retrieval_bench_score.scored import judge_scores
 from retrieval_bench_score.scoring import Answers, score
 from tests.builders.generated import Generated, generated, in_order
 

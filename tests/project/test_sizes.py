@@ -23,7 +23,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/data": 4_978,
     "retrieval_bench/experiment": 2_476,
     "retrieval_bench/measure": 3_199,
-    "retrieval_bench/metrics": 2_834,
+    "retrieval_bench/metrics": 2_649,
     "retrieval_bench/reports": 2_986,
     "retrieval_bench/runs": 2_715,
     "retrieval_bench/stats": 1_673,

@@ -21,7 +21,6 @@ from retrieval_bench.metrics import (
     default_metrics,
     judge,
     judge_lists,
-    judge_scores,
     parse_metric,
 )
 from retrieval_bench.metrics.names import check_defined
@@ -196,7 +195,10 @@ def test_metrics_that_nobody_asked_for_follow_from_the_rules() -> None:
     assert usual(([], BAN)) == ["Clean@5"]
 
 
+@pytest.mark.needs("retrieval_bench_score")
 def test_a_run_of_scores_is_refused() -> None:
+    from retrieval_bench_score.scored import judge_scores
+
     data = dataset([(ONE, [])])
     with pytest.raises(ConfigError, match="a run of scores against truth by rule"):
         judge_scores({"q0": {"a": 1.0}}, ["q0"], Judgements(data.qrels))

@@ -10,7 +10,6 @@ from retrieval_bench.metrics.names import (
     parse_metric,
     parse_metrics,
 )
-from retrieval_bench.metrics.scored import judge_scores
 
 __all__ = [
     "METRICS_VERSION",
@@ -21,7 +20,6 @@ __all__ = [
     "default_metrics",
     "judge",
     "judge_lists",
-    "judge_scores",
     "one_metric",
     "parse_metric",
     "parse_metrics",

@@ -2,7 +2,7 @@
 
 Most hits are not judged, and no metric looks at those but to count ranks. So a joined run is the
 list of its judged hits with their ranks; after the join no id is looked at and nothing is sorted.
-Here are the joins of arrays and of lists; :mod:`.metrics.scored` has the one of scores.
+Here are the joins of arrays and of lists; :mod:`retrieval_bench_score.scored` has that of scores.
 
 Judgements are arrays, made once, then joined with any number of runs. A join asks for each hit
 whether its query judged it. A table of hashes tells nearly always where that judgement is, if there

@@ -14,8 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.metrics import JudgedRun, Judgements, judge, judge_lists, judge_scores
+from retrieval_bench.metrics import JudgedRun, Judgements, judge, judge_lists
 from tests.builders.generated import as_arrays, generated, in_order, single
+from tests.optional import installed
 
 IDS = ["a", "b", "B", "aa", "é", "é", "문서", "書", "وثيقة", "～", "😀", "10", "9", " ", ""]
 """Two ways to write é, and two ids that UTF-16 and code points order differently."""
@@ -65,6 +66,17 @@ class WithoutPairs(Judgements):
         return False
 
 
+def of_scores(
+    scores: Mapping[str, Mapping[str, float]], query_ids: Sequence[str], judgements: Judgements
+) -> list[JudgedRun]:
+    """The join of scores, where the package that has it is here."""
+    if not installed("retrieval_bench_score"):
+        return []
+    from retrieval_bench_score.scored import judge_scores
+
+    return [judge_scores(scores, query_ids, judgements)]
+
+
 def every_join(
     qrels: Mapping[str, Mapping[str, int]],
     scores: Mapping[str, Mapping[str, float]],
@@ -77,7 +89,7 @@ def every_join(
         judge(ranking, doc_ids, query_ids, WithoutPairs(qrels)),
         judge(ranking, doc_ids, query_ids, Judgements(qrels)),
         judge_lists(lists, query_ids, Judgements(qrels)),
-        judge_scores(scores, query_ids, Judgements(qrels)),
+        *of_scores(scores, query_ids, Judgements(qrels)),
     ]
 
 
@@ -115,7 +127,7 @@ def test_no_join_changes_what_it_is_given(
     before = copy.deepcopy(given_)
     judge(ranking, doc_ids, query_ids, Judgements(qrels))
     judge_lists(lists, query_ids, Judgements(qrels))
-    judge_scores(scores, query_ids, Judgements(qrels))
+    of_scores(scores, query_ids, Judgements(qrels))
     assert (scores, qrels, lists, query_ids, ranking.tolist(), doc_ids) == before
     # and in the same order, which == of dictionaries does not see
     assert [list(row) for row in scores.values()] == [list(row) for row in before[0].values()]
@@ -223,31 +235,6 @@ def test_lists_may_be_any_sequence_and_are_not_needed_for_every_query() -> None:
     run = judge_lists(lists, ["q1", "q2", "q3"], Judgements({"q1": {"b": 1}, "q2": {"b": 1}}))
     assert run.judged.rank.tolist() == [2, 1]
     assert run.lengths.tolist() == [2, 1, 0]
-
-
-@pytest.mark.parametrize("score", [float("nan"), float("inf"), -float("inf")])
-@pytest.mark.parametrize("at", range(5))
-def test_a_score_that_is_no_number_is_told_with_its_query_and_document(
-    score: float, at: int
-) -> None:
-    run = {
-        "q1": {},
-        "q2": {"d0": 1.0, "d1": 1.0},
-        "q3": {},
-        "q4": {"d2": 1.0, "d3": 1.0, "d4": 1.0},
-    }
-    place = "q2" if at < 2 else "q4"
-    run[place][f"d{at}"] = score
-    with pytest.raises(DataError) as caught:
-        judge_scores(run, [*run, "q5"], Judgements({"q2": {"d0": 1}}))
-    assert caught.value.given == f"score {score} of document 'd{at}', query {place!r}"
-    assert caught.value.accepted == "finite numbers"
-    assert caught.value.fix
-
-
-def test_a_score_that_is_no_number_in_a_query_that_does_not_count_does_not_matter() -> None:
-    run = {"q": {"a": 1.0}, "other": {"a": float("nan")}}
-    assert judge_scores(run, ["q"], Judgements({"q": {"a": 1}})).judged.rank.tolist() == [1]
 
 
 @pytest.mark.parametrize("grade", [1.0, 0.5, "1", None, True, np.float64(1), np.True_])

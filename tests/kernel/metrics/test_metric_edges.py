@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, DataError
-from retrieval_bench.metrics import Judgements, judge_lists, judge_scores, parse_metric
+from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
 
 
 def value_of(name: str, ranking: str, grades: dict[str, int]) -> float:
@@ -29,12 +26,6 @@ def test_a_grade_that_is_too_large_is_refused_with_its_place(grade: int) -> None
 def test_a_number_that_no_ranking_reaches_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="1,000,000,000"):
         parse_metric(name)
-
-
-def test_any_number_is_a_score() -> None:
-    scores: Any = {"q": {"a": np.float32(2), "b": 1, "c": True}}
-    run = judge_scores(scores, ["q"], Judgements({"q": {"a": 1}}))
-    assert run.judged.rank.tolist() == [1]
 
 
 def test_the_largest_cut_off_works_and_a_leading_zero_is_no_other_one() -> None:

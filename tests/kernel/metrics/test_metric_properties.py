@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from retrieval_bench.metrics import Judgements, judge, judge_lists, judge_scores, parse_metrics
+from retrieval_bench.metrics import Judgements, judge, judge_lists, parse_metrics
 from tests.builders.generated import as_arrays
 
 Grades = Mapping[str, Mapping[str, int]]
@@ -196,11 +196,10 @@ def test_metrics_leave_their_input_alone_and_give_the_same_again(
     pairs: list[tuple[dict[str, int], list[str]]],
 ) -> None:
     qrels, lists = taken_apart(pairs)
-    scores = {q: {d: float(-i) for i, d in enumerate(row)} for q, row in lists.items()}
-    run = judge_scores(scores, list(qrels), Judgements(qrels))
+    run = judge_lists(lists, list(qrels), Judgements(qrels))
     arrays: list[NDArray[Any]] = [*run.judged, *run.ideal, run.lengths, run.n_judged]
-    before = copy.deepcopy((qrels, lists, scores, [array.tolist() for array in arrays]))
+    before = copy.deepcopy((qrels, lists, [array.tolist() for array in arrays]))
     first = [metric.compute(run).tolist() for metric in parse_metrics(ALL)]
     again = [metric.compute(run).tolist() for metric in reversed(parse_metrics(ALL))]
     assert first == again[::-1]
-    assert (qrels, lists, scores, [array.tolist() for array in arrays]) == before
+    assert (qrels, lists, [array.tolist() for array in arrays]) == before

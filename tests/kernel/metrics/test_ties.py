@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.notices import Code
-from retrieval_bench.metrics import Judgements, judge, judge_lists, judge_scores, parse_metrics
+from retrieval_bench.metrics import Judgements, judge, judge_lists, parse_metrics
 from retrieval_bench.metrics.judged import JudgedRun
 from retrieval_bench.metrics.names import Metric
 from retrieval_bench.metrics.tied import TieEffect, tie_effect
@@ -50,9 +50,18 @@ def extremes(metric: Metric) -> tuple[float, float]:
     return float(metric.from_additive(low)), float(metric.from_additive(high))
 
 
+def of_lists(
+    scores: Mapping[str, Mapping[str, float]], qrels: Mapping[str, Mapping[str, int]] = QRELS
+) -> JudgedRun:
+    """The join of lists, with the ties of their scores."""
+    run = judge_lists({q: list(of) for q, of in scores.items()}, list(scores), Judgements(qrels))
+    keys = np.array([score for of in scores.values() for score in of.values()])
+    return replace(run, ties=ties_of(keys, run.lengths))
+
+
 @pytest.mark.parametrize("metric", METRICS, ids=str)
 def test_best_and_worst_are_those_of_all_orders_tried(metric: Metric) -> None:
-    run = judge_scores(SCORES, list(SCORES), Judgements(QRELS))
+    run = of_lists(SCORES)
     low, high = extremes(metric)
     effect = tie_effect(run, [metric])
     if high - low < 0.01:
@@ -63,23 +72,22 @@ def test_best_and_worst_are_those_of_all_orders_tried(metric: Metric) -> None:
         assert ends.metric == str(metric)
 
 
-def of_lists(scores: Mapping[str, Mapping[str, float]]) -> JudgedRun:
-    """The join of lists, with the ties of their scores."""
-    run = judge_lists({q: list(of) for q, of in scores.items()}, list(scores), Judgements(QRELS))
-    keys = np.array([score for of in scores.values() for score in of.values()])
-    return replace(run, ties=ties_of(keys, run.lengths))
+@pytest.mark.needs("retrieval_bench_score")
+def test_lists_and_dictionaries_have_the_same_ties() -> None:
+    from retrieval_bench_score.scored import judge_scores
+
+    joins = (judge_scores(SCORES, list(SCORES), Judgements(QRELS)), of_lists(SCORES))
+    effects = [tie_effect(run, METRICS[:1]) for run in joins]
+    assert effects[0] == effects[1] == some(effects[0])
 
 
-def test_lists_arrays_and_dictionaries_have_the_same_ties() -> None:
+def test_arrays_without_scores_have_no_ties() -> None:
     docs = sorted({doc for of in SCORES.values() for doc in of})
     places = np.full((3, 6), -1, dtype=np.int32)
     for row, of in enumerate(SCORES.values()):
         places[row, : len(of)] = [docs.index(doc) for doc in of]
     arrays = judge(places, docs, list(SCORES), Judgements(QRELS))
     assert arrays.ties is None
-    joins = (judge_scores(SCORES, list(SCORES), Judgements(QRELS)), of_lists(SCORES))
-    effects = [tie_effect(run, METRICS[:1]) for run in joins]
-    assert effects[0] == effects[1] == some(effects[0])
 
 
 def share(scores: Sequence[Sequence[float]], cut: int | None) -> float:
@@ -117,24 +125,16 @@ def test_equal_scores_of_two_queries_are_no_tie(scores: Sequence[Sequence[float]
 def test_ties_that_change_little_are_not_told() -> None:
     rows = {f"q{i:03}": {"a": 2.0, "b": 1.0} for i in range(101)}
     rows["q000"] = {"a": 1.0, "b": 1.0}
-    judged = Judgements({query: {"a": 1} for query in rows})
-    assert tie_effect(judge_scores(rows, list(rows), judged), parse_metrics(["RR"])) is None
+    judged = {query: {"a": 1} for query in rows}
+    assert tie_effect(of_lists(rows, judged), parse_metrics(["RR"])) is None
     rows["q001"] = rows["q002"] = rows["q000"]
-    effect = some(tie_effect(judge_scores(rows, list(rows), judged), parse_metrics(["RR"])))
+    effect = some(tie_effect(of_lists(rows, judged), parse_metrics(["RR"])))
     assert [effect.worst, effect.best] == pytest.approx([1 - 1.5 / 101, 1])
     assert not effect.constant
 
 
-def test_equal_in_single_precision_is_equal() -> None:
-    rows = {"q": {"a": 0.700000001, "b": 0.70}}
-    found = tie_effect(
-        judge_scores(rows, ["q"], Judgements({"q": {"a": 1}})), parse_metrics(["RR"])
-    )
-    assert (some(found).worst, some(found).best) == (0.5, 1.0)
-
-
 def test_of_a_metric_of_the_users_only_the_share_is_told() -> None:
-    run = judge_scores(SCORES, list(SCORES), Judgements(QRELS))
+    run = of_lists(SCORES)
     (own,) = parse_metrics(["tests.kernel.metrics.test_ties:share_of_hits@4"])
     effect = some(tie_effect(run, [own]))
     assert (effect.worst, effect.best, effect.share) == (None, None, 7 / 10)
