@@ -185,8 +185,12 @@ def _index(
 def _overrides(retriever: Retriever, method: str) -> bool:
     """Return whether its class does something of its own where the contract's default does
     nothing."""
+    from retrieval_bench.core.as_judged.wrapped import Wrapped
     from retrieval_bench.core.retriever import Retriever as Base
 
+    passed_on = getattr(Wrapped, method)
+    while isinstance(retriever, Wrapped) and getattr(type(retriever), method) is passed_on:
+        retriever = retriever.inner
     return getattr(type(retriever), method) is not getattr(Base, method)
 
 

@@ -205,6 +205,7 @@ def duet_under_load(
     _check(request, rate, protocol)
     check_place(out)
     sides, begin = request.sides(reporter), time.monotonic()
+    timeout_s = min(protocol.timeout_s, 10.0)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="duet-")))
         subjects = []
@@ -212,8 +213,9 @@ def duet_under_load(
             spec = _spec(side, dataset, split, k, protocol.threads)
             experiment = checked(spec)
             generator, _ = stack.enter_context(generator_of(spec, folder, None))
-            subjects.append(Subject.ready(experiment, generator, reporter))
-        level = Level(Pace(rate), 0, protocol.seconds, _WARM_UP_S, min(protocol.timeout_s, 10.0))
+            ready = Subject.ready(experiment, generator, reporter, longest_s=timeout_s)
+            subjects.append(ready)
+        level = Level(Pace(rate), 0, protocol.seconds, _WARM_UP_S, timeout_s)
         ends = math.inf if protocol.most_s is None else time.monotonic() + protocol.most_s
         took = 2 * (protocol.seconds + _WARM_UP_S)
         blocks = Blocks(

@@ -75,12 +75,13 @@ class PercentilePair(Documented):
     def of(cls, a: Tail, b: Tail) -> PercentilePair:
         """Compare the same percentile of both."""
         ends = _ends(a, b)
-        if a.ms is None or b.ms is None or ends is None:
+        if ends is None:
             return cls(a.level, a.ms, b.ms, None, None, _SHOWN[2])
         low, high = ends
         verdict = _SHOWN[0 if high < 1 / _APART else 1 if low > _APART else 2]
         bounds = (low or None, None if math.isinf(high) else high)
-        return cls(a.level, a.ms, b.ms, b.ms / a.ms, bounds, verdict)
+        ratio = b.ms / a.ms if a.ms and b.ms else None  # None: b is above the time-out
+        return cls(a.level, a.ms, b.ms, ratio, bounds, verdict)
 
 
 def _ends(a: Tail, b: Tail) -> tuple[float, float] | None:
@@ -233,6 +234,8 @@ def _capacity(a: LoadResult, b: LoadResult) -> str:
     first, other = a.capacity, b.capacity
     if first is None or other is None or first.limit != other.limit:
         return ""
+    if first.rough or other.rough:
+        return _SHOWN[2]
     if other.keeps and first.breaks and other.keeps >= first.breaks:
         return "higher"
     return "lower" if first.keeps and other.breaks and other.breaks <= first.keeps else _SHOWN[2]
@@ -393,7 +396,8 @@ def _gates(
             if at != _P95 or not judged.verdict.open:  # it fails what it is shown of, and no more
                 yield judged
         elif at == 0:
-            yield replace(gate, reason="too few calls: a longer --duration")
+            reason = now.latency[0].reason or then.latency[0].reason
+            yield replace(gate, reason=reason or "too few calls: a longer --duration")
 
 
 def _refusals(pair: LevelPair, first: LevelResult | None) -> Iterator[LatencyGate]:
@@ -419,7 +423,9 @@ def _judged(a: Tail, b: Tail, ends: tuple[float, float], limit: float) -> dict[s
         verdict = Verdict.BETTER if high < 1 else Verdict.EQUIVALENT
     stored = None if a.ms is None or b.ms is None else b.ms / a.ms
     interval = None if math.isinf(high) else ends
-    return {"verdict": verdict, "stored": stored, "ratio": stored, "interval": interval}
+    reason = "" if b.above_ms is None else "above the time-out"
+    figures = {"stored": stored, "ratio": stored, "interval": interval}
+    return {"verdict": verdict, "reason": reason} | figures
 
 
 def _why(gates: Sequence[LatencyGate]) -> str:

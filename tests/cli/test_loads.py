@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from retrieval_bench.core.errors import HarnessError
+from retrieval_bench_load.engine.generator import Level, Made
 from tests.builders.queued import Queued
 from tests.cli.project import Command
 
@@ -35,6 +40,56 @@ def test_a_kept_load_fails_what_is_slower(run: Command, monkeypatch: pytest.Monk
     Queued(1.6).instead(monkeypatch)
     assert run(*regress) == 1
     assert run.out.startswith("FAIL")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code", "words"),
+    [
+        (KeyboardInterrupt(), 130, "PARTIAL"),
+        (
+            HarnessError("a broken answer", where="query q1", fix="mend it"),
+            4,
+            "(query q1); mend it",
+        ),
+    ],
+)
+def test_a_load_that_ended_early_says_why(
+    run: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: BaseException,
+    code: int,
+    words: str,
+) -> None:
+    server = Queued().instead(monkeypatch)
+    whole = server.run
+
+    def broken(level: Level, spec: Mapping[str, Any]) -> Made:
+        if server.made == 2:
+            raise trouble
+        return whole(level, spec)
+
+    monkeypatch.setattr(server, "run", broken)
+    assert run(*SHORT) == code
+    assert words in " ".join(run.out.split())
+
+
+def test_a_search_of_which_nothing_was_measured_is_not_measured(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Queued().instead(monkeypatch)
+    whole = server.run
+
+    def lost(level: Level, spec: Mapping[str, Any]) -> Made:
+        made = whole(level, spec)
+        gone = replace(made, processes=[None], lost=["ended with code -9"])
+        return gone if level.pace is not None else made
+
+    monkeypatch.setattr(server, "run", lost)
+    search = (*SHORT[:6], "--slo")
+    assert run(*search, "p95<100ms") == 4
+    assert "no level at a rate was measured" in run.out
+    assert run(*search, "p95<0.01ms") == 0
+    assert "one call at a time breaks it" in run.out
 
 
 @pytest.mark.parametrize(

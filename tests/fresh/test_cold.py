@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from retrieval_bench.core.as_judged.self_hits import WithoutSelf
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
@@ -442,7 +443,14 @@ def test_the_first_process_is_kept_out_of_the_others_median() -> None:
     assert document["index"]["documents_per_second"] == pytest.approx(10_000)
 
 
-class Leg(Retriever):
+class Silent(Retriever):
+    """Has nothing to prepare."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        return Ranking([])
+
+
+class Leg(Silent):
     """Notes what is done to it."""
 
     def __init__(self) -> None:
@@ -451,14 +459,17 @@ class Leg(Retriever):
     def prepare(self) -> None:
         self.prepared += 1
 
-    def search(self, query: Query, k: int) -> Ranking:
-        return Ranking([])
-
 
 def test_a_hybrid_prepares_every_leg() -> None:
     legs = [Leg(), Leg()]
     Hybrid(legs=legs).prepare()
     assert [leg.prepared for leg in legs] == [1, 1]
+
+
+def test_what_a_retriever_does_of_its_own_is_seen_through_what_is_around_it() -> None:
+    plain, leg = (WithoutSelf(one, None) for one in (Silent(), Leg()))
+    assert [cold_worker._overrides(one, "prepare") for one in (plain, leg)] == [False, True]
+    assert cold_worker._overrides(plain, "search")
 
 
 @pytest.mark.slow

@@ -91,6 +91,12 @@ def test_a_search_without_time_says_so() -> None:
     assert "--max-minutes" in str(found.reason)
 
 
+def test_a_search_of_which_nothing_was_measured_says_so() -> None:
+    found = _found(lambda rate: _evidence(0, state=State.NOT_MEASURED)).found()
+    assert found.levels == found.not_measured > 0
+    assert str(found.reason).startswith("no level at a rate was measured")
+
+
 @pytest.mark.parametrize("levels", [1, 2, 3, 40])
 def test_what_was_shown_once_is_rough_when_time_is_up(levels: int) -> None:
     """L5, with less time: "no rate was shown", beside six levels that keep the limit."""

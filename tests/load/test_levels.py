@@ -166,6 +166,9 @@ def test_a_generator_without_processor_time_says_nothing_of_a_service() -> None:
     level = judged(busy)
     assert level.state is State.NOT_MEASURED
     assert "80% of a core" in level.reasons[0]
+    assert "--processes" in level.reasons[0]
+    in_turn = judged(replace(busy, level=replace(busy.level, pace=None)))
+    assert "--processes" not in in_turn.reasons[0], "all clients are in one process"
 
 
 @pytest.mark.parametrize("load", [0.3, 2.0])

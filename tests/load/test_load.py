@@ -15,11 +15,13 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench_load.engine import calling
 from retrieval_bench_load.engine.capacity import Limit
-from retrieval_bench_load.engine.generator import Generator, Level, Member
-from retrieval_bench_load.engine.levels import State
+from retrieval_bench_load.engine.generator import Generator, Level, Member, _lines
+from retrieval_bench_load.engine.levels import LevelResult, State
 from retrieval_bench_load.engine.load import LoadResult, Plan, load
+from retrieval_bench_load.engine.making import Subject
 from retrieval_bench_load.engine.schedule import MOST_CALLS
 from retrieval_bench_load.engine.stamps import CallFile
+from retrieval_bench_load.engine.tails import Tail
 from retrieval_bench_load.tables.load import load_tables
 from tests.builders.queued import Queued, sojourn_ms
 
@@ -107,7 +109,63 @@ def test_a_search_that_is_interrupted_says_what_its_levels_show(
     assert capacity.keeps < 250.0 < capacity.breaks
     assert capacity.rough
     assert str(capacity.reason).startswith("the search was ended after 4 levels")
-    assert "(rough)" in str(load_tables(found))
+    text = str(load_tables(found))
+    assert "(rough)" in text
+    assert "PARTIAL: it was ended before all levels were made." in text
+    assert found.interrupted
+
+
+def test_a_limit_that_one_call_alone_breaks_is_not_searched_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued = Queued().instead(monkeypatch)
+    plan = Plan(limit=Limit(95.0, 0.01), seconds=30.0)
+    found = load("bm25", "science-mini", plan, out=tmp_path / "load")
+    assert queued.made == 1
+    assert "The limit: one call at a time breaks it." in str(load_tables(found))
+
+
+@pytest.mark.parametrize("seconds", [0.05, 30.0])
+def test_what_one_call_takes_is_known_of_few_calls_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    seen: list[float] = []
+
+    def room(subject: Subject, level: Level, slots: int) -> int:
+        seen.append(subject.alone_s)
+        return slots
+
+    Queued().instead(monkeypatch)
+    monkeypatch.setattr(Subject, "_room", room)
+    load("bm25", "science-mini", Plan(rates=[100.0], seconds=seconds), out=tmp_path / "load")
+    assert 0.001 < seen[0] < 0.003
+
+
+def test_no_advice_is_given_that_does_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Queued().instead(monkeypatch)
+    found = load("bm25", "science-mini", Plan(clients=[2], processes=4), out=tmp_path / "load")
+
+    def text(level: LevelResult, plan: Plan = found.plan) -> str:
+        levels = (replace(found.levels[0], result=level),)
+        return str(load_tables(replace(found, levels=levels, plan=plan), full=True))
+
+    turns = replace(found.levels[0].result, interpreter_bound=True)
+    assert "--processes" not in text(turns)
+    assert "own processes (1 process" in text(turns)
+    rated = replace(turns, clients=None, planned=100.0, rate=100.0)
+    assert "--processes shares the load" in text(rated)
+    assert "own processes (4 processes" in text(rated)
+    few = replace(rated, latency=(Tail(50.0, None, None, 3.0, reason="3 calls, p50 needs 30"),) * 3)
+    assert "A longer --duration gives more calls" in text(few)
+    assert "Only a longer recording gives more calls" in text(replace(few, planned=None))
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "answers-0.jsonl"
+    path.write_text('[0, 3, ["a", "b"]]\n[1, 4, ["a", "b"]', encoding="utf-8")
+    assert list(_lines(path)) == [[0, 3, ["a", "b"]]]
 
 
 class Stopped(Member):
@@ -197,7 +255,7 @@ def test_a_full_disk_ends_it_and_keeps_the_levels_before(tmp_path: Path) -> None
     plan = replace(SHORT, clients=[4, 2], seconds=1.0)
     found = _load("full", tmp_path / "load", plan)
     assert [level.result.clients for level in found.levels] == [4]
-    assert found.status == "partial"
+    assert (found.status, found.interrupted) == ("partial", False)
     assert "No space left on device" in str(load_tables(found))
     assert len(np.load(tmp_path / "load" / "calls-1.npy")) > 100
 

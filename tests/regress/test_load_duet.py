@@ -21,6 +21,7 @@ from retrieval_bench_duet.result import PrintedDuet
 from retrieval_bench_duet.tables.duet import duet_tables
 from retrieval_bench_load import load_duet
 from retrieval_bench_load.engine.generator import Generator, Level, Made
+from retrieval_bench_load.engine.making import Subject
 from retrieval_bench_load.engine.stamps import FAILED
 from retrieval_bench_load.load_duet import Blocks, duet_under_load
 from tests.benchmarks.load import duelled
@@ -134,6 +135,21 @@ def test_what_is_built_before_the_blocks_takes_none_of_their_time(
     protocol = replace(PROTOCOL, most_s=25.0)
     found = duet_under_load(OTHER, "science-mini", 100.0, protocol=protocol)
     assert (found.launches, found.total_s) == (1, 200.0)
+
+
+def test_a_slow_service_gets_as_many_slots_as_its_calls_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Queued(stop=2).instead(monkeypatch)
+    seen: list[float] = []
+
+    def room(subject: Subject, level: Level, slots: int) -> int:
+        seen.append(subject.longest_s)
+        return slots
+
+    monkeypatch.setattr(Subject, "_room", room)
+    duet_under_load(OTHER, "science-mini", 100.0, protocol=PROTOCOL)
+    assert set(seen) == {10.0}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +13,19 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data import load_dataset
+from retrieval_bench_load.engine.bracket import Capacity
+from retrieval_bench_load.engine.capacity import Limit
 from retrieval_bench_load.engine.generator import Generator, Level, Made
 from retrieval_bench_load.engine.load import LoadResult, Plan, load
 from retrieval_bench_load.engine.saved import find_load, read_load
 from retrieval_bench_load.engine.tails import Tail
 from retrieval_bench_load.loads import (
+    ComparedLoads,
     PercentilePair,
     _both,
+    _capacity,
+    _judged,
+    _pairs,
     compare_loads,
     judge_load,
     regress_load,
@@ -90,6 +97,50 @@ def test_the_interval_of_a_ratio_is_that_of_both_percentiles() -> None:
     assert PercentilePair.of(a, slow).verdict == "slower"
     assert PercentilePair.of(slow, a).verdict == "faster"
     assert PercentilePair.of(a, replace(b, ci95=(1.5, None))).verdict == "can't tell"
+    above = Tail(50.0, None, None, 900.0, above_ms=10_000.0)
+    late = PercentilePair.of(a, above)
+    assert (late.b, late.ratio, late.verdict) == (None, None, "slower")
+    assert late.interval is not None
+    assert (round(late.interval[0] or 0.0), late.interval[1]) == (4_000, None)
+    assert PercentilePair.of(above, a).verdict == "can't tell"
+    assert _judged(a, above, (4_000.0, math.inf), 0.2)["reason"] == "above the time-out"
+
+
+def test_a_p95_that_is_slower_has_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = replace(PLAN, rates=[100.0], clients=[])
+    kept = _made(monkeypatch, plan=plan)
+    level = kept.levels[0]
+    p50, _, p99 = level.result.latency
+    slow = Tail(95.0, None, None, 900.0, above_ms=10_000.0)
+    result = replace(level.result, latency=(p50, slow, p99))
+    now = replace(kept, levels=(replace(level, result=result),))
+    pairs = tuple(_pairs(kept, now))
+    (table,) = load_pair_tables(ComparedLoads(pairs, (), (), "", (kept, now)))
+    (row,) = [row for row in table.rows if row[1] == "p95 ms"]
+    assert row[-1] == "slower"
+    assert "> 10 s" in str(row[3])
+
+
+def test_rough_ends_of_two_searches_are_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _made(monkeypatch, plan=replace(PLAN, rates=[100.0], clients=[]))
+    limit = Limit(99.0, 200.0)
+    sides = [
+        replace(made, capacity=Capacity(limit, low, high, 9, rough=False))
+        for low, high in ((50.0, 60.0), (70.0, 80.0))
+    ]
+    assert _capacity(*sides) == "higher"
+    rough = replace(sides[1], capacity=Capacity(limit, 70.0, 80.0, 3, rough=True))
+    assert _capacity(sides[0], rough) == "can't tell"
+
+
+def test_a_level_without_percentiles_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = _made(monkeypatch, plan=replace(PLAN, rates=[100.0], clients=[]))
+    level = kept.levels[0]
+    dead = tuple(Tail(p, None, None, 0.0, reason="all calls failed") for p in (50.0, 95.0, 99.0))
+    now = replace(kept, levels=(replace(level, result=replace(level.result, latency=dead)),))
+    found = judge_load(kept, now, Policy({}, {})).latency
+    assert found is not None
+    assert found.gates[0].reason == "all calls failed"
 
 
 @pytest.mark.slow

@@ -63,14 +63,18 @@ def played(
 ) -> int:
     """Play a duet, print it, and give the exit code."""
     from retrieval_bench.core.errors import RecordError
+    from retrieval_bench.core.types import Verdict
     from retrieval_bench_duet.duet import Request
-    from retrieval_bench_duet.result import PrintedDuet
+    from retrieval_bench_duet.result import GateResult, PrintedDuet
     from retrieval_bench_duet.tables.duet import duet_tables
 
     def print_result(result: DuetResult) -> None:
         show(options, PrintedDuet(result), lambda: duet_tables(result))
         suite = f"duet {result.b.name} beside {result.a.name}"
-        write_junit(options, suite, [(gate.gate, gate) for gate in result.gates])
+        gates = list(result.gates)
+        if result.verdict in (Verdict.MISSING, Verdict.NOT_COMPARABLE):  # whatever each gate says
+            gates.append(GateResult("duet", Verdict.MISSING, 0.0, 0.0, reason=result.reason))
+        write_junit(options, suite, [(gate.gate, gate) for gate in gates])
 
     name_sides(options)
     sides = ("retriever", "a", "b", "rev_a", "rev_b", "set_a", "set_b")

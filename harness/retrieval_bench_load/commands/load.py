@@ -97,8 +97,12 @@ def run_load(options: argparse.Namespace) -> int:
     with as_it_can_be(options, "picture"):
         keep_curve(result)
     if result.status == "partial":
-        return INTERRUPTED
-    measured = [one for one in result.levels if one.result.state is not State.NOT_MEASURED]
+        return INTERRUPTED if result.interrupted else NOT_MEASURED
+    capacity = result.capacity
+    if capacity is not None and 0 < capacity.levels == capacity.not_measured:
+        return NOT_MEASURED  # its ends are unknown, whatever the levels beside the search show
+    levels = result.levels or [result.unloaded]  # one call at a time broke the limit
+    measured = [one for one in levels if one.result.state is not State.NOT_MEASURED]
     return OK if measured else NOT_MEASURED
 
 

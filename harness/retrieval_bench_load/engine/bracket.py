@@ -158,6 +158,8 @@ class Search:
                 "the generator could not make more: --processes shares the load where cores are "
                 "free, --on where other machines are"
             )
+        elif lost and lost == self.levels:
+            reason = "no level at a rate was measured: the lines on levels say why"
         elif keeps is None or breaks is None:
             reason = "too little time (--max-minutes), or too few calls in a level (--duration)"
         rough = not whole or once or not near or leaning

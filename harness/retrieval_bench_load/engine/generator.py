@@ -8,7 +8,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -277,7 +277,7 @@ def _used_up(calls: Calls, level: Level, begin: int, process: int) -> float:
 def _lines(path: Path) -> Iterator[list[Any]]:
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
-            if line.endswith("]"):  # a process that was killed may have cut off the last one
+            with suppress(ValueError):  # a process that was killed may have cut off the last one
                 yield json.loads(line)
 
 

@@ -333,9 +333,10 @@ def _our_fault(made: Made, due: Calls, *, service: bool) -> list[str]:
     here = [process for process in made.processes if process is not None]
     busy = max(process.cpu_s / process.took_s for process in here)
     if service and busy > MOST_OF_A_CORE:
+        advice = "" if made.level.pace is None else " (--processes)"
         found.append(
             f"a process of the generator took {busy:.0%} of a core, so that its own work is in the "
-            "times (--processes)"
+            f"times{advice}"
         )
     if service and (waited := _waited_for_a_core(made, here)):
         found.append(waited)

@@ -27,7 +27,7 @@ from retrieval_bench.runs.find import LOADS
 from retrieval_bench.runs.records import LOAD, check_destination, new_record, record_id, to_json
 from retrieval_bench_launches.launches import LaunchSpec
 from retrieval_bench_load.engine.bracket import Capacity, Search
-from retrieval_bench_load.engine.capacity import Evidence, Limit
+from retrieval_bench_load.engine.capacity import Evidence, Limit, Shown, shown
 from retrieval_bench_load.engine.generator import TIMEOUT_S, Generator, Level, LocalMember, Made
 from retrieval_bench_load.engine.levels import LevelResult
 from retrieval_bench_load.engine.making import Subject
@@ -174,6 +174,7 @@ class LoadResult(Documented):
         capacity: the highest rate that keeps a limit; None where there is no limit.
         warnings: those that ``bench`` has of calls and answers, and what ended it early.
         repeated: share of the calls whose query had been asked before.
+        interrupted: by the user: that is why it is partial.
         environment: as in a run's manifest.
         folder: of the record; None where it was not saved.
         language: that was given for the dataset; None = its own.
@@ -206,6 +207,7 @@ class LoadResult(Documented):
     language: str | None = None
     on: str | None = None
     repeated: float = 0.0
+    interrupted: bool = False
 
     @property
     def processes(self) -> int:
@@ -371,7 +373,7 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
         return made, result
 
     first = Level(None, 1, seconds=min(_UNLOADED_S, plan.seconds), seed=plan.seed)
-    _, alone = make(replace(first, warm_up_s=plan.warm_up_s, timeout_s=plan.timeout_s))
+    made, alone = make(replace(first, warm_up_s=plan.warm_up_s, timeout_s=plan.timeout_s))
     if not alone.answered:
         errors = ", ".join(f"{n:,} {kind}" for kind, n in alone.errors.items())
         raise HarnessError(
@@ -381,21 +383,23 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
         )
     told = subject.answers.warnings((), experiment.survey()[0])
     refuse_unknown({subject.name: told}, experiment.dataset.name)
-    subject.alone_s = sum(tail.ms or 0.0 for tail in alone.service[:1]) / 1e3
-    status, search = "complete", None
+    took = made.answered()[1]
+    subject.alone_s = float(np.median(took)) / 1e9 if len(took) else 0.0
+    status, search, capacity = "complete", None, _out_of_reach(plan.limit, made, alone)
+    interrupted = False
     try:
         for planned in plan.levels():
             make(planned)
-        if plan.limit is not None:
+        if plan.limit is not None and capacity is None:
             for search in _searched(subject, plan, plan.limit, make):  # noqa: B007
                 pass
     except KeyboardInterrupt:
-        status = "partial"
+        status, interrupted = "partial", True
     except HarnessError as problem:
         if not done[1:]:
             raise
         status = "partial"
-        warnings += coded([f"it ended early: {problem.given}"], Code.OTHER)
+        warnings += coded([f"it ended early: {problem.line}"], Code.OTHER)
     whole = status == "complete"
     result = LoadResult(
         subject.name,
@@ -410,11 +414,18 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
         slots,
         done[0],
         tuple(done[1:]),
-        None if search is None else search.found(whole=whole),
+        capacity if search is None else search.found(whole=whole),
         (*warnings, *subject.warnings()),
         environment(experiment.protocol.threads),
     )
-    return replace(result, repeated=subject.answers.repeated)
+    return replace(result, repeated=subject.answers.repeated, interrupted=interrupted)
+
+
+def _out_of_reach(limit: Limit | None, made: Made, alone: LevelResult) -> Capacity | None:
+    """The end of a search before it begins: one call at a time breaks the limit."""
+    if limit is None or shown([Evidence.of(made, alone, limit)], limit) is not Shown.BREAKS:
+        return None
+    return Capacity(limit, None, None, 0, rough=False, reason="one call at a time breaks it")
 
 
 def _searched(

@@ -156,8 +156,8 @@ def _ms(tail: Tail) -> str:
 def _row(name: str, loaded: Loaded, metric: str | None) -> list[Content]:
     level = loaded.result
     if level.state is State.MEASURED:
-        times = [_cell(tail) for tail in level.latency]
-        service = _cell(level.service[-1])
+        times = [tail_cell(tail) for tail in level.latency]
+        service = tail_cell(level.service[-1])
     else:
         times = [Cell(str(level.state)), Cell(None), Cell(None)]
         service = Cell(None)
@@ -169,7 +169,8 @@ def _row(name: str, loaded: Loaded, metric: str | None) -> list[Content]:
     return row
 
 
-def _cell(tail: Tail) -> Cell:
+def tail_cell(tail: Tail) -> Cell:
+    """A percentile; one of calls that were not answered in time is above the time-out."""
     if tail.above_ms is not None:
         return Cell(_ms(tail))
     return SHORT_MS(tail.ms)
@@ -239,7 +240,10 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
     results = [
         level.result for level in (load.levels if full else _nearest(load)) if level.result.reasons
     ]
-    notes: list[AnyNote] = [
+    notes: list[AnyNote] = []
+    if load.status == "partial":
+        notes.append(warning("PARTIAL: it was ended before all levels were made."))
+    notes += [
         warning(f"{level.name} {level.state}: {'; '.join(level.reasons)}.")
         for level in (results if full else results[:_TOLD])
     ]
@@ -252,24 +256,25 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
     notes += _fewer_queries(load)
     if load.capacity is not None and load.capacity.reason:
         notes.append(warning(f"The limit: {load.capacity.reason}."))
-    bound = [level.result.name for level in load.levels if level.result.interpreter_bound]
+    bound = [level.result for level in load.levels if level.result.interpreter_bound]
     if bound:
+        advice = "; --processes shares the load where cores are free"
+        names = ", ".join(level.name for level in bound)
         notes.append(
             warning(
-                f"{', '.join(bound)}: the retriever runs in one Python process, whose lock let it "
-                "use one core; --processes shares the load where cores are free."
+                f"{names}: the retriever runs in one Python process, whose lock let it "
+                f"use one core{advice if any(level.clients is None for level in bound) else ''}."
             )
         )
-    missing = [
-        f"{level.result.name} p{tail.level:g}: {tail.reason}"
-        for level in load.levels
-        for tail in level.result.latency
-        if tail.reason
-    ]
+    levels = [level.result for level in load.levels]
+    short = [(level, tail) for level in levels for tail in level.latency if tail.reason]
+    missing = [f"{level.name} p{tail.level:g}: {tail.reason}" for level, tail in short]
     if missing:
         more = f" (and {len(missing) - 1:,} more)" if missing[1:] and not full else ""
         shown = "; ".join(missing) if full else missing[0]
         source = "Only more queries give" if load.plan.once else "A longer --duration gives"
+        if all(level.clients is None and level.planned is None for level, _ in short):
+            source = "Only a longer recording gives"
         notes.append(f"Not printed: {shown}{more}. {source} more calls.")
     notes.append(
         "Latency counts from when a call was due, service from when it was made. "
@@ -300,7 +305,8 @@ def _fewer_queries(load: LoadResult) -> list[AnyNote]:
 
 
 def _asked(load: LoadResult) -> str:
-    processes = counted(load.processes, "process")
+    at_times = any(level.result.clients is None for level in load.levels)
+    processes = counted(load.processes if at_times else 1, "process")
     if load.external:
         most = max([load.slots, *(level.result.clients or 0 for level in load.levels)])
         more = ", more where a rate needs them" if any(load.plan.rates) or load.capacity else ""

@@ -9,7 +9,6 @@ from retrieval_bench.reports.render.cells import (
     RATE,
     RATIO,
     SHORT_DIFFERENCE,
-    SHORT_MS,
     SHORT_QUALITY,
     Content,
 )
@@ -17,6 +16,7 @@ from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench_load.engine.levels import State
 from retrieval_bench_load.loads import LEAST_LIMIT, ComparedLoads, LevelPair
+from retrieval_bench_load.tables.load import tail_cell
 
 _P95 = 1
 _LEGEND = (
@@ -78,11 +78,12 @@ def _pair_rows(pair: LevelPair, metric: str) -> Iterator[list[Content]]:
     if not pair.percentiles:
         yield ["", "state", str(a.state), str(b.state), "", state]
     for at, percentile in enumerate(pair.percentiles):
-        if at == _P95 or (percentile.a is None and percentile.b is None):
+        unclear = at == _P95 and percentile.verdict == "can't tell"
+        if unclear or (percentile.a is None and percentile.b is None):
             continue
         low, high = percentile.interval or (None, None)
         change = RATIO(percentile.ratio, None if low is None or high is None else (low, high))
-        times = (SHORT_MS(percentile.a), SHORT_MS(percentile.b))
+        times = (tail_cell(a.latency[at]), tail_cell(b.latency[at]))
         yield ["", f"p{percentile.level:g} ms", *times, change, percentile.verdict]
     if pair.difference is not None and State.NOT_MEASURED not in (a.state, b.state):
         means = [item.quality.mean if item.quality else None for item in (pair.a, pair.b)]
