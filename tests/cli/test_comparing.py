@@ -229,3 +229,33 @@ class TestFusing:
 
     def test_a_file_of_code_is_no_run(self, run: Command) -> None:
         assert "unknown retriever 'own.py'" in run.refused("compare one.run own.py --dataset data")
+
+
+def test_a_plan_gives_all_documents_to_what_asks_a_service(run: Command, here: Path) -> None:
+    service = (
+        "from retrieval_bench.core.retriever import Capabilities, Retriever\n"
+        "from retrieval_bench.core.types import Ranking\n\n\n"
+        "class Service(Retriever):\n"
+        "    @property\n"
+        "    def capabilities(self):\n"
+        "        return Capabilities(external=True)\n\n"
+        "    def search(self, query, k):\n"
+        "        return Ranking(['d55'], [1.0])\n\n\n"
+        "def score(text, documents):\n"
+        "    return [1.0 for _ in documents]\n"
+    )
+    documents = [json.dumps({"_id": f"d{at}", "text": f"text {at}"}) for at in range(60)]
+    save_all(
+        here,
+        {
+            "svc.py": service,
+            "many/corpus.jsonl": "\n".join(documents),
+            "many/queries.jsonl": '{"_id": "q", "text": "text"}',
+            "many/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\td55\t1\n",
+            "both.yaml": "target: hybrid\nparams: {legs: [bm25, {target: 'svc.py:Service'}]}\n",
+            "read.yaml": "target: pipeline\nparams:\n  steps:\n"
+            "  - retrieve: {target: 'svc.py:Service'}\n  - rerank: 'svc.py:score'\n",
+        },
+    )
+    for config in ("both.yaml", "read.yaml"):
+        assert run(f"bench {config} --dataset many --dry-run") == 0, run.err

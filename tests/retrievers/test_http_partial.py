@@ -224,6 +224,8 @@ def test_a_vespa_without_hits_but_with_an_error_has_not_found_nothing(asking: As
     answer = {"root": {"errors": [{"code": 12, "summary": "Timed out"}]}}
     with pytest.raises(TransientError, match="Timed out"):
         asking(answer, **VESPA).search(QUERY, 1)
+    with pytest.raises(TransientError, match="Timed out"):
+        asking(answer, **VESPA | {"hits": "root.children"}).search(QUERY, 1)
 
 
 def test_nothing_secret_of_the_request_is_quoted(

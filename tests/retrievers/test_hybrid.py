@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ import pytest
 
 import retrieval_bench.measure.threads
 import retrieval_bench_retrievers.hybrid.hybrid
+from retrieval_bench.core.calls.usage import collected
 from retrieval_bench.core.config import load_retriever_config, read_yaml
 from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
 from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
-from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.types import Document, Query, Ranking, Usage
 from retrieval_bench_retrievers.hybrid.fusion import Convex
 from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 from retrieval_bench_retrievers.hybrid.legs import LegSpec
@@ -733,3 +735,19 @@ def test_how_a_leg_is_called_is_said_of_the_hybrid(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             Hybrid(legs=["bm25", given])
         assert "rate_limit of slow, which is called by another retriever here" in str(caught.value)
+
+
+class Paid(Scripted):
+    """A leg that uses up money."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        ranking = checked_ranking(super().search(query, k), k)
+        return replace(ranking, usage={"call": Usage(money=0.5)})
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_what_a_leg_used_up_is_paid_for_where_another_one_fails(*, parallel: bool) -> None:
+    legs = [Paid(BM25), Failing(ConnectionError("down"))]
+    with collected() as used, pytest.raises(ConnectionError):
+        Hybrid(legs=legs, parallel=parallel).search(QUERY, 3)
+    assert used() == Usage(money=0.5)

@@ -13,7 +13,7 @@ from retrieval_bench import bench
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Capabilities
-from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.run import Run
@@ -376,3 +376,25 @@ def test_async_functions_work_where_a_loop_runs_already() -> None:
     whole.index(DOCUMENTS)
     assert asyncio.run(_in_a_loop(whole)) == ["c", "b", "a"]
     whole.close()
+
+
+def test_texts_and_sources_stay_with_their_hits_through_all_steps() -> None:
+    class WithTexts(Scripted):
+        def search(self, query: Query, k: int) -> Ranking:
+            ids = list("cab")[:k]
+            return Ranking(ids, [3.0, 2.0, 1.0][:k], texts=[f"of {i}" for i in ids], sources=ids)
+
+    steps: list[Mapping[str, Any]] = [
+        {"rewrite": lambda text: [text, f"{text} again"]},
+        {"retrieve": WithTexts({}, capabilities=Capabilities())},
+        {"rerank": lambda text, documents: [ord(d.id) for d in documents]},
+        {"filter": lambda text, documents: [d.id != "b" for d in documents]},
+    ]
+    made = Pipeline(steps=steps)
+    made.index(DOCUMENTS)
+    ranking = made.search(QUERIES[0], 3)
+    assert (ranking.doc_ids, ranking.texts, ranking.sources) == (
+        ["c", "a"],
+        ["of c", "of a"],
+        ["c", "a"],
+    )

@@ -42,10 +42,9 @@ def is_are(names: Sequence[str]) -> str:
 def what_helps(delta: Delta, gap: float) -> str:
     """Say how many queries would tell two systems apart whose true difference is ``gap``."""
     if delta.resolvable_from is not None:
-        return (
-            f" {counted(delta.n, 'query')} can't show any difference, whatever they say; "
-            f"{delta.resolvable_from:,} could."
-        )
+        units = counted(delta.units, "query" if delta.clusters is None else "cluster")
+        could = f"{delta.resolvable_from:,} could"
+        return f" {units} can't show any difference, whatever they say; {could}."
     if delta.queries_needed is None:
         return ""
     total = about(delta.n + delta.queries_needed)

@@ -136,6 +136,11 @@ class _View:
             if name != best
             and (self._equivalent(best, name) or name in ties)
             and self.worth_it(name, best)
+            and not any(
+                self._wins(other, name) and not self._equivalent(other, name)
+                for other in self.group.names
+                if other != name
+            )
         ]
         return max(equals, key=lambda name: self._times(name, best), default=best)
 
@@ -157,7 +162,12 @@ class _View:
         if all(self._equivalent(self.taken, name) for name in unbeaten):
             unbeaten = []
         tied = self.tied if self.undivided else []
-        return [self.taken, *tied, *(name for name in unbeaten if name not in self.tied)]
+        untested = [n for n in self.names if n != self.taken and not self._delta(self.taken, n)]
+        rest = sorted({*unbeaten, *untested} - {*self.tied}, key=self._from_the_top)
+        return [self.taken, *tied, *rest]
+
+    def _from_the_top(self, name: str) -> tuple[float, int]:
+        return -self.group.mean(name, self.metric), self.names.index(name)
 
     def worth_it(self, name: str, than: str) -> bool:
         """Return whether ``name`` was shown to be faster, and not by a p50 that nobody notices."""

@@ -148,8 +148,9 @@ class Query:
     @property
     def tags(self) -> tuple[str, ...]:
         """Labels for slicing, from ``metadata.tags``."""
-        tags = self.metadata.get("tags", ())
-        return (tags,) if isinstance(tags, str) else tuple(str(tag) for tag in tags)
+        tags = self.metadata.get("tags")
+        several = tags if isinstance(tags, list | tuple | set) else [tags]
+        return () if tags is None else tuple(map(str, several))
 
 
 class Hit(NamedTuple):

@@ -85,6 +85,8 @@ def build_dataset(
     Raises:
         DataError: all faults at once, as for a dataset from files.
     """
+    given: Any = documents
+    documents = list(given) if isinstance(given, Iterator) else documents  # walked several times
     source = Source(
         None if documents is None else Stream("documents", partial(_held_documents, documents)),
         Stream("queries", partial(_held_queries, queries)),

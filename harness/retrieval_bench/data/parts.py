@@ -65,11 +65,14 @@ def _queries(columns: QueryColumns, path: Path, faults: Faults) -> Located[Query
         query_id = take_id(record, columns.id, number, report)
         text = take_text(record, columns.text, number, report)
         metadata = rest(record, used)
-        flag = record.get(columns.answerable)
-        if in_cells(path) and isinstance(flag, str):
-            flag = yes_or_no(flag, columns.answerable, number, report)
-        if flag is not None:
-            metadata["answerable"] = flag
+        flags = {"answerable": columns.answerable, "is_impossible": "is_impossible"}
+        for name, column in flags.items():
+            flag = record.get(column)
+            if in_cells(path) and isinstance(flag, str):
+                metadata.pop(name, None)
+                flag = yes_or_no(flag, column, number, report)
+            if flag is not None:
+                metadata[name] = flag
         given = record.get(columns.filter)
         condition = None if given in (None, "") else take_filter(given, number, report)
         if query_id is not None and text is not None:

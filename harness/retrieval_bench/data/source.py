@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -168,7 +169,7 @@ def take_id(record: Mapping[str, Any], key: str, place: Place, report: FileFault
         report.error(place, _missing(key, record))
         return None
     value = record[key]
-    if isinstance(value, int) and not isinstance(value, bool):
+    if not isinstance(value, bool) and isinstance(value, Integral):
         return str(value)
     if not isinstance(value, str) or not value.strip() or _CONTROL.search(value):
         report.error(place, f"{key} is {shown(value)}", _ID_ACCEPTED)
@@ -205,7 +206,8 @@ def take_grade(record: Mapping[str, Any], key: str, place: Place, report: FileFa
         report.error(place, _missing(key, record))
         return None
     value = record[key]
-    text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    number = not isinstance(value, bool) and isinstance(value, Integral | float)
+    text = str(value) if number else value
     grade = _GRADE.fullmatch(text.strip()) if isinstance(text, str) else None
     if grade is None:
         report.error(place, f"{key} is {shown(value)}", "a whole number such as 0, 1, 2")

@@ -111,7 +111,7 @@ def planned(
 
 def _tried(experiment: Experiment, candidate: Candidate, reporter: Reporter | None) -> Trial:
     data, external = experiment.dataset, candidate.capabilities.external
-    if data.documents is not None and not external:
+    if data.documents is not None and not _elsewhere(candidate.retriever):
         data = replace(data, documents=list(islice(data.documents, FEW)))
     once = asking_once(experiment.protocol)
     small = replace(experiment, candidates=[candidate], dataset=data, protocol=once)
@@ -125,6 +125,13 @@ def _tried(experiment: Experiment, candidate: Candidate, reporter: Reporter | No
             fix="correct the retriever, or plan without calls: --no-calls",
         )
     return Trial(candidate.name, None if external else data.n_documents, len(ranking))
+
+
+def _elsewhere(retriever: Any) -> bool:
+    """Return whether something that it asks holds a corpus of its own, of all documents."""
+    inside = [getattr(retriever, name, None) for name in ("inner", "retriever")]
+    parts = [*retriever.named_legs().values(), *filter(None, inside)]
+    return retriever.capabilities.external or any(map(_elsewhere, parts))
 
 
 def _not_tried(experiment: Experiment, trials: Sequence[Trial]) -> list[str]:

@@ -142,13 +142,14 @@ def titles_of(dataset: Dataset, wanted: set[str]) -> dict[str, str]:
 
 def labels_of(dataset: Dataset, queries: Sequence[Query]) -> tuple[str, ...]:
     """Label the cluster of each of ``queries`` by the key of ``dataset``, where a query that lacks
-    it is one by itself; without a key as :func:`alike`."""
+    it, or has it empty, is one by itself; without a key as :func:`alike`."""
     key = dataset.cluster_key
     if key is None:
         return alike(queries)
+    values = [query.metadata.get(key) for query in queries]
     return tuple(
-        f"={query.metadata[key]}" if key in query.metadata else f"id {query.id}"
-        for query in queries
+        f"id {query.id}" if value in (None, "") else f"={value}"
+        for query, value in zip(queries, values, strict=True)
     )
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.capabilities import offered
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import visible
 from retrieval_bench.core.installed.modules import user_path
 from retrieval_bench.core.types import EMPTY, Documents, Ranking
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
@@ -393,7 +394,7 @@ def _from_folder(folder: Path, faults: Faults) -> tuple[str, dict[str, Ranking]]
         rankings = {
             query_id: saved.row(at)
             for at, query_id in enumerate(saved.query_ids)
-            if status.get(query_id, OK) == OK
+            if status.get(visible(query_id), OK) == OK
         }
         _warn_of_status(status, faults)
         return str(summary.get("retriever", "")), rankings

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
 from retrieval_bench.core.calls.usage import report, usage_of
-from retrieval_bench.core.errors import ConfigError, check_known, counted
+from retrieval_bench.core.errors import ConfigError, ContractError, check_known, counted
 from retrieval_bench.core.installed.installation import require
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
@@ -214,14 +214,20 @@ class HTTP(WritesMessages, Retriever):
             raise CallError(
                 f"the answer is no JSON: {http_answer.shown(self._line.clean(text))}"
             ) from None
-        ids, scores, given = self._reading.read(answer, k)
-        if says := partial_answer(answer):
+        if self._usage:  # an answer that is none is paid for, too
+            report(usage_of({name: path(answer) for name, path in self._usage.items()}))
+        says = partial_answer(answer)
+        try:
+            ids, scores, given = self._reading.read(answer, k)
+        except ContractError:
+            if says:  # its list of hits may be what it lacks
+                self._answered_in_part(self._line.clean(says))
+            raise
+        if says:
             self._answered_in_part(self._line.clean(says))
         stages["request"] = elapsed
         if self._server is not None:
             stages["server"] = http_answer.server_ns(self._server, answer)
-        if self._usage:
-            report(usage_of({name: path(answer) for name, path in self._usage.items()}))
         self._counts.add(query, k, given)
         texts, sources = (
             (path := self._beside.get(name)) and self._reading.beside(path, name, answer, k)

@@ -7,8 +7,9 @@ Each leg is asked for ``max(depth, k)`` hits, and its rank and score of every fu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from retrieval_bench.core.calls.usage import report
 from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError, distinct_names
 from retrieval_bench.core.notices import with_text
@@ -436,7 +438,11 @@ class Hybrid(WritesToLegs, Retriever):
             close_all(leg.retriever for leg in self._legs)
 
     def _ask_in_turn(self, queries: Sequence[Query], k: int) -> list[tuple[RankingLike, int]]:
-        return [_ask(leg, query, k) for leg, query in zip(self._legs, queries, strict=True)]
+        answers: list[tuple[RankingLike, int]] = []
+        with _paid(lambda: answers):
+            for leg, query in zip(self._legs, queries, strict=True):
+                answers.append(_ask(leg, query, k))
+        return answers
 
     def _ask_together(self, queries: Sequence[Query], k: int) -> list[tuple[RankingLike, int]]:
         if self._pool is None:
@@ -451,10 +457,28 @@ class Hybrid(WritesToLegs, Retriever):
             # What the leg reports that it uses up belongs to this search, in whose context it runs.
             run = copy_context().run
             self._running.append(self._pool.submit(run, _ask, leg, query, k))
-        last = _ask(*own, k)
-        answers = [*(future.result() for future in self._running), last]
+        with _paid(self._answered):
+            last = _ask(*own, k)
+            answers = [*(future.result() for future in self._running), last]
         self._running = []
         return answers
+
+    def _answered(self) -> Iterator[tuple[RankingLike, int]]:
+        """The answers of those asked together that did not fail, once all have ended."""
+        wait(self._running)
+        return (future.result() for future in self._running if future.exception() is None)
+
+
+@contextmanager
+def _paid(answered: Callable[[], Iterable[tuple[RankingLike, int]]]) -> Iterator[None]:
+    """What legs used up that answered is paid for, also where another one fails in the block."""
+    try:
+        yield
+    except Exception:
+        for raw, _ in answered():
+            for used in raw.usage.values() if isinstance(raw, Ranking) else ():
+                report(used)
+        raise
 
 
 def _ask(leg: Leg, query: Query, k: int) -> tuple[RankingLike, int]:

@@ -13,7 +13,7 @@ from retrieval_bench.core.ranking import checked_ranking, top_k
 from retrieval_bench.core.remembered import numbered
 from retrieval_bench.core.retriever import Answers, Retriever
 from retrieval_bench.core.types import Ranking, StepTrace
-from retrieval_bench_retrievers.hybrid.fusion import Pool
+from retrieval_bench_retrievers.hybrid.fusion import Pool, with_texts
 from retrieval_bench_retrievers.hybrid.legs import built_alone, steps_inside
 from retrieval_bench_retrievers.pipeline.rewriting import RememberedRewriter, rewriter_of
 from retrieval_bench_retrievers.pipeline.running import Passing, Running
@@ -48,7 +48,8 @@ class Rewriting(Running):
         passing.texts = list(dict.fromkeys(texts))
         if len(passing.texts) > before:
             passing.several = self.name
-        passing.fusion = self.step.fusion
+        if len(passing.texts) > before or self.step.fusion is not None:
+            passing.fusion = self.step.fusion
 
     def remembered(self, memory: Answers) -> tuple[str, Any]:
         """See :class:`Running`."""
@@ -133,7 +134,8 @@ class Retrieving(Running):
         pool = Pool.of(lists)
         scores = fusion_of(passing.fusion, len(lists)).fuse(pool)
         order = top_k(scores, passing.depth)
-        fused = Ranking([pool.doc_ids[at] for at in order.tolist()], scores[order])
+        came = Ranking([pool.doc_ids[at] for at in order.tolist()], scores[order])
+        fused = with_texts(came, lists)
         passing.steps[self.fused] = StepTrace(fused.doc_ids, fused.scores)
         return fused
 

@@ -79,7 +79,8 @@ class Reranking(Reading):
         ids = [documents[at].id for at in reranked.positions]
         order = levels(passing.ranking)[list(reranked.positions)]
         passing.steps[self.name] = StepTrace(ids, reranked.scores, order=order)
-        ranking = Ranking(ids, reranked.scores, order=order)
+        beside = _beside(passing.ranking, reranked.positions)
+        ranking = Ranking(ids, reranked.scores, order=order, **beside)
         passing.ranking = ranking.first(len(ids) if self.step.top is None else self.step.top)
 
     def remembered(self, memory: Answers) -> tuple[str, Any]:
@@ -123,6 +124,12 @@ class Reranking(Reading):
         self.reranker.close()
 
 
+def _beside(ranking: Ranking, places: Sequence[int]) -> dict[str, Any]:
+    """Texts and sources of the hits at these places, as they came."""
+    known = {"texts": ranking.texts, "sources": ranking.sources}
+    return {name: of and [of[at] for at in places] for name, of in known.items()}
+
+
 class Filtering(Reading):
     """Leaves out the documents that a function (text, documents) -> flags does not keep."""
 
@@ -147,7 +154,7 @@ class Filtering(Reading):
         ids = [before.doc_ids[at] for at in kept]
         scores = None if before.scores is None else np.asarray(before.scores)[kept]
         order = None if before.order is None else np.asarray(before.order)[kept]
-        passing.ranking = Ranking(ids, scores, order=order)
+        passing.ranking = Ranking(ids, scores, order=order, **_beside(before, kept))
         passing.steps[self.name] = StepTrace(ids, scores, order=order)
 
     def _flags(self, raw: Any, n: int) -> list[bool]:

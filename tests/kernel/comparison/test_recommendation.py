@@ -289,3 +289,26 @@ def test_identical_rankings_are_called_so_and_no_query_would_tell_them_apart() -
     other = answer(same[0], returning("other", "acb", values))
     assert "identical" not in other.sentence
     assert "have the same, highest nDCG@10" in other.sentence
+
+
+def test_a_system_that_nobody_held_against_the_taken_one_may_be_the_best_too() -> None:
+    runs = (run("a", BASE - 0.1), run("b", BASE), run("c", BASE - 0.001))
+    (found,) = compare_runs(runs, baseline="a").recommendations
+    assert found.system == "b"
+    assert found.leaders == ("b", "c")
+    assert "b was not compared with c" in " ".join(found.reasons)
+
+
+@pytest.mark.slow
+def test_a_fast_system_that_a_third_one_is_better_than_is_not_taken_for_its_speed() -> None:
+    rng = np.random.default_rng(0)
+    best = np.clip(rng.normal(0.5, 0.1, 3000), 0.25, 0.75)
+    fast = best - 0.007 + rng.normal(0, 0.003, 3000)
+    apart = rng.normal(0, 0.13, 3000)
+    runs = (run("fast", fast), run("best", best), run("third", best + apart - apart.mean()))
+    times = tuple(faster("fast", other, 10.0, Verdict.WORSE) for other in ("best", "third"))
+    pairs = {(d.a, d.b): d for d in compared(*runs).groups[0].deltas}
+    assert pairs["fast", "best"].within_margin
+    assert pairs["fast", "third"].verdict is Verdict.BETTER
+    assert not pairs["fast", "third"].within_margin
+    assert answer(*runs, times=times).system != "fast"

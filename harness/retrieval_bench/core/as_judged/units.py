@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_judged.wrapped import Wrapped
+from retrieval_bench.core.calls.usage import report
 from retrieval_bench.core.ranking import checked_ranking, levels
 from retrieval_bench.core.retriever import Retriever, require_k
 from retrieval_bench.core.types import LegTrace, Query, Ranking, StepTrace, Usage
@@ -135,7 +136,12 @@ class UnitRetriever(Wrapped):
         # One more than k shows in the first call whether a tie goes on behind the cut.
         depth = k + 1 if has_scores else k
         while True:
-            raw = self.inner.search(query, depth)
+            try:
+                raw = self.inner.search(query, depth)
+            except Exception:  # what the calls before used up is paid for
+                for used in usage.values():
+                    report(used)
+                raise
             hits = checked_ranking(raw, depth, has_scores=has_scores)
             for stage, nanoseconds in hits.stages.items():
                 stages[stage] = stages.get(stage, 0) + nanoseconds

@@ -143,12 +143,13 @@ def _as_in_json(value: Any) -> Any:
     if isinstance(value, date | time):  # a date with a time is a date, too
         return value.isoformat()
     if isinstance(value, timedelta):
-        return f"PT{value.total_seconds():g}S"
+        return f"PT{value.total_seconds():.6f}".rstrip("0").rstrip(".") + "S"
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, dict):
         return {key: _as_in_json(item) for key, item in value.items()}
-    return [_as_in_json(item) for item in value] if isinstance(value, list) else value
+    several = isinstance(value, list | tuple)  # a map is a list of pairs
+    return [_as_in_json(item) for item in value] if several else value
 
 
 def yes_or_no(value: str, name: str, place: Place, report: FileFaults) -> bool | None:

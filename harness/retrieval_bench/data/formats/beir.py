@@ -54,7 +54,7 @@ def find(folder: Path) -> Found | None:
     """The files of a BEIR folder, None when it is none."""
     documents, queries = (_texts(folder, name) for name in ("corpus", "queries"))
     splits = _judged(folder)
-    if not queries and not splits:
+    if not queries and not (splits and (folder / "qrels").is_dir()):
         return None
     return Found(
         _shared(documents),
