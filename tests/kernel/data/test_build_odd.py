@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,13 @@ def test_documents_may_come_from_a_generator() -> None:
 
 
 def test_a_query_without_a_value_is_a_cluster_by_itself() -> None:
-    values = ({}, {"talk": None}, {"talk": ""}, {"talk": "a"}, {"talk": "a"})
+    values: tuple[dict[str, Any], ...] = (
+        {},
+        {"talk": None},
+        {"talk": ""},
+        {"talk": "a"},
+        {"talk": "a"},
+    )
     queries = [Query(f"q{at}", f"text {at}", metadata=of) for at, of in enumerate(values)]
     made = replace(build_dataset("mine", None, queries, {"q0": {"d": 1}}), cluster_key="talk")
     assert len(set(labels_of(made, queries))) == 4
