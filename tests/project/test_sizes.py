@@ -33,7 +33,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/engines": 2_430,
     "retrieval_bench_retrievers/functions": 1_070,
     "retrieval_bench_retrievers/http": 1_985,
-    "retrieval_bench_retrievers/hybrid": 1_900,
+    "retrieval_bench_retrievers/hybrid": 1_919,
     "retrieval_bench_retrievers/lexical": 1_350,
     "retrieval_bench_retrievers/libraries": 2_150,
     "retrieval_bench_retrievers/mcp": 2_150,
@@ -43,7 +43,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 2_010,
     "retrieval_bench_retrievers/text": 800,
     "a package beside the kernel": 5_600,
-    "product": 122_628,
+    "product": 122_652,
     "tests": 102_000,
     "frozen data": 11_560,
 }

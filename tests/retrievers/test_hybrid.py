@@ -21,6 +21,7 @@ from retrieval_bench.core.installed.installation import packaged_configs
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
 from retrieval_bench.core.types import Document, Query, Ranking, Usage
+from retrieval_bench_retrievers.hybrid import asking
 from retrieval_bench_retrievers.hybrid.fusion import Convex
 from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 from retrieval_bench_retrievers.hybrid.legs import LegSpec
@@ -254,9 +255,8 @@ def test_stages_of_one_leg_keep_their_name_and_shared_ones_name_the_leg(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ticks = count(0, 10)
-    monkeypatch.setattr(
-        retrieval_bench_retrievers.hybrid.hybrid, "perf_counter_ns", lambda: next(ticks)
-    )
+    for module in (asking, retrieval_bench_retrievers.hybrid.hybrid):
+        monkeypatch.setattr(module, "perf_counter_ns", lambda: next(ticks))
     legs = [
         inline("bm25", stages={"tokenize": 3, "sparse": 5}),
         inline("dense", stages={"tokenize": 1, "encode": 7, "fuse": 2}),
@@ -689,7 +689,7 @@ def test_a_time_out_in_the_caller_leaves_no_leg_asked_twice_at_once(
         slow.release.set()
         wait(futures)
 
-    monkeypatch.setattr(retrieval_bench_retrievers.hybrid.hybrid, "wait", release_and_wait)
+    monkeypatch.setattr(asking, "wait", release_and_wait)
     assert set(hybrid.search(QUERY, 2).doc_ids) == {"a", "b"}
     hybrid.close()
     assert waited_for == [1]

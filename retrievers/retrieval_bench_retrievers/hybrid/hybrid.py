@@ -7,10 +7,7 @@ Each leg is asked for ``max(depth, k)`` hits, and its rank and score of every fu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from contextvars import copy_context
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,7 +27,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from retrieval_bench.core.calls.usage import report
 from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError, distinct_names
 from retrieval_bench.core.notices import with_text
@@ -40,13 +36,13 @@ from retrieval_bench.core.retriever import (
     Capabilities,
     DocumentEncoder,
     Part,
-    RankingLike,
     Retriever,
     Rung,
     require_index,
     require_k,
 )
 from retrieval_bench.core.types import Document, Documents, LegTrace, Query, Ranking
+from retrieval_bench_retrievers.hybrid.asking import Asking
 from retrieval_bench_retrievers.hybrid.fusion import RRF, Convex, Pool, with_method, with_texts
 from retrieval_bench_retrievers.hybrid.legs import (
     Leg,
@@ -167,8 +163,7 @@ class Hybrid(WritesToLegs, Retriever):
         self._closed = False
         self._borrowed = False
         self._progress: Progress | None = None
-        self._pool: ThreadPoolExecutor | None = None
-        self._running: list[Future[tuple[RankingLike, int]]] = []
+        self._asked = Asking()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -283,8 +278,8 @@ class Hybrid(WritesToLegs, Retriever):
         require_index(self._indexed or self.capabilities.external, self)
         plan = self.plan(query)
         together = self._parallel and not self._borrowed
-        ask = self._ask_together if together else self._ask_in_turn
-        answers = ask(plan.queries, k)
+        ask = self._asked.together if together else self._asked.in_turn
+        answers = ask(self._legs, plan.queries, k)
         begin = perf_counter_ns()
         rankings = []
         for leg, (raw, _) in zip(self._legs, answers, strict=True):
@@ -419,7 +414,7 @@ class Hybrid(WritesToLegs, Retriever):
         if keep is not None:
             other._fusion = self._fusion.of(keep)
         other._borrowed = other._closed = True
-        other._pool, other._running = None, []
+        other._asked = Asking()
         return other
 
     def disk_bytes(self) -> int | None:
@@ -429,70 +424,10 @@ class Hybrid(WritesToLegs, Retriever):
 
     def close(self) -> None:
         """End the threads and close every leg; a second call does nothing."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            # A leg that hangs must not keep what was measured so far from being saved.
-            pool.shutdown(wait=all(f.done() for f in self._running))
+        self._asked.close()
         if not self._closed:
             self._closed = True
             close_all(leg.retriever for leg in self._legs)
-
-    def _ask_in_turn(self, queries: Sequence[Query], k: int) -> list[tuple[RankingLike, int]]:
-        answers: list[tuple[RankingLike, int]] = []
-        with _paid(lambda: answers):
-            for leg, query in zip(self._legs, queries, strict=True):
-                answers.append(_ask(leg, query, k))
-        return answers
-
-    def _ask_together(self, queries: Sequence[Query], k: int) -> list[tuple[RankingLike, int]]:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(
-                len(self._legs) - 1, thread_name_prefix="hybrid-leg", initializer=_prepare_thread
-            )
-        # A search that ended early left calls behind; no leg is asked twice at the same time.
-        wait(self._running)
-        self._running = []
-        *others, own = zip(self._legs, queries, strict=True)
-        for leg, query in others:
-            # What the leg reports that it uses up belongs to this search, in whose context it runs.
-            run = copy_context().run
-            self._running.append(self._pool.submit(run, _ask, leg, query, k))
-        with _paid(self._answered):
-            last = _ask(*own, k)
-            answers = [*(future.result() for future in self._running), last]
-        self._running = []
-        return answers
-
-    def _answered(self) -> Iterator[tuple[RankingLike, int]]:
-        """The answers of those asked together that did not fail, once all have ended."""
-        wait(self._running)
-        return (future.result() for future in self._running if future.exception() is None)
-
-
-@contextmanager
-def _paid(answered: Callable[[], Iterable[tuple[RankingLike, int]]]) -> Iterator[None]:
-    """What legs used up that answered is paid for, also where another one fails in the block."""
-    try:
-        yield
-    except Exception:
-        for raw, _ in answered():
-            for used in raw.usage.values() if isinstance(raw, Ranking) else ():
-                report(used)
-        raise
-
-
-def _ask(leg: Leg, query: Query, k: int) -> tuple[RankingLike, int]:
-    """Ask the leg: its answer, and the nanoseconds of the call."""
-    with told_from("leg", leg.name, "hybrid"):
-        begin = perf_counter_ns()
-        raw = leg.retriever.search(query, max(leg.depth, k))
-        return raw, perf_counter_ns() - begin
-
-
-def _prepare_thread() -> None:
-    from retrieval_bench.measure.threads import apply_to_this_thread
-
-    apply_to_this_thread()
 
 
 def _stages(
