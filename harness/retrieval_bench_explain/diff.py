@@ -124,11 +124,13 @@ class System:
         name: as shown; no two are equal.
         leg: its name as a leg; empty where it is none.
         of: places in ``systems`` of the runs that it is a leg of.
+        without: place of the run whose ranking without a step it is; 0 of any other.
     """
 
     name: str
     leg: str = ""
     of: tuple[int, ...] = ()
+    without: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,9 +402,8 @@ def explain(runs: Sequence[Run], dataset: Dataset, metric: Metric | None = None)
             if own.shape[1] > lists[shared].shape[1]:
                 lists[shared] = own
         for step, rows in rewritten(run.rankings).items():
-            known_rows = np.where(rows == UNKNOWN, NONE, rows)
-            systems.append(System(f"without {step}"))
-            lists.append(aligned(run, known_rows, query_ids, code_of))
+            systems.append(System(f"without {step}", without=at))
+            lists.append(aligned(run, np.where(rows == UNKNOWN, NONE, rows), query_ids, code_of))
     systems = _told_apart(systems, len(runs))
     doc_ids, judgements = tuple(code_of), Judgements(dataset.qrels)
     truths = zip(lists, _truths(dataset, runs, systems), strict=True)
@@ -425,8 +426,8 @@ def _truths(dataset: Dataset, runs: Sequence[Run], systems: Sequence[System]) ->
     if not (kind := kind_of_truth(dataset.qrels)):
         return [Judgements(dataset.qrels)] * len(systems)
     kept = [Judgements(service(f"judge as kept by {kind}")(dataset.qrels, run)) for run in runs]
-    of = [*range(len(runs)), *(next(iter(system.of), 0) for system in systems[len(runs) :])]
-    return [kept[run] for run in of]
+    of = (system.without or next(iter(system.of), 0) for system in systems[len(runs) :])
+    return [kept[run] for run in (*range(len(runs)), *of)]
 
 
 def _check(runs: Sequence[Run]) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from retrieval_bench.core.errors import check_known
 from retrieval_bench.core.metadata import Filtering
 from retrieval_bench.core.scripts import BLANKLESS, main_script, script_profile
-from retrieval_bench.core.types import Dataset, Qrels, Query
+from retrieval_bench.core.types import Dataset, Qrels, Query, kind_of_truth
 
 DIMENSIONS = ("tags", "source", "length", "relevant")
 """What queries of any dataset are grouped by."""
@@ -34,6 +34,9 @@ NONE = "(none)"
 
 _FEW_NUMBERS = 6
 """A numeric key with more distinct values than this is grouped in thirds."""
+
+_EXACT = 1 << 53
+"""Below this a float is one whole number."""
 
 Rows = list[int]
 
@@ -92,7 +95,7 @@ def grouped(
         "tags": lambda: _by_value(by, "tag", [query.tags for query in queries], most),
         "source": lambda: _by_source(queries, most),
         "length": lambda: _by_length(queries),
-        "relevant": lambda: _by_relevant([_relevant(qrels[query.id]) for query in queries]),
+        "relevant": lambda: _by_relevant(queries, qrels),
         "filter": lambda: _by_value(by, "filter", [_named(query) for query in queries], most),
         "selectivity": lambda: _by_selectivity(queries, filtering),
     }
@@ -206,7 +209,8 @@ def _labels(value: Any) -> tuple[str, ...]:
         return tuple(label for one in value for label in _labels(one))
     if isinstance(value, Mapping):
         return tuple(f"{key}: {label}" for key, one in value.items() for label in _labels(one))
-    return (str(value),)
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
+    return (str(int(value) if whole else value),)  # 2.0 is 2
 
 
 def _by_length(queries: Sequence[Query]) -> Grouping:
@@ -225,9 +229,12 @@ def _by_length(queries: Sequence[Query]) -> Grouping:
     return Grouping("length", f"length in {unit}", tuple(_thirds(lengths, label)))
 
 
-def _by_relevant(numbers: Sequence[int]) -> Grouping:
+def _by_relevant(queries: Sequence[Query], qrels: Qrels) -> Grouping:
     """1, 2-3, 4 or more; thirds where most queries have 4 or more."""
     what = "number of relevant documents"
+    if kind := kind_of_truth(qrels):
+        return Grouping("relevant", what, (), (f"Truth is by {kind}: no document is judged.",))
+    numbers = [_relevant(qrels[query.id]) for query in queries]
     if 2 * sum(number >= 4 for number in numbers) > len(numbers):
         groups = _thirds(numbers, lambda low, high: f"{_bounds(low, high)} relevant")
         return Grouping("relevant", what, tuple(groups))

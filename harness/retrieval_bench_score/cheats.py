@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, SupportsFloat
 
 import numpy as np
 
@@ -356,7 +356,7 @@ def _call(scorer: Scorer, name: str, given: Given, *, copied: bool = True) -> fl
         result: Any = scorer(run, qrels)
         if isinstance(result, Mapping):
             return float(np.mean([float(value) for value in result.values()])) if result else 0.0
-        if not isinstance(result, str):
+        if isinstance(result, SupportsFloat):
             return float(result)
     raise ConfigError(
         f"{name} gave {type(result).__name__}",

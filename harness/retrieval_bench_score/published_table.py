@@ -67,7 +67,7 @@ class Possible(Documented):
         n: queries of both; None where the two differ, so that they cannot be paired.
         sd: assumed of the paired differences.
         smallest: the smallest difference that the test finds with 80 % power, at the level that
-            Holm leaves this pair; None without ``n``.
+            Holm leaves this pair; None without ``n``, and where so few queries show none.
         needed: queries for which this difference is the smallest; None where no number helps.
     """
 
@@ -144,7 +144,7 @@ def _pairs(pairs: Sequence[tuple[Published, Published]], sd: float) -> Iterator[
             *(a.metric, a.system, b.system, b.mean - a.mean),
             n=a.n if (a, b) in resolution else None,
             sd=sd,
-            smallest=least,
+            smallest=None if least is None or math.isnan(least) else least,
             needed=int(queries) if math.isfinite(queries) else None,
         )
 
@@ -181,13 +181,15 @@ def _needed(
 def _smallest(
     n: NDArray[np.float64], levels: NDArray[np.float64], sd: float
 ) -> NDArray[np.float64]:
-    """The smallest difference for which no more than ``n`` queries are needed."""
-    low, high = np.zeros(len(n)), np.full(len(n), 20 * sd)
+    """The smallest difference for which no more than ``n`` queries are needed; NaN where means from
+    0 to 1 have none."""
+    low, high = np.zeros(len(n)), np.ones(len(n))
+    shown = _needed(high, levels, sd) <= n
     for _ in range(_STEPS):
         middle = (low + high) / 2
         enough = _needed(middle, levels, sd) <= n
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return high
+    return np.where(shown, high, np.nan)
 
 
 def _given(spreads: Sequence[str]) -> dict[str, float]:

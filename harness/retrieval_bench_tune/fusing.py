@@ -15,15 +15,15 @@ from typing import Any
 from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.pairs.comparability import by_dataset
 from retrieval_bench.core.config import inline_config
-from retrieval_bench.core.errors import ConfigError, check_known, distinct_names
+from retrieval_bench.core.errors import ConfigError, check_known, counted, distinct_names
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Dataset, Query, Ranking, kind_of_truth
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
-from retrieval_bench.runs.dataset import datasets_of
+from retrieval_bench.runs.dataset import clusters_in, datasets_of
 from retrieval_bench.runs.run import Run
-from retrieval_bench_tune.tune import tune
+from retrieval_bench_tune.tune import FOLDS, groups_of, tune
 from retrieval_bench_tune.tuned import Tuning
 
 TUNED = "tuned-"
@@ -117,6 +117,7 @@ def fused(runs: Sequence[Run], data: Dataset, how: str, reporter: Reporter | Non
     name = config["name"].replace("fusion", how, 1)
     given: Any = {**config, "name": name}
     if how.startswith(TUNED):
+        _check_queries(how, data)
         metric = next((m for m in metrics if not m.geometric), None)
         tuning = tune(
             config,
@@ -136,6 +137,21 @@ def fused(runs: Sequence[Run], data: Dataset, how: str, reporter: Reporter | Non
     )
     (run,) = experiment.run(reporter)
     return run
+
+
+def _check_queries(how: str, data: Dataset) -> None:
+    """Raises:
+    ConfigError: fewer different queries than folds.
+    """
+    queries = data.evaluated
+    n = len(set(groups_of(queries, clusters_in(data, queries)).values()))
+    if n < FOLDS:
+        raise ConfigError(
+            f"{how} over {counted(n, 'different query')} with judgements",
+            where="--fuse",
+            accepted=f"{FOLDS} or more: each is answered by what is best on the others",
+            fix=f"use {how.removeprefix(TUNED)}, or judge {FOLDS} queries or more",
+        )
 
 
 class HeldOut(Retriever):

@@ -284,6 +284,10 @@ class TestEvaluate:
         document = run.json("score run --run saved --dataset data --metrics", *names)
         assert document["tie_rule"] == "as saved"
         assert document["metrics"] == measured
+        tag = Path("saved/run.trec").read_text("utf-8").split()[-1]
+        run("score run saved --dataset data --format trec")
+        assert run.err == ""
+        assert run.out.split()[:3] == ["runid", "all", tag]
 
     def test_json_is_one_document_with_the_promised_keys(self, run: Command) -> None:
         document = run.json("score run --run run.trec --qrels qrels.txt --metrics MAP ndcg_cut_10")
@@ -725,7 +729,10 @@ def test_the_tail_of_a_recall_is_told_beside_its_mean(project: Path, run: Comman
     assert of["tail"] == 0.5
     assert of["tail_ci95"] == pytest.approx([0.2720, 0.7280], abs=1e-4)
     assert run(f"{line} --metrics R@10 --tail 0.9") == 0
-    assert "queries with 0.9 0.5000 [0.272, 0.728]" in run.unwrapped
+    assert "queries with recall@10 0.9 0.5000 [0.272, 0.728]" in run.unwrapped
+    save_all(project, {"other.qrels": "x 0 d 1\n"})
+    assert run("score run engine.run --qrels other.qrels --metrics R@10 --tail 0.9") == 4
+    assert "queries with" not in run.unwrapped
     assert "accepted: --tail with a recall" in run.refused(f"{line} --metrics nDCG@10 --tail 0.9")
     assert "at most 1" in run.refused(f"{line} --metrics R@10 --tail 90")
     assert "--format trec" in run.refused(f"{line} --metrics R@10 --tail 0.9 --format trec")

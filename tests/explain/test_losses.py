@@ -141,6 +141,7 @@ def test_what_is_exact_loses_nothing_and_says_so() -> None:
     assert [step.state for step in told.steps] == [Seen.MEASURED, Seen.UNKNOWN]
     assert not told.whole
     assert text_of(answer(told)[0]).startswith("served is exact")
+    assert "each by itself" not in str(losses_table(told))
     notes = " ".join(map(text_of, losses_table(told).notes))
     assert "size: cannot be told apart: unheard of" in notes
 

@@ -41,6 +41,13 @@ def slices(
     return dict(found.groups)
 
 
+def test_where_truth_is_by_rule_no_query_has_no_relevant_document() -> None:
+    asked = queries({"any": "x"}, {"any": "y"}, key="expect")
+    data = build_dataset("ruled", [Document("a", "x y")], asked, None)
+    found = grouped("relevant", asked, data.qrels, most=20)
+    assert (found.groups, found.notes) == ((), ("Truth is by rules: no document is judged.",))
+
+
 # -- by value ------------------------------------------------------------------------------------
 
 
@@ -74,6 +81,7 @@ def test_the_source_is_the_first_key_that_is_there() -> None:
         (True, ["true"]),
         (3, ["3"]),
         (0.5, ["0.5"]),
+        ([2, 2.0, 1e300], ["1e+300", "2"]),
         ([1, "x"], ["1", "x"]),
         (("x",), ["x"]),
         ({"level": "hard", "of": None}, ["level: hard"]),

@@ -553,6 +553,8 @@ def test_parts_show_what_they_buy_and_take() -> None:
     assert [row["text"] for row in data(times, "text", "row")] == ["3.00", "not known"]
     assert "leg: +0.100 RR, helps, 3.00 ms. rest: gain not known, not asked." in described(spec)
     assert "vconcat" in parts([], name="hybrid", metric="RR", width=NARROW)
+    spec = parts([replace(part("leg"), level=0.98333)], name="hybrid", metric="RR")
+    assert "its line the 98.33 % interval, each by itself." in notes(spec)
 
 
 # -- any data ------------------------------------------------------------------------------------

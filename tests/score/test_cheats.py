@@ -201,7 +201,8 @@ def test_repeated_documents_are_tried_where_lists_are_taken() -> None:
     [
         ("def score(run, qrels):\n    raise SystemExit(3)\n", "raised SystemExit: 3"),
         ("def score(run, qrels):\n    return '0.5'\n", "gave str"),
-        ("def score(run, qrels):\n    return [1, 2]\n", "raised TypeError"),
+        ("def score(run, qrels):\n    return [1, 2]\n", "gave list"),
+        ("def score(run, qrels):\n    pass\n", "gave NoneType"),
         ("def score(run):\n    return 1.0\n", "raised TypeError"),
         ("score = 5\n", "cannot be called"),
     ],

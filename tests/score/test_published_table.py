@@ -58,6 +58,14 @@ def test_a_test_of_so_many_queries_finds_the_smallest_difference_in_four_of_five
     assert found.mean() == pytest.approx(0.8, abs=0.02)
 
 
+def test_so_few_queries_show_no_difference_of_means_from_0_to_1(tmp_path: Path) -> None:
+    path = write(tmp_path, "a,nDCG@10,0.5,5\nb,nDCG@10,0.6,5\nc,AP,0,60\nd,AP,1,60\n")
+    few, many = audit_table(path).pairs
+    assert (few.smallest, few.possible) == (None, False)
+    assert 0 < (many.smallest or 0) < 1
+    assert many.possible
+
+
 def test_equal_means_and_other_queries_are_told_apart(tmp_path: Path) -> None:
     path = write(tmp_path, "a,map,0.6,300\nb,MAP,0.6,300\nc,AP,0.7,299\n")
     audit = audit_table(path, ["0.3"])

@@ -124,5 +124,9 @@ def test_what_cannot_be_fused_is_refused(saved: Sequence[Run], data: Dataset) ->
         fused(saved[:1], data, "rrf")
     with pytest.raises(ConfigError, match="not saved"):
         fused([saved[0], replace(saved[1], folder=None)], data, "rrf")
+    few = replace(data, queries=data.queries[:4])
+    few = replace(few, qrels={query.id: data.qrels[query.id] for query in few.queries})
+    with pytest.raises(ConfigError, match="use rrf, or judge 5 queries or more"):
+        fused(saved, few, "tuned-rrf")
     with pytest.raises(ConfigError, match="fusion 'borda'"):
         compare(["bm25", "bm25s"], fuse=["borda"])

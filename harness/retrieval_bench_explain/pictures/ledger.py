@@ -9,6 +9,7 @@ from retrieval_bench.core.figures import short_ms, signed
 from retrieval_bench.reports.render.text import clean
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.runs.records import PICTURES, add_files
+from retrieval_bench.stats.intervals import levels_text
 from retrieval_bench_explain.parts import Ledger, Row, Worth
 from retrieval_bench_explain.tables.ledger import worth_label
 from retrieval_bench_pictures import vega
@@ -22,11 +23,6 @@ _NAMES, _WORTH = 130, 70
 
 _LOOKS = {Worth.HELPS: 0, Worth.HARMFUL: 1, Worth.DEAD: 1, Worth.UNDECIDED: 7, Worth.UNKNOWN: 7}
 """Places of their styles: a part that should go is told from one that helps."""
-
-_NOTE = (
-    "A dot is the mean with the part minus the mean without it, its line the 95 % interval of all "
-    "parts together. Times are computed from the stages of the measured calls."
-)
 
 
 def parts(
@@ -42,11 +38,17 @@ def parts(
     wide, room = vega.is_wide(width), width - 2 * vega.MARGIN
     across = int(0.62 * room) if wide else room
     times = _times(rows, room - across - 20, names=0) if wide else _times(rows, room, names=_NAMES)
+    levels = [row.level for row in rows if row.level]
+    line = f", its line the {levels_text(levels)} interval, each by itself" if levels else ""
+    note = (
+        f"A dot is the mean with the part minus the mean without it{line}. Times are computed from "
+        "the stages of the measured calls."
+    )
     return vega.picture(
         {"hconcat" if wide else "vconcat": [_gains(rows, metric, across), times], "spacing": 20},
         title=f"What each part of {fitted(name, 240)} buys",
         about=about,
-        notes=[_NOTE],
+        notes=[note],
         said=[clean(_described(row, metric)) for row in rows],
         width=width,
     )

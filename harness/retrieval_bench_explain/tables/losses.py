@@ -122,14 +122,14 @@ def _notes(losses: Losses) -> list[AnyNote]:
     levels = [d.level for step in losses.steps for d in step.differences if d.level]
     same = [step.name for step in losses.steps if step.state is Seen.SAME]
     messages += [f"as in an exact search: {', '.join(same)}"] if same else []
+    effect = (
+        "Effect: with this step and all above it, minus without it; effects add up to the last "
+        f"row. Brackets: paired randomisation test inverted, {levels_text(levels)}, each by itself."
+    )
     return [
         *notes,
         "; ".join([f"exact: {losses.steps[0].what}", *messages]) + ".",
-        (
-            "Effect: with this step and all above it, minus without it; effects add up to the last "
-            "row. Brackets: paired randomisation test inverted, "
-            f"{levels_text(levels)}, each by itself."
-        ),
+        *([effect] if levels else []),
         f"With {TAIL:g}: the share of queries that find {TAIL:g} of the exact top {losses.k}.",
         *unit_note(losses.whole[0].clusters if losses.whole else None),
     ]

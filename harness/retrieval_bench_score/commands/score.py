@@ -59,6 +59,7 @@ runs RUN *  files or folders of runs
 def run_run(options: argparse.Namespace) -> int:
     """Score one run."""
     from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.runs.records import TREC_RUN
     from retrieval_bench_score.runs.imported import tag_of
     from retrieval_bench_score.score import evaluate, read_ids
     from retrieval_bench_score.scorecard import ScoreDetails
@@ -91,7 +92,9 @@ def run_run(options: argparse.Namespace) -> int:
         card = replace(card, scored=card.scored.with_tail(options.tail))
     if as_trec_eval:
         if not card.why_nothing:
-            put(trec_lines(card, rows, tag_of(card.run), per_query=options.per_query))
+            file = Path(card.run)
+            tag = tag_of(file / TREC_RUN if file.is_dir() else file)
+            put(trec_lines(card, rows, tag, per_query=options.per_query))
         return judged(card.why_nothing)
     show(
         options,

@@ -52,8 +52,13 @@ def _means(card: ScoreCard) -> Table:
         if not card.why_nothing
     ]
     rows += [
-        [f"queries with {scored.tail:g}", QUALITY(of.tail, of.tail_ci95), COUNT(counts.evaluated)]
-        for of in (scored.tails or {}).values()
+        [
+            f"queries with {metric_label(name)} {scored.tail:g}",
+            QUALITY(of.tail, of.tail_ci95),
+            COUNT(counts.evaluated),
+        ]
+        for name, of in (scored.tails or {}).items()
+        if not card.why_nothing
     ]
     others = [
         (counts.missing, "missing from the run"),
