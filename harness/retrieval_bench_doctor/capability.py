@@ -19,5 +19,8 @@ CAPABILITY = Capability(
         "probe": Document("bench --probe", f"{_PACKAGE}.probing:Probe"),
         "doctor": Document("doctor", f"{_PACKAGE}.doctor:Diagnosis"),
     },
-    services={"warn of time outside a server": f"{_PACKAGE}.server_time:outside"},
+    services={
+        "tell languages": f"{_PACKAGE}.languages:languages_told",
+        "warn of time outside a server": f"{_PACKAGE}.server_time:outside",
+    },
 )

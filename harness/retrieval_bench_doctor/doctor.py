@@ -23,7 +23,6 @@ from retrieval_bench.core.notices import Code, coded, is_note
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Query, Ranking, kind_of_truth
 from retrieval_bench.data.build import UNJUDGED
-from retrieval_bench.data.texts.languages import languages_told
 from retrieval_bench.experiment.candidate import Candidate, Searched
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.layers import ready
@@ -45,6 +44,7 @@ from retrieval_bench_doctor.judgements import (
     one_question,
     queries_in_corpus,
 )
+from retrieval_bench_doctor.languages import languages_told
 from retrieval_bench_doctor.pools import Lists, judged_at, pool, too_little_for_a_pool
 
 ASKED = 200

@@ -53,6 +53,7 @@ CAPABILITY = Capability(
         "export_run": f"{_PACKAGE}.trackers.sent:export_run",
     },
     services={
+        "say which metric is meant": f"{_PACKAGE}.meant:meant",
         "read contexts": f"{_PACKAGE}.contexts:contexts_of",
         "fetch a well-known dataset": f"{_PACKAGE}.formats.irds:fetch_command",
         "suggest a dataset.yaml": f"{_PACKAGE}.suggested:suggestion",

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.capabilities import offered
 from retrieval_bench.core.notices import Code, says
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Query, Ranking
-from retrieval_bench.data.texts.languages import languages_told
 from retrieval_bench.experiment.warnings import of_answers, of_data, remembers
 
 _ENOUGH = 1_000
@@ -80,7 +80,7 @@ class Answers:
         Args:
             health: of the retriever, and what was switched on beside it.
             corpus: see :func:`foreign_ids`.
-            texts: see :func:`languages_told`.
+            texts: what there is of texts, in which the languages are looked for.
         """
         data = self.data
         rows = [at for at, q in enumerate(self.queries) if q.answerable and q.id in data.qrels]
@@ -88,4 +88,5 @@ class Answers:
             data, self.queries, self._rankings, self.can, health, rows=rows, corpus=corpus, k=self.k
         )
         cache = [] if says(told, Code.NOTHING_FOUND) else remembers(self.ratio)
-        return [*of_data(data, self.k), *languages_told(data, texts), *told, *cache]
+        languages = tell(data, texts) if (tell := offered("tell languages")) else []
+        return [*of_data(data, self.k), *languages, *told, *cache]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.data import load_dataset
-from retrieval_bench.data.texts import languages
-from retrieval_bench.data.texts.languages import languages_told
+from retrieval_bench_doctor import languages
+from retrieval_bench_doctor.languages import languages_told
 
 COLLECTIONS = {
     **dict.fromkeys(("scifact", "squad2-dev", "halubench-mala299", "time"), "en"),

@@ -125,8 +125,8 @@ def chunker_in(name: str, chunk: Mapping[str, Any] | None) -> str:
     """What the end of ``name`` says of how documents are cut, as in ``+tokens-400-40``; empty where
     the config says it, or nobody."""
     _, plus, cut = name.rpartition("+")
-    told = _CHUNKER.fullmatch(cut) if plus and chunk else None
-    return plus + cut if told and chunk and told[1] == chunk.get("by") else ""
+    named = _CHUNKER.fullmatch(cut) if plus and chunk else None
+    return plus + cut if named and chunk and named[1] == chunk.get("by") else ""
 
 
 def inline_config(mapping: Mapping[str, Any], overrides: Sequence[str] = ()) -> RetrieverConfig:

@@ -28,7 +28,6 @@ from retrieval_bench.core.types import (
     kind_of_truth,
 )
 from retrieval_bench.data.saved_indexes import index_documents
-from retrieval_bench.data.texts.languages import languages_told
 from retrieval_bench.experiment.accounting import (
     Scored,
     Subject,
@@ -421,7 +420,7 @@ class Experiment:
         took = None if asking or measurement.spent else timings.wall_ns
         warnings = [
             *of_data(self.dataset, self.k),
-            *languages_told(self.dataset, texts),
+            *(tell(self.dataset, texts) if (tell := offered("tell languages")) else []),
             *one_question(evaluation, rankings, self.dataset),
             *told_of_slots,
             *of_ties,

@@ -26,7 +26,6 @@ from retrieval_bench.core.types import EMPTY, Qrels, kind_of_truth
 from retrieval_bench.metrics import truths
 from retrieval_bench.metrics.definitions import DEFINITIONS, Definition, Kind
 from retrieval_bench.metrics.judged import JudgedRun, Judgements, judge_lists
-from retrieval_bench.metrics.meant import meant
 from retrieval_bench.metrics.trec_names import Row, expanded
 from retrieval_bench.stats.intervals import Scale
 
@@ -477,8 +476,8 @@ def _example(text: str, key: str) -> str:
 
 def _offered(text: str) -> str:
     """The question whether what another tool calls ``text`` is meant; empty where none does."""
-    ours = meant(text)
-    return f"did you mean {ours}? " if ours else ""
+    meant = offered("say which metric is meant")
+    return f"did you mean {ours}? " if meant and (ours := meant(text)) else ""
 
 
 def _error(text: str, accepted: str) -> ConfigError:

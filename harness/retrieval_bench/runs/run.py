@@ -209,10 +209,10 @@ class Run:
         return any(status[query_id] == OK for query_id in self.evaluation.query_ids)
 
 
-def settings_of(told: Mapping[str, Any]) -> dict[str, str]:
+def settings_of(retriever: Mapping[str, Any]) -> dict[str, str]:
     """Parameters of the retriever that a manifest tells of, by dotted path; of a chunker, too."""
-    cut = {"chunk": told["chunk"]} if told.get("chunk") else {}
-    return dict(flat({**(told.get("params") or {}), **cut}))
+    cut = {"chunk": retriever["chunk"]} if retriever.get("chunk") else {}
+    return dict(flat({**(retriever.get("params") or {}), **cut}))
 
 
 def clusters_of(runs: Sequence[Run]) -> Mapping[str, str]:

@@ -389,8 +389,8 @@ def called(given: str) -> tuple[str, str]:
             return given, given
         path = Path(os.path.realpath(given))
         return path.stem, _named(path.stem, {"source": path})
-    told = {"source": config.source, "target": config.target, "chunk": config.chunk}
-    return config.name, _named(config.name, told)
+    facts = {"source": config.source, "target": config.target, "chunk": config.chunk}
+    return config.name, _named(config.name, facts)
 
 
 def called_data(given: str) -> str:

@@ -1,1 +1,1 @@
-"""The texts of a dataset, whatever format they come in: what they are written in."""
+"""The texts of a dataset, whatever format they come in: how many tokens they are."""

@@ -8,7 +8,7 @@ import pytest
 
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset
-from retrieval_bench.data.texts.languages import languages_told
+from retrieval_bench_doctor.languages import languages_told
 
 ENGLISH = [
     f"The {thing} of the old town was built for people that came with ships and wanted to trade."
@@ -124,11 +124,11 @@ def test_a_detector_that_cannot_be_loaded_ends_no_command(
     def broken() -> None:
         raise problem
 
-    monkeypatch.setattr("retrieval_bench.data.texts.languages._detector", broken)
+    monkeypatch.setattr("retrieval_bench_doctor.languages._detector", broken)
     (told,) = languages_told(data(GERMAN, GERMAN, "de"))
     assert told == f"The languages of the texts were not looked at: {why}."
 
 
 def test_plain_english_loads_no_detector(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval_bench.data.texts.languages._detector", None)
+    monkeypatch.setattr("retrieval_bench_doctor.languages._detector", None)
     assert languages_told(data(ENGLISH, ENGLISH, "en")) == []
