@@ -6,6 +6,7 @@ from pathlib import Path
 
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.data.faults import Faults, reporting
+from retrieval_bench.data.files.lines import head, kind_of
 from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import Files
@@ -13,6 +14,7 @@ from retrieval_bench_exchange.questions.incoming import Usual, open_questions
 from retrieval_bench_exchange.questions.question_tables import RAGAS
 
 _TEXTS, _IDS = ("retrieved_contexts", "contexts"), ("retrieved_context_ids",)
+_SNIFFED = 1 << 16
 _RETRIEVED = Usual(RAGAS.question, (), _TEXTS, _IDS, source=RAGAS.source)
 
 
@@ -28,8 +30,11 @@ def contexts_of(path: Path) -> tuple[dict[str, Ranking], dict[str, str]] | None:
 
 def _holds_contexts(path: Path) -> bool:
     """Return whether a file is one of Ragas, with what a system retrieved for each question."""
+    names = (*_TEXTS, *_IDS)
+    if kind_of(path) != ".parquet" and not any(n.encode() in head(path, _SNIFFED) for n in names):
+        return False  # a large file of something else is not read
     keys = set(first_keys(path))
-    return not keys.isdisjoint(RAGAS.question) and not keys.isdisjoint((*_TEXTS, *_IDS))
+    return not keys.isdisjoint(RAGAS.question) and not keys.isdisjoint(names)
 
 
 def _read(path: Path) -> tuple[dict[str, Ranking], dict[str, str]]:

@@ -66,7 +66,7 @@ def judgements(dataset: Dataset) -> Iterator[Judgement]:
 def by_documents(dataset: Dataset, faults: Faults) -> None:
     """Report truth by rule, which has no judgement of a document."""
     if dataset.qrels and not any(True for _ in judgements(dataset)):
-        accepted = "judgements of documents; jsonl and beir hold rules"
+        accepted = "judgements of documents; plain and beir hold rules"
         faults.of("judgements").error(None, "no judgement of a document", accepted)
 
 

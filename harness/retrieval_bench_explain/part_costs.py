@@ -52,14 +52,14 @@ def chunker_of(run: Run, token_price: float | None) -> list[Row]:
         ConfigError: a price, where no token was counted.
     """
     counted = run.manifest.get("spans", {}).get("tokens_delivered")
-    if counted is None and token_price is not None:
+    said = run.manifest["retriever"].get("chunk")
+    if token_price is not None and (counted is None or said is None):
         raise ConfigError(
             f"a price of tokens for {run.name}",
             where="--token-price",
-            accepted="a run on a dataset whose truth is by spans, where tokens are counted",
+            accepted="a run on a dataset whose truth is by spans, of a retriever with `chunk`",
             fix="leave it out",
         )
-    said = run.manifest["retriever"].get("chunk")
     if counted is None or said is None:
         return []
     sizes = [str(said[key]) for key in ("size", "overlap") if said.get(key)]

@@ -230,15 +230,22 @@ def _quality(
     return paired(apart[~np.isnan(apart)], parse_metric(metric))
 
 
+_ROUGH = 1.5
+"""So far apart brackets have to be where an end of one is rough: by a step of the search."""
+
+
 def _capacity(a: LoadResult, b: LoadResult) -> str:
     first, other = a.capacity, b.capacity
     if first is None or other is None or first.limit != other.limit:
         return ""
-    if first.rough or other.rough:
-        return _SHOWN[2]
-    if other.keeps and first.breaks and other.keeps >= first.breaks:
+    if first.beyond is not other.beyond:
+        kept = other.keeps if first.beyond else first.keeps
+        return _SHOWN[2] if not kept else ("higher" if first.beyond else "lower")
+    apart = _ROUGH if first.rough or other.rough else 1.0
+    if other.keeps and first.breaks and other.keeps >= apart * first.breaks:
         return "higher"
-    return "lower" if first.keeps and other.breaks and other.breaks <= first.keeps else _SHOWN[2]
+    lower = first.keeps and other.breaks and first.keeps >= apart * other.breaks
+    return "lower" if lower else _SHOWN[2]
 
 
 def _unlike(a: LoadResult, b: LoadResult) -> list[str]:
@@ -396,8 +403,8 @@ def _gates(
             if at != _P95 or not judged.verdict.open:  # it fails what it is shown of, and no more
                 yield judged
         elif at == 0:
-            reason = now.latency[0].reason or then.latency[0].reason
-            yield replace(gate, reason=reason or "too few calls: a longer --duration")
+            own, kept = now.latency[0].reason, then.latency[0].reason or "above the time-out"
+            yield replace(gate, reason=own or f"the kept load: {kept}")
 
 
 def _refusals(pair: LevelPair, first: LevelResult | None) -> Iterator[LatencyGate]:
@@ -482,8 +489,7 @@ def _both(first: Regression, again: Regression) -> Regression:
             return other
         if gate.verdict is not Verdict.WORSE or (other and other.verdict is Verdict.WORSE):
             return gate
-        known = "" if other and other.verdict is not Verdict.MISSING else "known "
-        reason = f"worse once, and not {known}when repeated"
+        reason = "worse once, and not shown again when repeated"
         return replace(gate, verdict=Verdict.UNDECIDED, reason=reason)
 
     if first.latency is None or again.latency is None:

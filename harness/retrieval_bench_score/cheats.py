@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, SupportsFloat
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -354,9 +355,10 @@ def _call(scorer: Scorer, name: str, given: Given, *, copied: bool = True) -> fl
     run, qrels = deepcopy(given) if copied else given
     with folder_kept(), foreign_code(failed):
         result: Any = scorer(run, qrels)
+    with suppress(TypeError, ValueError):
         if isinstance(result, Mapping):
             return float(np.mean([float(value) for value in result.values()])) if result else 0.0
-        if isinstance(result, SupportsFloat):
+        if not isinstance(result, str):
             return float(result)
     raise ConfigError(
         f"{name} gave {type(result).__name__}",

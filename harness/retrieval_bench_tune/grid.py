@@ -143,7 +143,7 @@ def make_grid(
         )
     # As the grid writes it: 1 may stand there as 1.0.
     own = {
-        path: [v for v in values if path in current and _kind(v) == _kind(current[path])]
+        path: [v for v in values if path in current and _kind(v) == _kind(_plain(current[path]))]
         for path, values in parameters.items()
     }
     on_grid = all(own.values())
@@ -188,6 +188,8 @@ def _kind(value: Any) -> tuple[bool, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 

@@ -81,7 +81,9 @@ def test_compare_and_explain_show_what_another_chunker_does(run: Command) -> Non
 
 def test_what_explain_cannot_say_of_spans_is_refused(run: Command) -> None:
     assert run(f"bench cut.yaml {QUICK}") == 0
-    assert "--token-price without --by" in run.refused("explain @last --token-price 2")
+    assert "--token-price without --by stage or --spans" in run.refused(
+        "explain @last --token-price 2"
+    )
     assert run("bench bm25 --no-pictures --rounds 1 --warm-up 0") == 0
     assert "a dataset whose truth is by spans" in run.refused("explain @last --spans")
 

@@ -241,6 +241,9 @@ def test_a_plan_gives_all_documents_to_what_asks_a_service(run: Command, here: P
         "        return Capabilities(external=True)\n\n"
         "    def search(self, query, k):\n"
         "        return Ranking(['d55'], [1.0])\n\n\n"
+        "class Own(Service):\n"
+        "    def __init__(self):\n"
+        "        self.retriever = object()\n\n\n"
         "def score(text, documents):\n"
         "    return [1.0 for _ in documents]\n"
     )
@@ -257,5 +260,5 @@ def test_a_plan_gives_all_documents_to_what_asks_a_service(run: Command, here: P
             "  - retrieve: {target: 'svc.py:Service'}\n  - rerank: 'svc.py:score'\n",
         },
     )
-    for config in ("both.yaml", "read.yaml"):
+    for config in ("both.yaml", "read.yaml", "svc:Own"):
         assert run(f"bench {config} --dataset many --dry-run") == 0, run.err

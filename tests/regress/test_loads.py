@@ -208,16 +208,16 @@ def test_a_sign_that_does_not_come_again_is_no_failure(monkeypatch: pytest.Monke
     found = regress_load(Request("bm25"), str(kept.folder))
     assert (found.code, found.word) == (3, "INCONCLUSIVE")
     assert found.latency is not None
-    assert "not when repeated" in found.latency.reason
+    assert "not shown again when repeated" in found.latency.reason
 
 
 @pytest.mark.parametrize(
     ("again", "verdict", "why"),
     [
         (Verdict.WORSE, Verdict.WORSE, ""),
-        (Verdict.EQUIVALENT, Verdict.UNDECIDED, "worse once, and not when repeated"),
-        (Verdict.MISSING, Verdict.UNDECIDED, "worse once, and not known when repeated"),
-        (None, Verdict.UNDECIDED, "worse once, and not known when repeated"),
+        (Verdict.EQUIVALENT, Verdict.UNDECIDED, "worse once, and not shown again when repeated"),
+        (Verdict.MISSING, Verdict.UNDECIDED, "worse once, and not shown again when repeated"),
+        (None, Verdict.UNDECIDED, "worse once, and not shown again when repeated"),
     ],
 )
 @pytest.mark.parametrize("gate", ["p95 at 50/s", "refused or failed at 50/s"])

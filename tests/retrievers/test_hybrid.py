@@ -745,9 +745,13 @@ class Paid(Scripted):
         return replace(ranking, usage={"call": Usage(money=0.5)})
 
 
-@pytest.mark.parametrize("parallel", [False, True])
-def test_what_a_leg_used_up_is_paid_for_where_another_one_fails(*, parallel: bool) -> None:
-    legs = [Paid(BM25), Failing(ConnectionError("down"))]
+@pytest.mark.parametrize(("parallel", "turned"), [(False, False), (True, False), (True, True)])
+def test_what_a_leg_used_up_is_paid_for_where_another_one_fails(
+    *, parallel: bool, turned: bool
+) -> None:
+    legs: list[Retriever] = [Paid(BM25), Failing(ConnectionError("down"))]
+    if turned:
+        legs.reverse()
     with collected() as used, pytest.raises(ConnectionError):
         Hybrid(legs=legs, parallel=parallel).search(QUERY, 3)
     assert used() == Usage(money=0.5)

@@ -236,3 +236,11 @@ def test_a_retriever_need_not_have_a_search_space() -> None:
     own = TermOverlap()
     assert own.search_space() == {}
     assert own.named_legs() == {}
+
+
+@pytest.mark.parametrize("of", [tuple, np.array])
+def test_a_default_that_is_no_plain_list_is_on_the_grid(of: Any) -> None:
+    values = [of([1.0, 1.0]), of([1.0, 2.0])]
+    grid = make_grid(checked_grid({"w": values}, Problems()), {"w": values[0]}, seed=0)
+    assert grid.default_on_grid
+    assert len(grid.settings) == 2

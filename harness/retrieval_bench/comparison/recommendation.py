@@ -78,7 +78,7 @@ def recommended(
         None if open_ or view.undivided else view.taken,
         view.sentence(),
         tuple(reasons),
-        () if open_ else tuple(leaders),
+        () if open_ else (*leaders, *view.untested()),
     )
 
 
@@ -162,12 +162,17 @@ class _View:
         if all(self._equivalent(self.taken, name) for name in unbeaten):
             unbeaten = []
         tied = self.tied if self.undivided else []
-        untested = [n for n in self.names if n != self.taken and not self._delta(self.taken, n)]
-        rest = sorted({*unbeaten, *untested} - {*self.tied}, key=self._from_the_top)
-        return [self.taken, *tied, *rest]
+        return [self.taken, *tied, *(name for name in unbeaten if name not in self.tied)]
 
-    def _from_the_top(self, name: str) -> tuple[float, int]:
-        return -self.group.mean(name, self.metric), self.names.index(name)
+    def untested(self) -> list[str]:
+        """The others that nobody held against the one to take, and none is better than."""
+        return [
+            name
+            for name in self.names
+            if name != self.taken
+            and self._delta(self.taken, name) is None
+            and not any(self._wins(other, name) for other in self.names)
+        ]
 
     def worth_it(self, name: str, than: str) -> bool:
         """Return whether ``name`` was shown to be faster, and not by a p50 that nobody notices."""

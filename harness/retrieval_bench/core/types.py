@@ -149,7 +149,7 @@ class Query:
     def tags(self) -> tuple[str, ...]:
         """Labels for slicing, from ``metadata.tags``."""
         tags = self.metadata.get("tags")
-        several = tags if isinstance(tags, list | tuple | set) else [tags]
+        several = tags if isinstance(tags, Iterable) and not isinstance(tags, str) else [tags]
         return () if tags is None else tuple(map(str, several))
 
 

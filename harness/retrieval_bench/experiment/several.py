@@ -12,6 +12,7 @@ from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, RecordError, check_distinct, counted
 from retrieval_bench.core.progress import Reporter
+from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import found_at
 from retrieval_bench.experiment.candidate import Candidate, close_all
@@ -127,10 +128,11 @@ def _tried(experiment: Experiment, candidate: Candidate, reporter: Reporter | No
     return Trial(candidate.name, None if external else data.n_documents, len(ranking))
 
 
-def _elsewhere(retriever: Any) -> bool:
+def _elsewhere(retriever: Retriever) -> bool:
     """Return whether something that it asks holds a corpus of its own, of all documents."""
     inside = [getattr(retriever, name, None) for name in ("inner", "retriever")]
-    parts = [*retriever.named_legs().values(), *filter(None, inside)]
+    own = (part for part in inside if isinstance(part, Retriever) and part is not retriever)
+    parts = [*retriever.named_legs().values(), *own]
     return retriever.capabilities.external or any(map(_elsewhere, parts))
 
 

@@ -49,10 +49,17 @@ def _diff(options: argparse.Namespace) -> int:
 
     refuse(
         options,
-        f"{MEASURING} margin token_price",
+        f"{MEASURING} margin",
         "without --by stage or --by loss",
         accepted="these options with one of the two",
         fix="add it, or leave them out",
+    )
+    refuse(
+        options,
+        "token_price",
+        "without --by stage or --spans",
+        accepted="it with one of the two",
+        fix="add it, or leave it out",
     )
     if options.query:
         refuse(

@@ -74,7 +74,7 @@ def by_stage(options: argparse.Namespace) -> int:
             options,
             MEASURING,
             "with a saved run, which was measured as it was",
-            accepted="--margin and --metric; the others with a retriever to measure",
+            accepted="--margin, --metric and --token-price; the others with a retriever to measure",
             fix="leave them out, or name the retriever",
         )
         run = read_run(find_run(Path(given)))

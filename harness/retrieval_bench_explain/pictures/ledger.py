@@ -40,15 +40,16 @@ def parts(
     times = _times(rows, room - across - 20, names=0) if wide else _times(rows, room, names=_NAMES)
     levels = [row.level for row in rows if row.level]
     line = f", its line the {levels_text(levels)} interval, each by itself" if levels else ""
-    note = (
-        f"A dot is the mean with the part minus the mean without it{line}. Times are computed from "
-        "the stages of the measured calls."
-    )
+    note = ""
+    if any(row.gain is not None for row in rows):
+        note = f"A dot is the mean with the part minus the mean without it{line}. "
+    if any(row.cost.p50_ms is not None for row in rows):
+        note += "Times are computed from the stages of the measured calls."
     return vega.picture(
         {"hconcat" if wide else "vconcat": [_gains(rows, metric, across), times], "spacing": 20},
         title=f"What each part of {fitted(name, 240)} buys",
         about=about,
-        notes=[note],
+        notes=[note] if note else [],
         said=[clean(_described(row, metric)) for row in rows],
         width=width,
     )

@@ -26,8 +26,8 @@ class ExportedLabels(Documented):
         exported: the dataset in the format.
         whose: judgements it holds.
         unfinished: queries that are not judged to the end, which were left out.
-        gone: judgements on queries or documents that the dataset no longer has, or has with
-            another text, left out.
+        gone: judgements on queries or documents that the dataset no longer has, has with another
+            text, or says have no answer, left out.
         drawn_from: queries of which only those are judged that came first, by how much the systems
             can differ or until they were told apart; None = all are.
     """

@@ -91,6 +91,8 @@ def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Ta
         notes.append(f"Two people differ on {documents}: a third is asked.")
     # What is exported before all is judged is refused by `compare`, whatever is decided here.
     open_ = completeness.finished < completeness.queries
+    if open_ and status.done:
+        notes.append("They are told apart; `compare` takes these judgements once all are made.")
     step = START if open_ else "next:  retrieval-bench label export --to beir --out my/dataset"
     notes += [next_step(step), next_step(f"labels: {file}")]
     words = range(0, len(columns), 2)
@@ -375,7 +377,7 @@ def _of_export(made: ExportedLabels) -> Iterator[Note]:
     if made.gone:
         yield warning(
             f"Left out: {counted(made.gone, 'judgement')} whose query or document is gone from the "
-            "dataset, or has another text there. The file of labels keeps them."
+            "dataset, or has another text or no answer there. The file of labels keeps them."
         )
 
 

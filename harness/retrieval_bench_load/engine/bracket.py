@@ -51,6 +51,11 @@ class Capacity(Documented):
     generator_ends: float | None = None
     not_measured: int = 0
 
+    @property
+    def beyond(self) -> bool:
+        """Whether one call at a time breaks the limit: a search without levels is rough."""
+        return not self.levels and not self.rough
+
 
 @dataclass(slots=True)
 class Search:

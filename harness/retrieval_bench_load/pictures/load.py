@@ -39,7 +39,7 @@ def load_curve(load: LoadResult, *, width: int = vega.WIDTH) -> Spec:
     notes = [f"A cross at the upper edge is overloaded: {unit} that it does not keep up with."]
     if lost:
         notes.append(f"Left out: {counted(lost, 'level')} not measured.")
-    if load.capacity is not None:
+    if load.capacity is not None and load.capacity.keeps and load.capacity.breaks:
         notes.append(f"Shaded: between the highest rate shown to keep {load.capacity.limit} and "
                      "the lowest shown to break it.")  # fmt: skip
     said = [f"{level.name}: {_said(level)}." for level in levels]

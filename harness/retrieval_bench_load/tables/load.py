@@ -123,6 +123,8 @@ def _capacity_words(capacity: Capacity) -> str:
     limit, low, high = capacity.limit, capacity.keeps, capacity.breaks
     lost = f"; {capacity.not_measured} of {counted(capacity.levels, 'level')} not measured"
     rest = (" (rough)" if capacity.rough else "") + (lost if capacity.not_measured else "")
+    if capacity.beyond:
+        return f"one call at a time breaks {limit}"
     if low is None and high is None:
         return f"no rate was shown to keep {limit}, or to break it{rest}"
     if low is None:

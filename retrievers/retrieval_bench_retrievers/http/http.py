@@ -220,7 +220,7 @@ class HTTP(WritesMessages, Retriever):
         try:
             ids, scores, given = self._reading.read(answer, k)
         except ContractError:
-            if says:  # its list of hits may be what it lacks
+            if says and not self._accepts:  # its list of hits may be what it lacks
                 self._answered_in_part(self._line.clean(says))
             raise
         if says:

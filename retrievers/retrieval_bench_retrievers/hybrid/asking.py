@@ -46,11 +46,12 @@ class Asking:
             # What the leg reports that it uses up belongs to this search, in whose context it runs.
             run = copy_context().run
             self._running.append(self._pool.submit(run, _ask, leg, query, k))
-        with _paid(self._answered):
-            last = _ask(*own, k)
-            answers = [*(future.result() for future in self._running), last]
+        last: list[Answer] = []
+        with _paid(lambda: [*self._answered(), *last]):
+            last.append(_ask(*own, k))
+            answers = [future.result() for future in self._running]
         self._running = []
-        return answers
+        return answers + last
 
     def close(self) -> None:
         """End the threads; a leg that hangs must not keep what was measured from being saved."""

@@ -299,6 +299,18 @@ def test_a_system_that_nobody_held_against_the_taken_one_may_be_the_best_too() -
     assert "b was not compared with c" in " ".join(found.reasons)
 
 
+def test_what_was_not_tested_is_in_no_sentence_on_what_can_be_told_apart() -> None:
+    near = BASE - RNG.normal(0.0001, 0.005, 500)
+    runs = (run("a", near), run("b", BASE), run("c", BASE - 0.05))
+    (found,) = compare_runs(runs, baseline="a").recommendations
+    assert "c" not in found.sentence.split()
+    assert "c" not in found.leaders
+    noisy = (run("a", NOISY[:40] - 0.02), run("b", BASE[:40]), run("c", NOISY[:40] - 0.5))
+    (found,) = compare_runs(noisy, baseline="a").recommendations
+    assert "c" not in found.sentence.partition(" lead ")[0].split()
+    assert set(found.leaders) == {"a", "b"}
+
+
 @pytest.mark.slow
 def test_a_fast_system_that_a_third_one_is_better_than_is_not_taken_for_its_speed() -> None:
     rng = np.random.default_rng(0)
