@@ -231,7 +231,7 @@ def _quality(
 
 
 _ROUGH = 1.5
-"""So far apart brackets have to be where an end of one is rough: by a step of the search."""
+"""So far apart, a step of the search, brackets have to be where an end of one is rough."""
 
 
 def _capacity(a: LoadResult, b: LoadResult) -> str:
@@ -239,8 +239,7 @@ def _capacity(a: LoadResult, b: LoadResult) -> str:
     if first is None or other is None or first.limit != other.limit:
         return ""
     if first.beyond is not other.beyond:
-        kept = other.keeps if first.beyond else first.keeps
-        return _SHOWN[2] if not kept else ("higher" if first.beyond else "lower")
+        return ("higher", "lower")[other.beyond] if first.keeps or other.keeps else _SHOWN[2]
     apart = _ROUGH if first.rough or other.rough else 1.0
     if other.keeps and first.breaks and other.keeps >= apart * first.breaks:
         return "higher"
@@ -489,8 +488,8 @@ def _both(first: Regression, again: Regression) -> Regression:
             return other
         if gate.verdict is not Verdict.WORSE or (other and other.verdict is Verdict.WORSE):
             return gate
-        reason = "worse once, and not shown again when repeated"
-        return replace(gate, verdict=Verdict.UNDECIDED, reason=reason)
+        once = "worse once, and not shown again when repeated"
+        return replace(gate, verdict=Verdict.UNDECIDED, reason=once)
 
     if first.latency is None or again.latency is None:
         return first

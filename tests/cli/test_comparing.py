@@ -89,7 +89,7 @@ class TestVerdicts:
             (("--dataset", "data"), "--dataset beside saved runs"),
             (("--until-decided",), "--until-decided beside saved runs"),
             (("--fuse", "borda"), "accepted: convex, rrf, tuned-convex, tuned-rrf"),
-            (("--fuse", "rrf", "tuned-convex"), "accepted: at least one for each of 5 folds"),
+            (("--fuse", "rrf", "tuned-convex"), "accepted: 5 or more: each is answered"),
             (("own@latest",), "is given twice"),
         ],
     )
