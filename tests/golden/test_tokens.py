@@ -190,7 +190,8 @@ def test_no_answer_is_longer_than_it_may_be(
     costs = Row(text=sum(map(tokens, text)), json=tokens(document))
     assert costs.text <= TEXT.get(name, USUAL_TEXT), text
     assert costs.json <= JSON.get(name, USUAL_JSON), document
-    _kept({name: costs})
+    if name != "cache":  # which lists what other tests have left there
+        _kept({name: costs})
 
 
 @contextmanager
