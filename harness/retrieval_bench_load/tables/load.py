@@ -274,9 +274,10 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
     if missing:
         more = f" (and {len(missing) - 1:,} more)" if missing[1:] and not full else ""
         shown = "; ".join(missing) if full else missing[0]
-        source = "Only more queries give" if load.plan.once else "A longer --duration gives"
+        source = "A longer --duration gives"
         if all(level.clients is None and level.planned is None for level, _ in short):
             source = "Only a longer recording gives"
+        source = "Only more queries give" if load.plan.once else source
         notes.append(f"Not printed: {shown}{more}. {source} more calls.")
     notes.append(
         "Latency counts from when a call was due, service from when it was made. "
