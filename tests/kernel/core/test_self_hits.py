@@ -129,5 +129,5 @@ def test_a_dataset_that_keeps_them_wraps_nothing(rule: str | None) -> None:
 
 def test_a_wrapper_passes_on_the_contract_but_what_is_asked_of_the_one_inside() -> None:
     contract = {name for name in vars(Retriever) if not name.startswith("_")}
-    asked_before = {"accepts", "named_legs", "search_space", "shared"}  # of configs and of tuning
+    asked_before = {"accepts", "named_legs", "shared"}  # of configs and of tuning
     assert contract - set(vars(Wrapped)) == {*asked_before, "progress", "search"}
