@@ -190,8 +190,7 @@ def test_no_answer_is_longer_than_it_may_be(
     costs = Row(text=sum(map(tokens, text)), json=tokens(document))
     assert costs.text <= TEXT.get(name, USUAL_TEXT), text
     assert costs.json <= JSON.get(name, USUAL_JSON), document
-    if name != "cache":  # which lists what other tests have left there
-        _kept({name: costs})
+    _kept({name: costs})
 
 
 @contextmanager
@@ -202,5 +201,7 @@ def _files(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         return
     put_files(folder)
     monkeypatch.setenv("BENCH_DATA", str(folder))
+    if name in READING:  # what other tests left there is none of it
+        monkeypatch.setenv("RETRIEVAL_BENCH_CACHE", str(folder / "cache"))
     with prepared(name, folder, monkeypatch) if name in MEASURING else nullcontext():
         yield
