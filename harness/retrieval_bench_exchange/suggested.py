@@ -66,6 +66,8 @@ def suggestion(folder: Path) -> str:
         )
     named = {part: name for part, name in names.items() if name}
     kind = _format(folder, names["documents"] or names["queries"])
+    if kind == "plain" and _format(folder, names["queries"]) != "plain":
+        kind = "trec"  # whose topics are the same lines, and whose documents may be records
     globbed = {part: with_shards(name, paths) for part, name in named.items()}
     lines = pasted(kind, globbed, "test", judged)
     known = {"documents": _DOCUMENT, "queries": _QUERY, "judgements": _JUDGEMENT}

@@ -41,6 +41,22 @@ from tests.builders.files import save, save_all
         ),
         (
             {
+                "corpus.jsonl": '{"id": "1", "contents": "one"}\n{"id": "2", "contents": "two"}\n',
+                "queries.tsv": "q1\tone?\nq2\ttwo?\n",
+                "qrels.txt": "q1 0 1 1\nq2 0 2 2\n",
+            },
+            "trec",
+        ),
+        (
+            {
+                "documents.csv": "id,text\n1,one\n2,two\n",
+                "questions.csv": "id,text\nq1,one?\nq2,two?\n",
+                "qrels.txt": "q1 0 1 1\nq2 0 2 2\n",
+            },
+            "plain",
+        ),
+        (
+            {
                 "my corpus.csv": "docno,body\n1,one\n2,two\n",
                 "questions.csv": "qid,question\nq1,one?\nq2,two?\n",
                 "relevance.csv": "qid,docno,label\nq1,1,1\nq2,2,2\n",
@@ -64,7 +80,7 @@ from tests.builders.files import save, save_all
             "quotes",
         ),
     ],
-    ids=["marco", "plain", "trec", "columns", "rows", "quotes"],
+    ids=["marco", "plain", "trec", "topics", "qrels", "columns", "rows", "quotes"],
 )
 def test_a_folder_of_known_names_gets_the_lines_that_read_it(
     tmp_path: Path, files: Mapping[str, str], kind: str

@@ -6,6 +6,7 @@ Decides in data; reads no file and prints nothing.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -149,13 +150,23 @@ class Comparison(Documented):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of all datasets; where there are several, each says which."""
-        single = len(self.groups) == 1
-        return tuple(
-            text if single else f"{group.dataset}: {text}"
-            for group in self.groups
-            for text in group.warnings
-        )
+        """The warnings of all datasets; where there are several, each says which, and what is one
+        system by its name alone is told."""
+        if len(self.groups) == 1:
+            return self.groups[0].warnings
+        own = [f"{group.dataset}: {text}" for group in self.groups for text in group.warnings]
+        return (*own, *self.mixed)
+
+    @property
+    def mixed(self) -> tuple[str, ...]:
+        """A warning of systems that have other parameters on some datasets."""
+        hashes = defaultdict[str, set[str]](set)
+        for group in self.judged:
+            for name, run in zip(group.names, group.runs, strict=True):
+                hashes[name].add(str(run.manifest.get("retriever", {}).get("hash")))
+        changed = [name for name in self.names if len(hashes[name] - {"None"}) > 1]
+        text = f"These systems have other parameters on some datasets: {', '.join(changed)}."
+        return (text,) if changed else ()
 
     def board(self, metric: Metric) -> Board:
         """Systems x datasets where something is judged, by single metric."""

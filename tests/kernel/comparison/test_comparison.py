@@ -502,3 +502,14 @@ def test_no_interval_excludes_zero_beside_an_undecided_difference(seed: int) -> 
         assert high - low > 0
         if delta.verdict.open:
             assert low <= 0 <= high
+
+
+def test_the_document_says_where_one_name_is_two_systems() -> None:
+    def made(dataset: str, digest: str) -> Run:
+        return replace(run("a", BASE, **on(dataset)), manifest={"retriever": {"hash": digest}})
+
+    others = [run("b", BASE, **on(data)) for data in ("x", "y")]
+    same = compare_runs([made("x", "1"), others[0], made("y", "1"), others[1]])
+    apart = compare_runs([made("x", "1"), others[0], made("y", "2"), others[1]])
+    assert not same.mixed
+    assert apart.warnings[-1] == "These systems have other parameters on some datasets: a."

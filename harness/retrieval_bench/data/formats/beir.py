@@ -128,7 +128,7 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     return Source(
         documents,
         records.queries(queries, QueryColumns(id=_id_key(queries))),
-        _judgements(files.judgements) if files.judgements else None,
+        judgement_stream(files.judgements, None) if files.judgements else None,
     )
 
 
@@ -139,13 +139,18 @@ def _id_key(location: Location) -> str:
     return "id" if "id" in keys and "_id" not in keys else "_id"
 
 
-def _judgements(location: Location) -> Stream[Judgement]:
-    """Return the judgements of records, or of a file of TREC's or BEIR's."""
-    if kind_of(paths_of(location)[0]) in RECORDS:
-        query, document, grade = BEIR_HEADER
-        columns = JudgementColumns(query=query, document=document, grade=grade)
-        return records.judgements(location, columns)
-    return qrels.judgements(location)
+def judgement_stream(location: Location, columns: JudgementColumns | None) -> Stream[Judgement]:
+    """The judgements of records, or of a file of TREC's or BEIR's.
+
+    Args:
+        columns: of records, and of a table with tabs; None = those of BEIR's header.
+    """
+    kind = kind_of(paths_of(location)[0])
+    if kind not in (RECORDS if columns is None else _JUDGED):
+        return qrels.judgements(location)
+    query, document, grade = BEIR_HEADER
+    own = columns or JudgementColumns(query=query, document=document, grade=grade)
+    return records.judgements(location, own)
 
 
 FORMAT = DataFormat(

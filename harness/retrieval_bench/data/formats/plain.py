@@ -1,4 +1,5 @@
-"""Plain files with named columns: JSON lines, CSV or TSV, each part in a file of its own.
+"""Plain files with named columns: JSON lines, CSV or TSV, each part in a file of its own;
+judgements may be TREC's.
 
 There are no usual file names: ``dataset.yaml`` names the files, the splits and the columns.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from retrieval_bench.data import parts as records
 from retrieval_bench.data.faults import Faults
+from retrieval_bench.data.formats.beir import judgement_stream
 from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import DataFormat, Files, Source, part
 
@@ -16,7 +18,7 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     return Source(
         records.documents(files.documents, columns.documents) if files.documents else None,
         records.queries(part(files.queries), columns.queries),
-        records.judgements(files.judgements, columns.judgements) if files.judgements else None,
+        judgement_stream(files.judgements, columns.judgements) if files.judgements else None,
     )
 
 

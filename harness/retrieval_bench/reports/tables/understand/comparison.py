@@ -150,10 +150,7 @@ def board_tables(comparison: Comparison) -> list[Table]:
         )
     ]
     notes: list[AnyNote] = ["average: over datasets, each counting once; no test looks at it."]
-    changed = [name for name in board.systems if len(_hashes(comparison, name)) > 1]
-    if changed:
-        text = f"These systems have other parameters on some datasets: {', '.join(changed)}."
-        notes.append(warning(text))
+    notes += map(warning, comparison.mixed)
     if np.isnan(board.averages).any():
         notes.append("-: not measured there, so there is no average to compare with the others.")
     return [
@@ -164,16 +161,6 @@ def board_tables(comparison: Comparison) -> list[Table]:
             notes=notes,
         )
     ]
-
-
-def _hashes(comparison: Comparison, name: str) -> set[str]:
-    """Return the hashes of the parameters of what is called ``name`` on the datasets."""
-    return {
-        str(run.manifest["retriever"]["hash"])
-        for group in comparison.groups
-        for other, run in zip(group.names, group.runs, strict=True)
-        if other == name and run.manifest.get("retriever", {}).get("hash")
-    }
 
 
 def kinds_tables(group: DatasetComparison) -> list[Table]:
