@@ -18,7 +18,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench": 287,
     "retrieval_bench/api": 583,
     "retrieval_bench/cli": 1_896,
-    "retrieval_bench/comparison": 3_105,
+    "retrieval_bench/comparison": 3_116,
     "retrieval_bench/core": 5_609,
     "retrieval_bench/data": 4_986,
     "retrieval_bench/experiment": 2_484,
@@ -43,8 +43,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 2_010,
     "retrieval_bench_retrievers/text": 800,
     "a package beside the kernel": 5_600,
-    "product": 122_732,
-    "tests": 102_000,
+    "product": 122_739,
+    "tests": 102_013,
     "frozen data": 11_560,
 }
 """Lines of each room of the kernel and of the retrievers (without one: loose modules), of the
