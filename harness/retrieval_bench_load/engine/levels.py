@@ -29,7 +29,7 @@ from retrieval_bench_load.engine.tails import (
     block_of,
     effective_calls,
     of_all,
-    tails,
+    tail,
 )
 
 LEAST_SENT = 0.99
@@ -241,7 +241,7 @@ def judged(
     if needed:
         ours.append(_more_slots(made, times, due, needed))
     latency, service, lag = (
-        tails(ms, times.block, timeout_ms, percentiles)
+        [tail(ms, times.block, percentile, timeout_ms) for percentile in percentiles]
         for ms in (times.latency, times.service, times.lag)
     )
     if 2 * np.count_nonzero(times.failed) > len(due):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,10 +112,3 @@ def _at(ordered: Floats, place: float) -> float:
     if place == low:
         return a
     return math.inf if math.isinf(b) else a + (place - low) * (b - a)
-
-
-def tails(
-    ms: Floats, block: Ints, timeout_ms: float, levels: Sequence[float] = LEVELS
-) -> list[Tail]:
-    """:func:`tail` for several percentiles."""
-    return [tail(ms, block, level, timeout_ms) for level in levels]
