@@ -16,9 +16,6 @@ from retrieval_bench.runs.run import Run
 from retrieval_bench_explain.diff import ExplainedQuery, Explanation, Order, QueryDetail, explain
 from retrieval_bench_explain.winners import Ceiling, QueryGroup
 
-QUERIES = 10
-"""So many are looked at."""
-
 
 @dataclass(frozen=True, slots=True)
 class DiffDataset:
@@ -156,7 +153,7 @@ def differences(
     dataset: Dataset,
     metric: Metric | None = None,
     *,
-    queries: int | None = QUERIES,
+    queries: int | None,
     query_ids: Sequence[str] = (),
     group: str | None = None,
     order: Order = "largest",

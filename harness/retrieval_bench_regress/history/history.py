@@ -22,9 +22,6 @@ from retrieval_bench_regress.history.facts import (
 )
 from retrieval_bench_regress.history.trends import SCHEMA_VERSION, Subject, subjects
 
-LAST = 30
-"""So many of the newest runs and duets are taken."""
-
 _NAMED, _LEFT_OUT = 8, 3
 
 
@@ -94,7 +91,7 @@ def history(
     dataset: str | None = None,
     metrics: Sequence[str] = (),
     folders: Sequence[Path] = (),
-    last: int | None = LAST,
+    last: int | None,
 ) -> History:
     """Read saved runs and duets, and put each on its line.
 
