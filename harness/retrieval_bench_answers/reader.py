@@ -179,10 +179,11 @@ def score_reader(
     _check(denominator, retrieved)
     if predictions.has_spans:
         _check_spans(gold)
-    answerable = [question.answerable for question in gold]
-    in_ranking = None if retrieved is None else [_is_retrieved(q, retrieved) for q in gold]
-    counts_in = reader_spans.in_denominator(answerable, in_ranking)
-    scored = [question for question, counts in zip(gold, counts_in, strict=True) if counts]
+    scored = [
+        question
+        for question in gold
+        if retrieved is None or not question.answerable or _is_retrieved(question, retrieved)
+    ]
     columns, rows = _scores(scored, predictions)
     by_id = sorted(range(len(scored)), key=lambda at: scored[at].id)
     has_answer = np.array([question.answerable for question in scored], dtype=bool)

@@ -103,23 +103,6 @@ def score(golds: Sequence[Span], answers: Sequence[Span | None]) -> SpanScores:
     )
 
 
-def in_denominator(answerable: Sequence[bool], retrieved: Sequence[bool] | None) -> list[bool]:
-    """Return which questions count.
-
-    Args:
-        answerable: one for each question.
-        retrieved: whether a document that holds the answer was retrieved, one for each question:
-            a question without an answer needs none and counts always (``denominator:
-            retrieved``). None counts every question (``denominator: all``, end to end).
-    """
-    if retrieved is None:
-        return [True] * len(answerable)
-    return [
-        in_ranking or not has_answer
-        for has_answer, in_ranking in zip(answerable, retrieved, strict=True)
-    ]
-
-
 def mean(values: Sequence[float]) -> float | None:
     """The mean, its sum rounded once; None of no values."""
     return math.fsum(values) / len(values) if values else None

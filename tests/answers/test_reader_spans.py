@@ -14,7 +14,6 @@ from retrieval_bench_answers.reader_spans import (
     Span,
     SpanScores,
     exact_match,
-    in_denominator,
     mean,
     overlaps,
     position_f1,
@@ -100,9 +99,7 @@ def test_names_are_those_of_piaf() -> None:
     assert set(ALIASES.values()) <= set(METRICS)
 
 
-def test_questions_without_an_answer_always_count_and_a_mean_over_none_is_not_defined() -> None:
-    assert in_denominator([True, True, False], [True, False, False]) == [True, False, True]
-    assert in_denominator([True, False], None) == [True, True]
+def test_a_mean_over_none_is_not_defined() -> None:
     assert mean([]) is None
     assert mean([0.1] * 10) == 0.1
 
