@@ -51,23 +51,6 @@ def characters(text: str) -> str:
     return "".join(c for c in folded if unicodedata.category(c)[0] not in _NO_CONTENT)
 
 
-def exact_match(golds: Sequence[str], answer: str) -> float:
-    """1 if the normalised answer is one of the normalised golds, else 0.
-
-    Source: SQuAD's script, ``exact``.
-    """
-    return float(normalise(answer) in _contents(golds, normalise))
-
-
-def token_f1(golds: Sequence[str], answer: str) -> float:
-    """Best F1 over the multisets of the normalised tokens: 2 common / (gold + answer), 0..1.
-
-    Source: SQuAD's script, ``f1``.
-    """
-    tokens = normalise(answer).split()
-    return max(_multiset_f1(gold.split(), tokens) for gold in _contents(golds, normalise))
-
-
 def character_f1(golds: Sequence[str], answer: str) -> float:
     """Best F1 over the multisets of :func:`characters`, 0..1; blanks change nothing."""
     answered = characters(answer)
@@ -77,11 +60,16 @@ def character_f1(golds: Sequence[str], answer: str) -> float:
 def score(golds: Sequence[str], answer: str) -> tuple[float, float, float]:
     """The :data:`COLUMNS` of one question, each 0..1.
 
+    ``exact`` is 1 if the normalised answer is one of the normalised golds, else 0; ``f1`` the best
+    F1 over the multisets of their tokens: 2 common / (gold + answer). Source: SQuAD's script.
+
     Args:
         golds: the gold texts; none for a question without an answer.
         answer: the first answer's text, empty when the reader says that there is no answer.
     """
-    return exact_match(golds, answer), token_f1(golds, answer), character_f1(golds, answer)
+    normal, answered = _contents(golds, normalise), normalise(answer)
+    f1 = max(_multiset_f1(gold.split(), answered.split()) for gold in normal)
+    return float(answered in normal), f1, character_f1(golds, answer)
 
 
 def _contents(golds: Iterable[str], normal_form: Callable[[str], str]) -> set[str]:
