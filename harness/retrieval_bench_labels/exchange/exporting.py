@@ -65,12 +65,10 @@ def export_labels(
     """
     pool = store.pool()
     labels = [label for label in store.labels() if label.kind in kinds]
-    current = _of_these_texts(labels, dataset)
-    changed, grades = len(labels) - len(current), settled(current)
+    grades, held, gone = _held(dataset, labels)
     finished = {query.id for query in pool.queries if query.finished(grades)}
     pooled = {query.id for query in pool.queries}
     begun = {pair.query_id for pair in grades} & pooled - finished
-    held, gone = _held(dataset, grades)
     kept = {
         pair: judgement
         for pair, judgement in held.items()
@@ -94,40 +92,37 @@ def export_labels(
     whole = all(query.id in finished for query in dataset.queries if query.answerable)
     data = replace(dataset, qrels=qrels, drawn_from=None if whole else dataset.drawn_from)
     made = export_dataset(data, to, folder, settings=settings, described=described)
-    return ExportedLabels(made, whose, 0 if partly else len(begun), gone + changed, drawn_from)
+    return ExportedLabels(made, whose, 0 if partly else len(begun), gone, drawn_from)
 
 
-def _of_these_texts(labels: Sequence[Label], dataset: Dataset) -> list[Label]:
-    """Select the labels of the texts that the dataset has now, and those whose query or document is
-    gone."""
-    if dataset.documents is None:
-        return list(labels)
-    queries = {query.id: query.text for query in dataset.queries}
-    texts = texts_of(dataset, {label.pair.doc_id for label in labels})
-    there = ids_of(dataset)
-    return [
-        label
-        for label in labels
-        if not label.digest
-        or label.pair.query_id not in queries
-        or label.pair.doc_id not in there
-        or label.digest == digest(queries[label.pair.query_id], texts[label.pair.doc_id])
-    ]
-
-
-def _held(dataset: Dataset, grades: Mapping[Pair, Settled]) -> tuple[dict[Pair, Settled], int]:
-    """The grades whose query and document are there, and how many are not; nor is a relevant
-    document of a query without an answer."""
-    answerable = {query.id: query.answerable for query in dataset.queries}
-    known = dataset.documents is not None
-    documents = ids_of(dataset) if known else {pair.doc_id for pair in grades}
-    kept = {
+def _held(
+    dataset: Dataset, labels: Sequence[Label]
+) -> tuple[dict[Pair, Settled], dict[Pair, Settled], int]:
+    """The grades, without the labels of other texts than the dataset has now; those whose query
+    and document are there, and no relevant document of a query without an answer; and how many
+    judgements are left out."""
+    queries = {query.id: query for query in dataset.queries}
+    there, current = {label.pair.doc_id for label in labels}, labels
+    if dataset.documents is not None:
+        texts = texts_of(dataset, there)
+        there = ids_of(dataset)
+        current = [
+            label
+            for label in labels
+            if not label.digest
+            or label.pair.query_id not in queries
+            or label.pair.doc_id not in there
+            or label.digest == digest(queries[label.pair.query_id].text, texts[label.pair.doc_id])
+        ]
+    grades = settled(current)
+    held = {
         pair: judgement
         for pair, judgement in grades.items()
-        if pair.doc_id in documents
-        and (answerable.get(pair.query_id) or (pair.query_id in answerable and judgement.grade < 1))
+        if pair.doc_id in there
+        and pair.query_id in queries
+        and (queries[pair.query_id].answerable or judgement.grade < 1)
     }
-    return kept, len(grades) - len(kept)
+    return grades, held, len(labels) - len(current) + len(grades) - len(held)
 
 
 def _drawn_from(pool: Pool, finished: Collection[str]) -> int | None:
