@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted, first_few
@@ -88,7 +87,6 @@ class JudgedRankings:
             _COMPETITION: [_MAP],
             "trec": [f"{name}@{k}" for name in ("AP", "nDCG", "RR", "R")],
         }
-        self.trec = self._names["trec"][0]
         self._values = self._scored(rankings)
         self.known = self._outcomes()
 
@@ -148,16 +146,15 @@ class JudgedRankings:
                     rows.append(Score(group, name, metric, len(chosen), before, now))
         return tuple(rows)
 
-    def trec_mean(self, known: Outcomes, threshold: float | None) -> float | None:
+    def trec_mean(self, known: Outcomes, threshold: float) -> float | None:
         """AP@k of the answerable ones among ``known`` when lists below ``threshold`` are empty."""
-        values = self._values["trec", self.trec]
-        kept: list[float] = []
-        emptied: NDArray[np.bool_] = np.zeros(len(known), dtype=bool)
-        if threshold is not None:
-            emptied = known.top_score < threshold
-        for query_id, gone in zip(known.query_ids, emptied.tolist(), strict=True):
-            if query_id in values:
-                kept.append(0.0 if gone else values[query_id])
+        values = self._values["trec", self._names["trec"][0]]
+        emptied = (known.top_score < threshold).tolist()
+        kept = [
+            0.0 if gone else values[query_id]
+            for query_id, gone in zip(known.query_ids, emptied, strict=True)
+            if query_id in values
+        ]
         return float(np.mean(kept)) if kept else None
 
 
