@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,13 +49,20 @@ class SliceMean:
 
 
 @dataclass(frozen=True, slots=True)
-class SliceDifference:
+class SliceDifference(Documented):
     """A mean difference, null of no query, with its interval where there are enough queries, and
     the level of that: 95 %, of all queries that of their table."""
 
-    difference: float | None
+    KEYS = "difference=known ci level"
+
+    mean: float
     ci: tuple[float, float] | None
     level: float | None
+
+    @property
+    def known(self) -> float | None:
+        """The difference; None of no query."""
+        return None if math.isnan(self.mean) else self.mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +103,6 @@ class ShownSlice(Documented):
     differences: list[SystemDifferences]
 
 
-class Gap(NamedTuple):
-    """A mean difference with its interval, and the level of that."""
-
-    mean: float
-    ci: tuple[float, float] | None
-    level: float | None
-
-    @property
-    def shown(self) -> SliceDifference:
-        """The record as JSON has it."""
-        mean = None if math.isnan(self.mean) else self.mean
-        return SliceDifference(mean, self.ci, self.level)
-
-
 @dataclass(frozen=True, slots=True)
 class Slice:
     """The systems on some of the queries.
@@ -129,7 +121,7 @@ class Slice:
     query_ids: tuple[str, ...]
     units: int
     means: Mapping[str, tuple[Mean, ...]]
-    differences: Mapping[str, tuple[Gap, ...]]
+    differences: Mapping[str, tuple[SliceDifference, ...]]
 
     @property
     def n(self) -> int:
@@ -143,7 +135,6 @@ class Slice:
             name: [SliceMean(mean.known, mean.ci95) for mean in of]
             for name, of in self.means.items()
         }
-        gaps = {name: [gap.shown for gap in of] for name, of in self.differences.items()}
         return ShownSlice(
             self.label,
             self.n,
@@ -151,7 +142,7 @@ class Slice:
             [SystemMeans(name, dict(zip(names, of, strict=True))) for name, of in means.items()],
             [
                 SystemDifferences(baseline, name, dict(zip(names, of, strict=True)))
-                for name, of in gaps.items()
+                for name, of in self.differences.items()
             ],
         )
 
@@ -352,14 +343,16 @@ class _Systems:
             },
         )
 
-    def _of_table(self, name: str, base: str, metric: str) -> Gap | None:
+    def _of_table(self, name: str, base: str, metric: str) -> SliceDifference | None:
         """The difference that the comparison has on the same queries."""
         for delta in self._group.of(metric):
             if delta.n == len(self._ids) and delta.ci is not None and delta.difference is not None:
                 if (delta.a, delta.b) == (base, name):
-                    return Gap(delta.difference, delta.ci, delta.level)
+                    return SliceDifference(delta.difference, delta.ci, delta.level)
                 if (delta.a, delta.b) == (name, base):
-                    return Gap(-delta.difference, (-delta.ci[1], -delta.ci[0]), delta.level)
+                    return SliceDifference(
+                        -delta.difference, (-delta.ci[1], -delta.ci[0]), delta.level
+                    )
         return None
 
     def _slice(self, label: str, rows: Sequence[int]) -> Slice:
@@ -381,12 +374,13 @@ class _Systems:
             of_metrics = zip(means[at].tolist(), ends(at), strict=True)
             return tuple(Mean(mean, ci95, n) for mean, ci95 in of_metrics)
 
-        def gaps(at: int) -> tuple[Gap, ...]:
+        def gaps(at: int) -> tuple[SliceDifference, ...]:
             gap = means[at] - means[self._base]
             gap[np.abs(gap) <= ROUNDING] = 0.0
             of_metrics = zip(gap.tolist(), ends(at, self._base), strict=True)
             return tuple(
-                Gap(mean, ci, None if ci is None else 1 - ALPHA) for mean, ci in of_metrics
+                SliceDifference(mean, ci, None if ci is None else 1 - ALPHA)
+                for mean, ci in of_metrics
             )
 
         return Slice(

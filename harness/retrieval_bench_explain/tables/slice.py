@@ -9,7 +9,7 @@ from retrieval_bench.reports.render.cells import COUNT, DIFFERENCE, QUALITY, Con
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.render.words import metric_label, on_dataset, unit_note
 from retrieval_bench.runs.evaluation import Mean
-from retrieval_bench_explain.slices import FEW, FEWEST, Gap, Slice, Slicing
+from retrieval_bench_explain.slices import FEW, FEWEST, Slice, SliceDifference, Slicing
 
 LABEL_SHOWN = 50
 """Characters of the name of a slice."""
@@ -44,7 +44,7 @@ def _table(
     slicing: Slicing,
     systems: Sequence[str],
     form: Form,
-    means_of: Callable[[Slice], Mapping[str, tuple[Mean | Gap, ...]]],
+    means_of: Callable[[Slice], Mapping[str, tuple[Mean | SliceDifference, ...]]],
 ) -> Table:
     rows: list[list[Content]] = []
     for slice_ in (slicing.whole, *slicing.slices) if slicing.slices else ():
@@ -58,7 +58,7 @@ def _table(
                 *(
                     form(
                         mean.mean if slice_.n else None,
-                        mean.ci if isinstance(mean, Gap) else mean.ci95,
+                        mean.ci if isinstance(mean, SliceDifference) else mean.ci95,
                     )
                     for mean in means
                 ),
