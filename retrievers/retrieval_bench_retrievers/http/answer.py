@@ -239,12 +239,9 @@ def server_time(given: Any, where: str = WHERE) -> tuple[Path, float, str] | Non
     """
     if given is None:
         return None
-    unit, expression = next(iter(given.items()), ("", "")) if isinstance(given, Mapping) else (
-        "ms",
-        given,
-    )  # fmt: skip
-    several = isinstance(given, Mapping) and len(given) != 1
-    if several or unit not in NANOSECONDS or not isinstance(expression, str):
+    by_unit = given if isinstance(given, Mapping) else {"ms": given}
+    unit, expression = next(iter(by_unit.items()), ("", ""))
+    if len(by_unit) != 1 or unit not in NANOSECONDS or not isinstance(expression, str):
         raise ConfigError(
             f"server_time = {given!r}",
             where=where,
