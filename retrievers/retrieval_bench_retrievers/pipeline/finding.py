@@ -38,9 +38,9 @@ class Rewriting(Running):
         for at, text in enumerate(passing.texts, start=1):
             rewritten = self._rewriter.rewrite(replace(passing.query, text=text))
             self._calls += 1
-            self._nothing += not rewritten.texts
-            own = [text] if self.step.keep or not rewritten.texts else []
-            own = list(dict.fromkeys([*own, *rewritten.texts]))
+            self._nothing += not rewritten
+            own = [text] if self.step.keep or not rewritten else []
+            own = list(dict.fromkeys([*own, *rewritten]))
             # One entry for each text that it was asked for, as each has its own answer.
             passing.steps[numbered(self.name, at)] = StepTrace(texts=own)
             texts += own

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from retrieval_bench.core.calls.usage import report
@@ -15,24 +14,13 @@ from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench_retrievers.functions.components import FunctionStep, component
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """Queries that a rewriter made of one.
-
-    Attributes:
-        texts: distinct and not blank; empty where the rewriter gave nothing.
-    """
-
-    texts: Sequence[str]
-
-
 class Rewriter(ABC):
     """Makes other texts of that of a query; what it uses up it reports (:func:`.report_usage`)."""
 
     @abstractmethod
-    def rewrite(self, query: Query) -> Rewritten:
-        """Rewrite ``query`` into one or more texts to search for; what foreign code raises is
-        passed through.
+    def rewrite(self, query: Query) -> Sequence[str]:
+        """Rewrite ``query`` into texts to search for, distinct and not blank, none where the
+        rewriter gave nothing; what foreign code raises is passed through.
 
         Raises:
             ContractError: it gave neither a text nor a list of texts.
@@ -75,10 +63,10 @@ class FunctionRewriter(FunctionStep, Rewriter):
         super().__init__(function, name, params)
         self._pass_query = pass_query
 
-    def rewrite(self, query: Query) -> Rewritten:
+    def rewrite(self, query: Query) -> Sequence[str]:
         """See :meth:`Rewriter.rewrite`."""
         answer = self._call(query if self._pass_query else query.text)
-        return Rewritten(texts_of(answer, self._name))
+        return texts_of(answer, self._name)
 
 
 class RunnableRewriter(Rewriter):
@@ -89,7 +77,7 @@ class RunnableRewriter(Rewriter):
         self._name = name
         self._pass_query = pass_query
 
-    def rewrite(self, query: Query) -> Rewritten:
+    def rewrite(self, query: Query) -> Sequence[str]:
         """See :meth:`Rewriter.rewrite`."""
         from retrieval_bench_retrievers.libraries.langchain_trace import Trace
 
@@ -99,7 +87,7 @@ class RunnableRewriter(Rewriter):
             answer = self._made.invoke(asked, config={"callbacks": [trace]})
         finally:
             report(trace.usage)
-        return Rewritten(texts_of(answer, self._name))
+        return texts_of(answer, self._name)
 
     def describe(self) -> Mapping[str, Any]:
         """Its name and type."""
@@ -118,14 +106,14 @@ class RememberedRewriter(Rewriter):
         self._memory = memory
         self._path = path
 
-    def rewrite(self, query: Query) -> Rewritten:
+    def rewrite(self, query: Query) -> Sequence[str]:
         """See :meth:`Rewriter.rewrite`."""
 
-        def kept(at: str, ranking: Ranking) -> Rewritten | None:
+        def kept(at: str, ranking: Ranking) -> Sequence[str] | None:
             step = ranking.steps.get(at)
-            return None if step is None else Rewritten(step.texts)
+            return None if step is None else step.texts
 
-        rewritten: Rewritten = self._memory.answer(
+        rewritten: Sequence[str] = self._memory.answer(
             self._path, question_of(query), kept, lambda: self._inner.rewrite(query)
         )
         return rewritten
