@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass
 from time import perf_counter_ns
 
 from retrieval_bench.core.calls.usage import report
 from retrieval_bench.core.retriever import RankingLike
 from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench_retrievers.hybrid.fusion import RRF, Convex
 from retrieval_bench_retrievers.hybrid.legs import Leg, told_from
 
 Answer = tuple[RankingLike, int]
 """What a leg gave, and the nanoseconds of its call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Plan of how one query is answered.
+
+    Attributes:
+        queries: what each leg is asked, in the order of the legs.
+        fusion: how their rankings become one.
+        stages: nanoseconds that making the plan took, by name.
+    """
+
+    queries: Sequence[Query]
+    fusion: RRF | Convex
+    stages: Mapping[str, int]
 
 
 class Asking:

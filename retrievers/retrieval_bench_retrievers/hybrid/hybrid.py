@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
@@ -42,7 +42,7 @@ from retrieval_bench.core.retriever import (
     require_k,
 )
 from retrieval_bench.core.types import Document, Documents, LegTrace, Query, Ranking
-from retrieval_bench_retrievers.hybrid.asking import Asking
+from retrieval_bench_retrievers.hybrid.asking import Asking, Plan
 from retrieval_bench_retrievers.hybrid.fusion import RRF, Convex, Pool, with_method, with_texts
 from retrieval_bench_retrievers.hybrid.legs import (
     Leg,
@@ -92,21 +92,6 @@ class _Settings(BaseModel):
                 "depth", "{given} depths for {legs} legs", {"given": len(given), "legs": n_legs}
             )
         return given
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Plan of how one query is answered.
-
-    Attributes:
-        queries: what each leg is asked, in the order of the legs.
-        fusion: how their rankings become one.
-        stages: nanoseconds that making the plan took, by name.
-    """
-
-    queries: Sequence[Query]
-    fusion: RRF | Convex
-    stages: Mapping[str, int]
 
 
 class Hybrid(WritesToLegs, Retriever):

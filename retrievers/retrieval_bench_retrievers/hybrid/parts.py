@@ -9,18 +9,11 @@ from typing import Protocol
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench_retrievers.hybrid.asking import Plan
 from retrieval_bench_retrievers.hybrid.legs import Leg
 
 WHOLE = ("leg:", "step:", "more texts of ")
 """What the names of stages begin with that a hybrid or pipeline has of its own."""
-
-
-class Asked(Protocol):
-    """Question to each leg."""
-
-    @property
-    def queries(self) -> Sequence[Query]:
-        """One for each leg."""
 
 
 class Hybrid(Protocol):
@@ -34,7 +27,7 @@ class Hybrid(Protocol):
     def parallel(self) -> bool:
         """True if the legs run at the same time."""
 
-    def plan(self, query: Query) -> Asked:
+    def plan(self, query: Query) -> Plan:
         """Plan the questions to the legs for ``query``."""
 
     def with_legs(self, legs: Sequence[Leg], keep: Sequence[int] | None = None) -> Retriever:

@@ -26,9 +26,10 @@ from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Document, Query
+from retrieval_bench_retrievers.hybrid.asking import Plan
 from retrieval_bench_retrievers.hybrid.dynamic.expansion import Expander, Expansion
 from retrieval_bench_retrievers.hybrid.dynamic.specificity import Weigher, Weighting
-from retrieval_bench_retrievers.hybrid.hybrid import Hybrid, Plan
+from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 from retrieval_bench_retrievers.hybrid.legs import LegSpec
 
 _ASKED = {"sparse": (True, False), "dense": (False, True)}
