@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
+from itertools import chain
 from time import perf_counter_ns
 
 from retrieval_bench.core.calls.usage import report
@@ -44,7 +45,7 @@ class Asking:
     def in_turn(self, legs: Sequence[Leg], queries: Sequence[Query], k: int) -> list[Answer]:
         """Ask each leg its query in this thread."""
         answers: list[Answer] = []
-        with _paid(lambda: answers):
+        with _paid(answers):
             for leg, query in zip(legs, queries, strict=True):
                 answers.append(_ask(leg, query, k))
         return answers
@@ -64,7 +65,9 @@ class Asking:
             run = copy_context().run
             self._running.append(self._pool.submit(run, _ask, leg, query, k))
         last: list[Answer] = []
-        with _paid(lambda: [*self._answered(), *last]):
+        # Read only where a call fails; an answer then waits until its own call has ended.
+        answered = (each.result() for each in self._running if each.exception() is None)
+        with _paid(chain(answered, last)):
             last.append(_ask(*own, k))
             answers = [future.result() for future in self._running]
         self._running = []
@@ -76,19 +79,14 @@ class Asking:
         if pool is not None:
             pool.shutdown(wait=all(future.done() for future in self._running))
 
-    def _answered(self) -> Iterator[Answer]:
-        """The answers of those asked together that did not fail, once all have ended."""
-        wait(self._running)
-        return (future.result() for future in self._running if future.exception() is None)
-
 
 @contextmanager
-def _paid(answered: Callable[[], Iterable[Answer]]) -> Iterator[None]:
+def _paid(answered: Iterable[Answer]) -> Iterator[None]:
     """What legs used up that answered is paid for, also where another one fails in the block."""
     try:
         yield
     except Exception:
-        for raw, _ in answered():
+        for raw, _ in answered:
             for used in raw.usage.values() if isinstance(raw, Ranking) else ():
                 report(used)
         raise
