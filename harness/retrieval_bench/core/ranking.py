@@ -109,6 +109,15 @@ def checked_ranking(
     )
 
 
+def hits_at(ranking: Ranking, places: list[int]) -> Ranking:
+    """The hits at ``places``, in that order, without what is kept of the way to them."""
+    scores = None if ranking.scores is None else np.asarray(ranking.scores, np.float64)[places]
+    order = None if ranking.order is None else np.asarray(ranking.order)[places]
+    texts, sources = (of and [of[at] for at in places] for of in (ranking.texts, ranking.sources))
+    ids = [ranking.doc_ids[at] for at in places]
+    return Ranking(ids, scores, order=order, texts=texts, sources=sources)
+
+
 def levels(ranking: Ranking) -> NDArray[np.int64]:
     """Numbers (hits,) that rise down a checked list, and are equal where only ids decide between
     two hits."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from retrieval_bench.core.calls.failures import CallError
 from retrieval_bench.core.errors import ContractError, counted
-from retrieval_bench.core.ranking import levels
+from retrieval_bench.core.ranking import hits_at, levels
 from retrieval_bench.core.remembered import kept_list
 from retrieval_bench.core.retriever import Answers
 from retrieval_bench.core.types import EMPTY, Document, Ranking, StepTrace
@@ -76,12 +77,11 @@ class Reranking(Reading):
         self._short += bool(reranked.dropped)
         self._dropped += reranked.dropped
         self._repeated += reranked.repeated
-        ids = [documents[at].id for at in reranked.positions]
-        order = levels(passing.ranking)[list(reranked.positions)]
-        passing.steps[self.name] = StepTrace(ids, reranked.scores, order=order)
-        beside = _beside(passing.ranking, reranked.positions)
-        ranking = Ranking(ids, reranked.scores, order=order, **beside)
-        passing.ranking = ranking.first(len(ids) if self.step.top is None else self.step.top)
+        places = list(reranked.positions)
+        hits, order = hits_at(passing.ranking, places), levels(passing.ranking)[places]
+        ranking = replace(hits, scores=reranked.scores, order=order)
+        passing.steps[self.name] = StepTrace(hits.doc_ids, reranked.scores, order=order)
+        passing.ranking = ranking.first(len(hits) if self.step.top is None else self.step.top)
 
     def remembered(self, memory: Answers) -> tuple[str, Any]:
         """See :class:`Running`."""
@@ -124,12 +124,6 @@ class Reranking(Reading):
         self.reranker.close()
 
 
-def _beside(ranking: Ranking, places: Sequence[int]) -> dict[str, Any]:
-    """Texts and sources of the hits at these places, as they came."""
-    known = {"texts": ranking.texts, "sources": ranking.sources}
-    return {name: of and [of[at] for at in places] for name, of in known.items()}
-
-
 class Filtering(Reading):
     """Leaves out the documents that a function (text, documents) -> flags does not keep."""
 
@@ -151,11 +145,8 @@ class Filtering(Reading):
             kept = [at for at, keep in enumerate(flags) if keep]
         self._calls += 1
         self._left_out += len(before) - len(kept)
-        ids = [before.doc_ids[at] for at in kept]
-        scores = None if before.scores is None else np.asarray(before.scores)[kept]
-        order = None if before.order is None else np.asarray(before.order)[kept]
-        passing.ranking = Ranking(ids, scores, order=order, **_beside(before, kept))
-        passing.steps[self.name] = StepTrace(ids, scores, order=order)
+        passing.ranking = hits = hits_at(before, kept)
+        passing.steps[self.name] = StepTrace(hits.doc_ids, hits.scores, order=hits.order)
 
     def _flags(self, raw: Any, n: int) -> list[bool]:
         if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Iterable):

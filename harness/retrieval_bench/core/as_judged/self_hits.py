@@ -10,7 +10,7 @@ import numpy as np
 
 from retrieval_bench.core.as_judged.units import UnitRetriever
 from retrieval_bench.core.as_judged.wrapped import Wrapped
-from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.ranking import checked_ranking, hits_at
 from retrieval_bench.core.retriever import RankingLike, Retriever, require_k
 from retrieval_bench.core.types import (
     DROP,
@@ -34,23 +34,17 @@ def without_self(ranking: Ranking, query_id: str, k: int | None = None) -> Ranki
     n = len(ranking)
     own = ranking.doc_ids.index(query_id) if query_id in ranking.doc_ids else n
     kept = [at for at in range(n) if at != own][:k]
-    scores = None
-    if ranking.scores is not None:
-        scores = np.asarray(ranking.scores, dtype=np.float64)[kept]
-    order = None if ranking.order is None else np.asarray(ranking.order)[kept]
     before = ranking if ranking.legs or ranking.steps else None
     return replace(
-        ranking,
-        doc_ids=[ranking.doc_ids[at] for at in kept],
-        scores=scores,
+        hits_at(ranking, kept),
+        stages=ranking.stages,
         legs={name: _leg(leg, kept, query_id) for name, leg in ranking.legs.items()},
+        collapsed=ranking.collapsed,
         steps={name: _list(step, query_id) for name, step in ranking.steps.items()},
+        usage=ranking.usage,
         # Lists without the query do not tell what was made of lists with it.
         collapsed_from=ranking.collapsed_from or before,
         self_hits=int(own < (n if k is None else k)),
-        order=order,
-        texts=ranking.texts and [ranking.texts[at] for at in kept],
-        sources=ranking.sources and [ranking.sources[at] for at in kept],
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.as_judged.wrapped import Wrapped
 from retrieval_bench.core.calls.usage import report
-from retrieval_bench.core.ranking import checked_ranking, levels
+from retrieval_bench.core.ranking import checked_ranking, hits_at, levels
 from retrieval_bench.core.retriever import Retriever, require_k
 from retrieval_bench.core.types import LegTrace, Query, Ranking, StepTrace, Usage
 
@@ -54,17 +54,14 @@ def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
         units.sort(key=lambda unit: (level[first[unit]], unit))
     units = units[:k]
     kept = [first[unit] for unit in units]
-    return Ranking(
+    return replace(
+        hits_at(ranking, kept),
         doc_ids=units,
-        scores=None if scores is None else np.asarray([scores[at] for at in kept], np.float64),
         stages=ranking.stages,
         legs={name: _leg_of_units(leg, kept, unit_of) for name, leg in ranking.legs.items()},
         collapsed=ranking.collapsed + walked - len(first),
         steps={name: _step_of_units(step, unit_of) for name, step in ranking.steps.items()},
         usage=ranking.usage,
-        order=None if ranking.order is None else [int(ranking.order[at]) for at in kept],
-        texts=ranking.texts and [ranking.texts[at] for at in kept],
-        sources=ranking.sources and [ranking.sources[at] for at in kept],
     )
 
 

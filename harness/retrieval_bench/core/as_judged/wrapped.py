@@ -66,7 +66,6 @@ class Wrapped(Retriever):
 for _name in (
     *("prepare", "use_language", "use_filters", "use_k", "use_corpus", "index_identity"),
     *("save", "load", "document_encoder", "describe", "health", "health_facts"),
-    *("server_pid", "disk_bytes", "close", "add", "delete", "collection", "units"),
-    "search_space",
+    *("server_pid", "disk_bytes", "close", "add", "delete", "collection", "units", "search_space"),
 ):
     setattr(Wrapped, _name, _passed_on(_name))
