@@ -25,7 +25,7 @@ from retrieval_bench_answers.reproduction import (
     reproduce,
 )
 from retrieval_bench_answers.reproduction.answered import data_folder
-from retrieval_bench_answers.reproduction.check import Checked, Status, status_of, worst_of
+from retrieval_bench_answers.reproduction.check import Status, status_of, worst_of
 from retrieval_bench_answers.reproduction.published import (
     PublishedDataset,
     PublishedFigure,
@@ -285,8 +285,7 @@ def test_without_data_everything_is_not_measured(folder: Path) -> None:
 def test_the_worst_status_counts_and_nothing_measured_is_not_fine(
     statuses: list[str], worst: str
 ) -> None:
-    found = [Checked("n", "s", "AP@3", "trec", 0.5, Status(status)) for status in statuses]
-    assert worst_of(found) == worst
+    assert worst_of(map(Status, statuses)) == worst
 
 
 def test_the_data_folder_must_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ class Reproduction(Documented):
     @property
     def worst(self) -> Status:
         """FAIL if there is one, NOT MEASURED if nothing was measured."""
-        return worst_of([*self.figures, *self.outcomes])
+        return worst_of(value.status for value in (*self.figures, *self.outcomes))
 
     @property
     def tolerance(self) -> Tolerance:
@@ -133,11 +133,10 @@ def reproduce(
     return Reproduction(published, tuple(figures), tuple(outcomes), table)
 
 
-def worst_of(checked: Iterable[Checked]) -> Status:
+def worst_of(statuses: Iterable[Status]) -> Status:
     """FAIL if there is one, NOT MEASURED if nothing was measured."""
-    statuses = {figure.status for figure in checked}
-    order = (Status.FAIL, Status.CLOSE, Status.OK)
-    return next((status for status in order if status in statuses), Status.NOT_MEASURED)
+    order = (Status.FAIL, Status.CLOSE, Status.OK, Status.NOT_MEASURED)
+    return min(statuses, key=order.index, default=Status.NOT_MEASURED)
 
 
 def status_of(published: float, measured: float) -> Status:

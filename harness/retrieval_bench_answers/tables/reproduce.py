@@ -104,7 +104,7 @@ def _outcomes(outcomes: Sequence[Checked]) -> Table:
         [
             name if names.count(name) == 1 else f"{name}, {source}",
             *(cell for rate in rates for cell in _both(values.get(rate))),
-            worst_of(values.values()).value,
+            worst_of(checked.status for checked in values.values()).value,
         ]
         for (name, source), values in entries.items()
     ]
