@@ -19,7 +19,7 @@ from pathlib import Path
 from retrieval_bench.data import parts as records
 from retrieval_bench.data import qrels
 from retrieval_bench.data.faults import Faults
-from retrieval_bench.data.files.lines import existing, kind_of
+from retrieval_bench.data.files.lines import existing, kind_of, lines
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.files.shards import SHARD, Location, paths_of
@@ -80,7 +80,8 @@ def _judged(folder: Path) -> Mapping[str, tuple[str, ...]]:
         return {_ONE_SPLIT: (beside,)}
     for name in ("data", "default"):
         groups = _grouped(folder, name, RECORDS)
-        if groups and all(_has_judgements(folder / names[0]) for names in groups.values()):
+        firsts = [set(first_keys(folder / names[0])) for names in groups.values()]
+        if groups and all(keys.issuperset(BEIR_HEADER) for keys in firsts):
             return groups
     return {}
 
@@ -99,10 +100,6 @@ def _grouped(folder: Path, name: str, endings: Iterable[str]) -> dict[str, tuple
             if kind_of(path) == ending and not again:
                 groups[split] = (*groups.get(split, ()), f"{name}/{path.name}")
     return groups
-
-
-def _has_judgements(path: Path) -> bool:
-    return set(BEIR_HEADER) <= set(first_keys(path))
 
 
 def _shared(groups: Mapping[str, tuple[str, ...]]) -> Names:
@@ -143,14 +140,16 @@ def judgement_stream(location: Location, columns: JudgementColumns | None) -> St
     """The judgements of records, or of a file of TREC's or BEIR's.
 
     Args:
-        columns: of records, and of a table with tabs; None = those of BEIR's header.
+        columns: of records, and of a table with tabs; None = those of BEIR's header. Given, records
+            may have any name: their first line shows them.
     """
-    kind = kind_of(paths_of(location)[0])
-    if kind not in (RECORDS if columns is None else _JUDGED):
-        return qrels.judgements(location)
-    query, document, grade = BEIR_HEADER
-    own = columns or JudgementColumns(query=query, document=document, grade=grade)
-    return records.judgements(location, own)
+    first = paths_of(location)[0]
+    if kind_of(first) not in (RECORDS if columns is None else _JUDGED):
+        texts = () if columns is None else (text for _, text in lines(first, Faults()))
+        if not next(filter(None, map(str.strip, texts)), "").startswith("{"):
+            return qrels.judgements(location)
+    header = dict(zip(("query", "document", "grade"), BEIR_HEADER, strict=True))
+    return records.judgements(location, columns or JudgementColumns(**header))
 
 
 FORMAT = DataFormat(
