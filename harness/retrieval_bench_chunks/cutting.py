@@ -18,17 +18,14 @@ from retrieval_bench_chunks.ranges import covered
 
 Range = tuple[int, int]
 
-# Each begins with a letter of its own, which the search goes to without a look at all others.
-_PARAGRAPH = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
-_LINE = tuple(map(re.compile, (r"\r\n?", r"\n", "\u2028", "\u2029")))
-_SENTENCE = (
-    *(re.compile(rf"{end}[\"'\u2019\u201d\u00bb)\]]*\s+") for end in (r"\.", "!", r"\?", "\u2026")),
-    *(
-        re.compile(rf"{end}[\u300d\u300f\u201d\u2019\uff09]*\s*")
-        for end in "\u3002\uff01\uff1f\uff61"
-    ),
-    re.compile(r"\n[ \t]*\r?\n\s*"),
-)
+# Each begins with a sign of its own, which the search goes to; where it is nowhere, none is made.
+_PARAGRAPH = {"\n": r"\n[ \t]*(?:\r?\n[ \t]*)+"}
+_LINE = {"\r": r"\r\n?", **{end: end for end in "\n\u2028\u2029"}}
+_SENTENCE = {
+    **{end: rf"[{end}][\"'\u2019\u201d\u00bb)\]]*\s+" for end in ".!?\u2026"},
+    **{end: rf"{end}[\u300d\u300f\u201d\u2019\uff09]*\s*" for end in "\u3002\uff01\uff1f\uff61"},
+    "\n": r"\n[ \t]*\r?\n\s*",
+}
 _SPACE, _BLANK = re.compile(r"\s+"), re.compile(r"\s*")
 _FENCED = re.compile(
     r"^ {0,3}(```+|~~~+)[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
@@ -193,10 +190,12 @@ class _Words:
         return space.end() if space else end
 
 
-def _ends_of(*patterns: re.Pattern[str]) -> Level:
+def _ends_of(patterns: Mapping[str, str]) -> Level:
+    compiled = {sign: re.compile(pattern) for sign, pattern in patterns.items()}
+
     def places(text: str) -> Places:
-        ends = [[match.end() for match in pattern.finditer(text)] for pattern in patterns]
-        return _Held(sorted(set().union(*ends)))
+        found = (pattern.finditer(text) for sign, pattern in compiled.items() if sign in text)
+        return _Held(sorted({match.end() for matches in found for match in matches}))
 
     return places
 
@@ -218,7 +217,7 @@ def _headings(depth: int) -> Level:
     return places
 
 
-PARAGRAPHS, LINES, SENTENCES = _ends_of(_PARAGRAPH), _ends_of(*_LINE), _ends_of(*_SENTENCE)
+PARAGRAPHS, LINES, SENTENCES = _ends_of(_PARAGRAPH), _ends_of(_LINE), _ends_of(_SENTENCE)
 
 BY_LEVELS: Mapping[str, Sequence[Level]] = {
     "sentences": (SENTENCES, _Words),

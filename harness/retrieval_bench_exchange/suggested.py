@@ -65,17 +65,20 @@ def suggestion(folder: Path) -> str:
             f"{see}; or add a {CONFIG_NAME} that names format, files and splits" if unread else ""
         )
     named = {part: name for part, name in names.items() if name}
-    kind = _format(folder, names["documents"] or names["queries"])
-    if kind == "plain" and _format(folder, names["queries"]) != "plain":
-        kind = "trec"  # whose topics are the same lines, and whose documents may be records
-    globbed = {part: with_shards(name, paths) for part, name in named.items()}
-    lines = pasted(kind, globbed, "test", judged)
     known = {"documents": _DOCUMENT, "queries": _QUERY, "judgements": _JUDGEMENT}
     of_parts = {**named, "judgements": judged} if judged else named
     columns = {
         part: _columns(folder / name, known[part]) for part, name in of_parts.items() if name
     }
-    if kind == "plain":
+    kind = _format(folder, names["documents"] or names["queries"])
+    topics = first_line(folder / names["queries"]).strip()
+    if kind == "plain" and not columns["queries"] and topics[:1] not in "{[":
+        kind = "trec"  # whose topics have no header, and whose documents may be records
+    if kind == "trec":
+        columns = {"documents": columns.get("documents", {})}
+    globbed = {part: with_shards(name, paths) for part, name in named.items()}
+    lines = pasted(kind, globbed, "test", judged)
+    if kind != "marco":
         lines += _pasted_columns(
             {
                 part: column

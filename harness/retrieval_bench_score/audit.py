@@ -73,62 +73,21 @@ class Row(Documented):
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
-    """How much one query moves the difference of two means when a rule is switched
-    over; the weights of all queries add up to the change of that difference.
-
-    Attributes:
-        query_id: the query.
-        change: in the difference of the means.
-    """
-
-    query_id: str
-    change: float
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule in which two conventions differ.
-
-    Attributes:
-        name: what it is about.
-        base, other: what each of them says.
-    """
-
-    name: str
-    base: str
-    other: str
-
-
-@dataclass(frozen=True, slots=True)
 class Cause:
     """Rules that turn the order of two systems.
 
     Attributes:
-        rules: more than one where only all of them together do.
+        rules: the ``name`` of each with what it says under either convention; more than one where
+            only all of them together do.
         n_queries: queries that move the difference at all; one that comes into the mean or goes
             out of it moves it by its distance from the mean before.
-        queries: those that move it most in the direction of the turn, heaviest first.
+        queries: the change of the difference by those that move it most in the direction of the
+            turn, heaviest first; those of all queries add up to its whole change.
     """
 
-    rules: tuple[Rule, ...]
+    rules: tuple[Mapping[str, str], ...]
     n_queries: int
-    queries: tuple[Weight, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownCause:
-    """A cause.
-
-    Attributes:
-        rules: the ``name`` of each with what it says under either convention.
-        n_queries: on which it changes something.
-        queries: the change on those it changes most.
-    """
-
-    rules: list[dict[str, str]]
-    n_queries: int
-    queries: dict[str, float]
+    queries: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +105,7 @@ class Turn(Documented):
             holds several.
     """
 
-    KEYS = "concept base convention a b base_difference difference causes=shown_causes"
+    KEYS = "concept base convention a b base_difference difference causes"
 
     concept: str
     base: str
@@ -156,18 +115,6 @@ class Turn(Documented):
     base_difference: float
     difference: float
     causes: tuple[Cause, ...]
-
-    @property
-    def shown_causes(self) -> list[ShownCause]:
-        """:attr:`causes`, with what each rule says under either convention."""
-        shown: list[ShownCause] = []
-        for cause in self.causes:
-            of = [
-                {"name": r.name, self.base: r.base, self.convention: r.other} for r in cause.rules
-            ]
-            queries = {weight.query_id: weight.change for weight in cause.queries}
-            shown.append(ShownCause(of, cause.n_queries, queries))
-        return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,11 +375,10 @@ class _Bench:
         moved = {q: change for q, change in changes.items() if abs(change) > EQUAL}
         direction = np.sign(sum(moved.values()))
         heaviest = sorted(moved, key=lambda q: (-direction * moved[q], q))[:QUERIES_NAMED]
-        return Cause(
-            tuple(Rule(name, from_.says(name), to.says(name)) for name in rules),
-            len(moved),
-            tuple(Weight(q, moved[q]) for q in heaviest if direction * moved[q] > 0),
-        )
+        either = [(reading.rules.name, reading) for reading in (from_, to)]
+        said = [{"name": rule, **{name: by.says(rule) for name, by in either}} for rule in rules]
+        most = {q: moved[q] for q in heaviest if direction * moved[q] > 0}
+        return Cause(tuple(said), len(moved), most)
 
     def _moves(self, at: int, from_: Reading, to: Reading) -> dict[str, float]:
         """Compute the share of each query in the change of the mean: n' (m' - m) is the sum of v' -

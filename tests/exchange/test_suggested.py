@@ -57,6 +57,30 @@ from tests.builders.files import save, save_all
         ),
         (
             {
+                "documents.csv": "docno,body\n1,one\n2,two\n",
+                "topics.tsv": "q1\tone?\nq2\ttwo?\n",
+                "qrels.txt": "q1 0 1 1\nq2 0 2 2\n",
+            },
+            "trec",
+        ),
+        (
+            {
+                "documents.jsonl": '{"id": "1", "text": "one"}\n{"id": "2", "text": "two"}\n',
+                "queries.tsv": "qid\tquery\nq1\tone?\nq2\ttwo?\n",
+                "qrels.txt": "q1 0 1 1\nq2 0 2 2\n",
+            },
+            "plain",
+        ),
+        (
+            {
+                "documents.jsonl": '{"id": "1", "text": "one"}\n{"id": "2", "text": "two"}\n',
+                "queries.txt": '{"id": "q1", "text": "one?"}\n{"id": "q2", "text": "two?"}\n',
+                "qrels.csv": "query_id,doc_id,grade\nq1,1,1\nq2,2,2\n",
+            },
+            "plain",
+        ),
+        (
+            {
                 "my corpus.csv": "docno,body\n1,one\n2,two\n",
                 "questions.csv": "qid,question\nq1,one?\nq2,two?\n",
                 "relevance.csv": "qid,docno,label\nq1,1,1\nq2,2,2\n",
@@ -80,7 +104,6 @@ from tests.builders.files import save, save_all
             "quotes",
         ),
     ],
-    ids=["marco", "plain", "trec", "topics", "qrels", "columns", "rows", "quotes"],
 )
 def test_a_folder_of_known_names_gets_the_lines_that_read_it(
     tmp_path: Path, files: Mapping[str, str], kind: str

@@ -56,14 +56,8 @@ def only_turn(result: Audit, concept: str) -> Turn:
 
 def told(turn: Turn) -> list[tuple[list[str], int, Any]]:
     """Of each cause its rules, the number of queries, and the weights."""
-    return [
-        (
-            [rule.name for rule in cause.rules],
-            cause.n_queries,
-            {weight.query_id: weight.change for weight in cause.queries},
-        )
-        for cause in turn.causes
-    ]
+    causes = turn.causes
+    return [([rule["name"] for rule in c.rules], c.n_queries, c.queries) for c in causes]
 
 
 def sentences(result: Audit) -> list[str]:
@@ -84,7 +78,7 @@ class TestOneRuleTurnsTheOrder:
         assert turn.difference == pytest.approx(7 / 12 - 1)
         assert told(turn) == [(["definition"], 1, {"q": pytest.approx(-0.5)})]
         (rule,) = turn.causes[0].rules
-        assert (rule.base, rule.other) == ("AP", "AP(norm=hits)")
+        assert (rule["trec"], rule["scienceqa"]) == ("AP", "AP(norm=hits)")
         assert sentences(result)[-1] == (
             "AP: twice is 0.0833 ahead of once under trec but 0.4167 behind under scienceqa, "
             "because AP is divided by the hits found, not by all relevant ones (only query q "
@@ -577,7 +571,7 @@ def test_every_pair_of_conventions_can_be_told_in_words(folder: Path) -> None:
                 result = audited(folder, runs, judged, base, other)
                 assert sentences(result) or base == other
                 rules = [rule for turn in result.turns for c in turn.causes for rule in c.rules]
-                seen |= {(rule.name, rule.other) for rule in rules}
+                seen |= {(rule["name"], rule[other]) for rule in rules}
     worded = {(name, other) for name, other in seen if name != "cut"}
     assert worded == set(audit_tables_module._WORDS)
     assert {other for name, other in seen if name == "cut"} == {"3", "10"}

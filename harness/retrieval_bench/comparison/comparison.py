@@ -161,10 +161,10 @@ class Comparison(Documented):
     def mixed(self) -> tuple[str, ...]:
         """A warning of systems that have other parameters on some datasets."""
         hashes = defaultdict[str, set[str]](set)
-        for group in self.judged:
+        for group in self.groups:
             for name, run in zip(group.names, group.runs, strict=True):
-                hashes[name].add(str(run.manifest.get("retriever", {}).get("hash")))
-        changed = [name for name in self.names if len(hashes[name] - {"None"}) > 1]
+                hashes[name].add(run.manifest.get("retriever", {}).get("hash") or "")
+        changed = [name for name, known in hashes.items() if len(known - {""}) > 1]
         text = f"These systems have other parameters on some datasets: {', '.join(changed)}."
         return (text,) if changed else ()
 

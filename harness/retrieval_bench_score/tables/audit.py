@@ -21,7 +21,7 @@ from retrieval_bench.reports.render.table import (
     warning,
 )
 from retrieval_bench.reports.render.words import metric_label
-from retrieval_bench_score.audit import EQUAL, Audit, Cause, Row, Rule, Turn
+from retrieval_bench_score.audit import EQUAL, Audit, Cause, Row, Turn
 from retrieval_bench_score.cheats import ScorerAudit
 from retrieval_bench_score.published_table import ALPHA, Possible, TableAudit
 
@@ -160,7 +160,7 @@ def _parts(turn: Turn) -> tuple[str, str, str]:
         after = f"{_amount(turn.difference)} behind"
         if abs(turn.difference) <= EQUAL:
             after = "equal to it"
-    why = ", or ".join(_cause(cause) for cause in turn.causes)
+    why = ", or ".join(_cause(cause, turn) for cause in turn.causes)
     if len(turn.causes) > 1:
         why += ": each is enough alone"
     return f"{turn.concept}: {before}", after, why
@@ -171,25 +171,28 @@ def _amount(difference: float) -> str:
     return f"{size:.4f}" if size >= _ROUNDED else "less than 0.0001"
 
 
-def _cause(cause: Cause) -> str:
-    rules = ", and ".join(f"because {_rule(rule)}" for rule in cause.rules)
+def _cause(cause: Cause, turn: Turn) -> str:
+    rules = ", and ".join(
+        f"because {_rule(rule['name'], rule[turn.base], rule[turn.convention])}"
+        for rule in cause.rules
+    )
     if len(cause.rules) > 1:
         rules += f", {'both' if len(cause.rules) == 2 else 'all'} together"
     return f"{rules} ({_queries(cause)})"
 
 
 def _queries(cause: Cause) -> str:
-    named = ", ".join(weight.query_id for weight in cause.queries)
+    named = ", ".join(cause.queries)
     if cause.n_queries == 1:
         return f"only query {named} matters"
     all_named = len(cause.queries) == cause.n_queries
     return f"{cause.n_queries:,} queries matter{':' if all_named else ', above all'} {named}"
 
 
-def _rule(rule: Rule) -> str:
-    if rule.name == "cut":
-        return f"only the top {rule.other} count, not the top {rule.base}"
-    return _WORDS[rule.name, rule.other]
+def _rule(name: str, base: str, other: str) -> str:
+    if name == "cut":
+        return f"only the top {other} count, not the top {base}"
+    return _WORDS[name, other]
 
 
 def cheat_tables(audit: ScorerAudit) -> list[Table]:

@@ -511,5 +511,6 @@ def test_the_document_says_where_one_name_is_two_systems() -> None:
     others = [run("b", BASE, **on(data)) for data in ("x", "y")]
     same = compare_runs([made("x", "1"), others[0], made("y", "1"), others[1]])
     apart = compare_runs([made("x", "1"), others[0], made("y", "2"), others[1]])
-    assert not same.mixed
+    unknown = compare_runs([made("x", ""), others[0], made("y", "2"), others[1]])
+    assert not same.mixed + unknown.mixed
     assert apart.warnings[-1] == "These systems have other parameters on some datasets: a."

@@ -396,6 +396,41 @@ def test_plain_files_may_be_json_lists(tmp_path: Path) -> None:
     assert dataset.qrels == {"q": {"1": 2}}
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("j.txt", '[{"query_id": "q", "doc_id": 1, "grade": 2}]'),
+        ("j", '[\n {"query_id": "q", "doc_id": "1", "grade": 2}\n]\n'),
+        ("judged", '{"query_id": "q", "doc_id": 1, "grade": 2}\n'),
+        ("j.txt", "q 0 1 2\n"),
+        ("j.tsv", "q\t0\t1\t2\n"),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\nq\t1\t2\n"),
+        ("j.tsv", "query_id\tdoc_id\tgrade\nq\t1\t2\n"),
+    ],
+)
+def test_plain_judgements_are_known_by_their_first_line(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    parts = {"d.csv": "id,text\n1,eau\n", "q.csv": "id,text\nq,eau\n", name: text}
+    said = f"format: plain\nfiles: {{documents: d.csv, queries: q.csv}}\nsplits: {{test: {name}}}\n"
+    assert load_dataset(write(tmp_path, {**parts, "dataset.yaml": said})).qrels == {"q": {"1": 2}}
+
+
+def test_plain_judgements_whose_columns_are_named_or_that_are_no_text_of_trec_are_records(
+    tmp_path: Path,
+) -> None:
+    said = (
+        "format: plain\nfiles: {documents: d.csv, queries: q.csv}\nsplits: {test: j.txt}\n"
+        "columns: {judgements: {grade: null}}\n"
+    )
+    parts = {"d.csv": "id,text\n1,eau\n", "q.csv": "id,text\nq,eau\n", "j.txt": "q 0 1 2\n"}
+    (told,) = dataset_faults(write(tmp_path, {**parts, "dataset.yaml": said}))
+    assert "no format known for the ending '.txt'" in told
+    table = {"j.txt": "query_id,doc_id,grade\nq,1,2\n", "dataset.yaml": said.partition("col")[0]}
+    (told,) = dataset_faults(write(tmp_path, table))
+    assert "no format known for the ending '.txt'" in told
+
+
 def test_plain_files_with_named_columns(tmp_path: Path) -> None:
     dataset = load_dataset(write(tmp_path, PLAIN))
     assert documents_of(dataset) == [

@@ -13,13 +13,14 @@ a folder ``qrels`` nothing is judged yet.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from retrieval_bench.data import parts as records
 from retrieval_bench.data import qrels
 from retrieval_bench.data.faults import Faults
-from retrieval_bench.data.files.lines import existing, kind_of, lines
+from retrieval_bench.data.files.lines import existing, first_line, kind_of
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.files.shards import SHARD, Location, paths_of
@@ -47,6 +48,7 @@ RECORDS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 
 _JUDGED = (".tsv", *RECORDS)
 _LINES = (".jsonl", ".ndjson", ".parquet")
+_QRELS = re.compile(r"\S.*\s\S+\s[-+]?\d+\s*|" + "\t".join(BEIR_HEADER))
 _ONE_SPLIT = "test"
 
 
@@ -80,8 +82,8 @@ def _judged(folder: Path) -> Mapping[str, tuple[str, ...]]:
         return {_ONE_SPLIT: (beside,)}
     for name in ("data", "default"):
         groups = _grouped(folder, name, RECORDS)
-        firsts = [set(first_keys(folder / names[0])) for names in groups.values()]
-        if groups and all(keys.issuperset(BEIR_HEADER) for keys in firsts):
+        firsts = (first_keys(folder / names[0]) for names in groups.values())
+        if groups and all(map(set(BEIR_HEADER).issubset, firsts)):
             return groups
     return {}
 
@@ -116,8 +118,7 @@ def _own(split: str, **parts: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
     """The three streams; nothing is read yet."""
-    queries = part(files.queries)
-    documents = None
+    queries, documents = part(files.queries), None
     if files.documents:
         named = columns.documents.model_dump(exclude_unset=True)
         keys = DocumentColumns(**{"id": _id_key(files.documents), **named})
@@ -137,19 +138,16 @@ def _id_key(location: Location) -> str:
 
 
 def judgement_stream(location: Location, columns: JudgementColumns | None) -> Stream[Judgement]:
-    """The judgements of records, or of a file of TREC's or BEIR's.
-
-    Args:
-        columns: of records, and of a table with tabs; None = those of BEIR's header. Given, records
-            may have any name: their first line shows them.
-    """
-    first = paths_of(location)[0]
-    if kind_of(first) not in (RECORDS if columns is None else _JUDGED):
-        texts = () if columns is None else (text for _, text in lines(first, Faults()))
-        if not next(filter(None, map(str.strip, texts)), "").startswith("{"):
-            return qrels.judgements(location)
-    header = dict(zip(("query", "document", "grade"), BEIR_HEADER, strict=True))
-    return records.judgements(location, columns or JudgementColumns(**header))
+    """The judgements of records, or of a file of TREC's or BEIR's: where ``columns`` is None, which
+    means BEIR's own, known by its ending, else by its first line, unless columns are named."""
+    paths = paths_of(location)
+    as_records = kind_of(paths[0]) in RECORDS or bool(columns and columns.model_fields_set)
+    if columns is None:
+        query, document, grade = BEIR_HEADER
+        columns = JudgementColumns(query=query, document=document, grade=grade)
+    elif not as_records:
+        as_records = not _QRELS.fullmatch(next(filter(None, map(first_line, paths)), ""))
+    return records.judgements(location, columns) if as_records else qrels.judgements(location)
 
 
 FORMAT = DataFormat(
