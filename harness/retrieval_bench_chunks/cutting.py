@@ -195,7 +195,7 @@ def _ends_of(patterns: Mapping[str, str]) -> Level:
 
     def places(text: str) -> Places:
         found = (pattern.finditer(text) for sign, pattern in compiled.items() if sign in text)
-        return _Held(sorted({match.end() for matches in found for match in matches}))
+        return _Held(sorted([match.end() for matches in found for match in matches]))
 
     return places
 

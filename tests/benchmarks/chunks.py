@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from retrieval_bench.core.config import load_retriever_config
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.data import build_dataset
 from retrieval_bench.metrics import Judgements, default_metrics, judge_lists
@@ -24,6 +25,7 @@ from tests.benchmarks.report import Group, Options, Row
 
 CUTS = {"characters": 800, "sentences": 800, "paragraphs": 800, "recursive": 800, "tokens": 200}
 AT_MOST = {"tokens": 1.5}
+_AT_MOST_BESIDE_DENSE, _ENCODED = 1.03, 1_000
 _SENTENCES, _PARAGRAPH = 40, 4
 
 
@@ -31,12 +33,13 @@ def measure(options: Options) -> Group:
     """Rows for each chunker, and for the metrics of 500 questions."""
     n_chunks, turns = (300, 1) if options.quick else (100_000, 3)
     rows = [_added(by, size, n_chunks, turns) for by, size in CUTS.items()]
+    rows.append(_beside_encoding(30 if options.quick else _ENCODED))
     return Group(
         f"Chunks: bm25's index of about {n_chunks:,} chunks",
         [*rows, _scored(50 if options.quick else 500)],
         [
             "processor time, least of some turns; ours: documents are cut as they are indexed",
-            "beside it: the same chunks, ready in memory",
+            "beside it: the same chunks, ready in memory; dense-light: its index, and with cutting",
             "scoring: alignment, all metrics that are shown and recall over tokens, 20 hits each",
         ],
     )
@@ -54,6 +57,20 @@ def _added(by: str, size: int, n_chunks: int, turns: int) -> Row:
     what = f"{by} of {size}, {len(ready):,} chunks"
     at_most = AT_MOST.get(by, 1.15)
     return Row(what, min(ours), "s", min(theirs), "ready-made", at_most=at_most)
+
+
+def _beside_encoding(n_chunks: int) -> Row:
+    """Cutting by tokens beside encoding what comes of it: both grow with the number of chunks, and
+    encoding 100,000 takes hours of processor time."""
+    documents = list(_documents(n_chunks, 600))
+    front = in_front(BM25(), {"by": "tokens", "size": 200, "overlap": 20}, "benchmark", None)
+    ready = list(Chunks(documents, Cut(front.chunker)))
+    dense = load_retriever_config("dense-light", ["cache=false"]).build()
+    dense.prepare()
+    theirs = _processor(lambda: dense.index(ready))
+    cut = min(_processor(lambda: list(Chunks(documents, Cut(front.chunker)))) for _ in range(3))
+    what = f"tokens of 200, {len(ready):,} chunks, dense-light"
+    return Row(what, theirs + cut, "s", theirs, "ready-made", at_most=_AT_MOST_BESIDE_DENSE)
 
 
 def _documents(n_chunks: int, size: int) -> Iterator[Document]:
