@@ -295,7 +295,7 @@ def overall(gates: Sequence[GateResult]) -> Verdict:
 
 
 def _passed(judged: Judged, gate: Gate) -> Verdict:
-    faster = judged.mean + judged.error <= -math.log1p(gate.delta)
+    faster = judged.interval[1] * (1 + gate.delta) <= 1
     return Verdict.BETTER if faster else Verdict.EQUIVALENT
 
 

@@ -131,6 +131,13 @@ def test_faster_passes_as_better() -> None:
 
 
 @pytest.mark.slow
+def test_equal_sides_are_not_called_faster() -> None:
+    trials = [played(0.0, np.random.default_rng([9, n]), spread=0.1) for n in range(100)]
+    told = [gate.verdict for trial in trials for gate in trial.results()]
+    assert told.count(Verdict.BETTER) <= len(told) * 0.02
+
+
+@pytest.mark.slow
 def test_no_false_alarm_in_many_trials_of_equal_sides() -> None:
     for spread in (0.005, 0.01, 0.03, 0.1):
         assert words(0.0, 150, seed=7, spread=spread).count("FAIL") <= 1
