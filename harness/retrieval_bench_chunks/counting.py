@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate
+from itertools import accumulate, islice
 from math import ceil, isnan, nan
+
+import numpy as np
+from numpy.typing import NDArray
 
 from retrieval_bench.data.texts import tokens
 
@@ -50,9 +53,9 @@ class Ends:
     """Ends of the tokens of a text.
 
     Args:
-        pieces: of the text.
-        counts: tokens of each piece.
-        blanks: number of those between two pieces, counted with the second.
+        text: of pieces.
+        bounds: where each piece begins, and the end of the text.
+        counts: tokens of all pieces before each, and of all.
         within: the characters of a piece that hold so many of its tokens.
 
     Attributes:
@@ -61,29 +64,22 @@ class Ends:
 
     def __init__(
         self,
-        pieces: list[str],
+        text: str,
+        bounds: Sequence[int] | NDArray[np.intp],
         counts: list[float],
-        blanks: int,
         within: Callable[[str, float], int],
     ) -> None:
-        self._pieces, self._blanks, self._within = pieces, blanks, within
-        self._tokens = list(accumulate(counts, initial=0))
-        self._passed = self._length = 0
-        self.total = self._tokens[-1]
+        self._text, self._bounds, self._tokens, self._within = text, bounds, counts, within
+        self.total = counts[-1]
 
     def at(self, n: float) -> int:
         """The characters that the first ``n`` tokens hold; one that a token ends within is not
         among them."""
         whole = bisect_right(self._tokens, n + _EPSILON) - 1
-        low, high = sorted((self._passed, whole))  # counted on from where the last answer ended
-        step = len("".join(self._pieces[low:high])) + (high - low) * self._blanks
-        self._length += step if whole == high else -step
-        self._passed = whole
-        rest = n - self._tokens[whole]
-        inside = rest >= 1 - _EPSILON and whole < len(self._pieces)
-        blank = " " if self._blanks and whole else ""
-        more = self._within(blank + self._pieces[whole], rest) if inside else 0
-        return max(0, self._length - self._blanks) + more
+        start, rest = int(self._bounds[whole]), n - self._tokens[whole]
+        if rest < 1 - _EPSILON or start == len(self._text):
+            return start
+        return start + self._within(self._text[start : self._bounds[whole + 1]], rest)
 
 
 class Counter:
@@ -105,8 +101,7 @@ class Counter:
         else:
             self._apart, self._within = tokens.estimated_pieces, _estimated_within
         self._tokens_of = _Known(count).__getitem__
-        of_word = _Known(lambda word: nan if _LINKED.match(word) else count(" " + word))
-        self._of_word = of_word.__getitem__
+        self._of_word = _Known(self._counted_word).__getitem__
 
     @property
     def sign(self) -> str:
@@ -115,11 +110,18 @@ class Counter:
 
     def count(self, text: str) -> float:
         """The tokens of a text."""
-        return sum(self._counted(text)[1])
+        return self._counted(_encodable(text))[0][-1]
 
     def ends(self, text: str) -> Ends:
         """Find the ends of the tokens of a text."""
-        return Ends(*self._counted(text), self._within)
+        text = _encodable(text)
+        counts, pieces = self._counted(text)
+        if pieces:
+            return Ends(text, [*accumulate(map(len, pieces), initial=0)], counts, self._within)
+        signs = np.frombuffer(f" {text} ".encode("utf-32-le"), np.uint32)
+        bounds = np.flatnonzero(signs == ord(" ")) - 1
+        bounds[0] = 0
+        return Ends(text, bounds, counts, self._within)
 
     def within(self, text: str, budget: float) -> int:
         """The number of characters of ``text`` that so many tokens hold: all, where it has no more.
@@ -131,29 +133,40 @@ class Counter:
             n = min(len(text), 2 * n)
         return ends.at(budget)
 
-    def _counted(self, text: str) -> tuple[list[str], list[float], int]:
-        """The pieces of a text, the tokens of each, and the number of blanks between two.
+    def _counted(self, text: str) -> tuple[list[float], list[str]]:
+        """The tokens before each piece of a text and of all, and these; none where each begins at a
+        blank.
 
         Most texts are cut at their blanks, which is fastest: no token of o200k_base goes across
         one unless white space follows, which is not a number here.
         """
-        if self.name == tokens.ENCODING:
-            # Half a pair, as a faulty escape in JSON leaves it, has no tokens: it counts as "?".
-            text = text if text.isascii() else text.encode("utf-8", "replace").decode()
-            if 12 * text.count(" ") >= len(text):
-                words = text.split(" ")
-                counts = list(map(self._of_word, words))
-                if len(words[0]) < _LONGEST:
-                    counts[0] = self._tokens_of(words[0])
-                if not isnan(sum(counts)):
-                    return words, counts, 1
+        words = text.split(" ") if self.name == tokens.ENCODING else []
+        if 12 * len(words) > len(text) and len(words[0]) < _LONGEST:
+            others = map(self._of_word, islice(words, 1, None))
+            counts = [0, *accumulate(others, initial=self._tokens_of(words[0]))]
+            if not isnan(counts[-1]):
+                return counts, []
         pieces = list[str]()
         for block in [text] if len(text) <= _BLOCK else _blocks(text):
             pieces += self._apart(block)
         if max(map(len, pieces), default=0) > _LONGEST:
             cuts = ((piece, at) for piece in pieces for at in range(0, len(piece), _LONGEST))
             pieces = [piece[at : at + _LONGEST] for piece, at in cuts]
-        return pieces, list(map(self._tokens_of, pieces)), 0
+        return [*accumulate(map(self._tokens_of, pieces), initial=0)], pieces
+
+    def _counted_word(self, word: str) -> float:
+        """A word with the blank before it; that of the next line begins a token of its own."""
+        if _LINKED.match(word):
+            return nan
+        before, line, rest = word.rpartition("\n")
+        if line and rest[:1].isalpha():
+            return self._of_word(before + line) + self._tokens_of(rest)
+        return self._tokens_of(" " + word)
+
+
+def _encodable(text: str) -> str:
+    """Half a pair, as a faulty escape in JSON leaves it, has no tokens: it counts as "?"."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _blocks(text: str) -> Iterator[str]:

@@ -144,8 +144,10 @@ class Levels:
     def _reach(self, text: str, start: int, end: int) -> int:
         """How far a chunk may go: white space at its end counts in no size."""
         limit = start + self.size
-        blank = _BLANK.match(text, limit, end) if limit < end else None
-        return blank.end() if blank else end
+        if limit >= end or not text[limit].isspace():  # which nearly always is all to be known
+            return min(limit, end)
+        blank = _BLANK.match(text, limit, end)
+        return blank.end() if blank else limit
 
     def _back(self, text: str, done: tuple[int, int, int], places: Places) -> int:
         """Where the next chunk begins: with as many of the last parts as the overlap holds, and the
