@@ -22,8 +22,7 @@ from rich.progress import (
 
 from retrieval_bench.core.progress import Phase, Reporter, Task, forward
 
-_SECONDS_BETWEEN = 0.1
-_SECONDS_BETWEEN_LINES = 30.0
+_SECONDS_BETWEEN, _SECONDS_BETWEEN_LINES = 0.1, 30.0
 
 
 class Bars:
@@ -76,8 +75,7 @@ class Bars:
 
 
 class Lines:
-    """A reporter where there is no terminal: a line when the first phase begins, and then at most
-    one each half minute, for whoever pays by the line.
+    """Without a terminal: a line when the first phase begins, then at most one each half minute.
 
     Args:
         say: prints a line.
@@ -93,14 +91,17 @@ class Lines:
     @contextmanager
     def phase(self, phase: Phase) -> Iterator[Task]:
         """Say that ``phase`` begins; its task says how far it is, and for how much longer."""
-        began = self._clock()
+        began, before = self._clock(), 0
         if self._due(began):
             self._say(f"retrieval-bench: {phase.text} ...")
 
         def advance(done: int, total: int) -> None:
+            nonlocal began, before
             now = self._clock()
-            if 0 < done < total and self._due(now):
-                left = (now - began) * (total - done) / done
+            if not before and 100 * done < total:  # a first call may load a model
+                began, before = now, done
+            if before < done < total and self._due(now):
+                left = (now - began) * (total - done) / (done - before)
                 about = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
                 self._say(f"retrieval-bench: {phase.text}: {done:,} of {total:,}, {about} left")
 
@@ -108,8 +109,7 @@ class Lines:
 
     def _due(self, now: float) -> bool:
         """Say whether a line may be said now, which then is."""
-        due = now - self._said >= _SECONDS_BETWEEN_LINES
-        if due:
+        if due := now - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = now
         return due
 

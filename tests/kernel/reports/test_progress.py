@@ -33,6 +33,15 @@ def test_a_phase_that_takes_long_says_each_half_minute_how_far_it_is() -> None:
     ]
 
 
+def test_how_long_it_takes_is_not_told_from_the_first_call() -> None:
+    lines: list[str] = []
+    times = iter([0.0, 31.0, 32.0, 41.0])
+    with Lines(lines.append, clock=lambda: next(times)).phase(Phase(Step.SEARCHING, "x")) as task:
+        for done in (1, 2, 11):
+            task(done, 1000)
+    assert lines[1:] == ["retrieval-bench: searching with x: 2 of 1,000, 17 min left"]
+
+
 def test_progress_never_goes_back() -> None:
     """A total that grows, and a second pass that counts anew, take nothing back."""
     lines: list[str] = []
