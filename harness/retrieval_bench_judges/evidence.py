@@ -286,10 +286,14 @@ def gather_evidence(labels: Labels, systems: Systems) -> Evidence:
     )
     shared = [q for q, of in zip(people, both, strict=True) if of]
     strata = {q: labels.strata.get(q, "") for q in changing}
-    few = ""
-    for of, whose in ((more, "beside those of people"), (shared, "of those that people judged")):
+    few, judge = "", labels.judge
+    for of, who, whose in (
+        (more, judge, " beside those of people"),
+        (shared, judge, " of those that people judged"),
+        (people, "people", ""),
+    ):
         if less := _few(strata, of, FEWEST_QUERIES):
-            few = f"{labels.judge} judged {less} {whose}"
+            few = f"{who} judged {less}{whose}"
     nobody, metrics = labels.strata and _few(strata, people, 2), systems.metrics
     return Evidence(
         labels,
@@ -388,14 +392,17 @@ def _judged(query: str, documents: Sequence[str], grades: Grades) -> bool:
 
 
 def _covered(finished: NDArray[np.bool_]) -> list[int]:
-    """Places of the systems of which people judged about as many queries as of any pair."""
+    """Places of the systems of which people judged about as many queries as of any pair; all where
+    they judged no pair's."""
     pairs = list(combinations(range(len(finished)), 2))
     done = [np.count_nonzero(finished[i] & finished[j]) for i, j in pairs]
     most = max(done)
+    if not most:
+        return [*range(len(finished))]
     best = list(pairs[int(np.argmax(done))])
     rest = [at for at in range(len(finished)) if at not in best]
     for at in sorted(rest, key=lambda at: -np.count_nonzero(finished[at])):
-        if np.count_nonzero(finished[[*best, at]].all(axis=0)) >= COVERED * most > 0:
+        if np.count_nonzero(finished[[*best, at]].all(axis=0)) >= COVERED * most:
             best.append(at)
     return sorted(best)
 

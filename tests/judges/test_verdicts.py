@@ -15,6 +15,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.runs.run import Run
 from retrieval_bench_judges.judged_by import JudgedComparison, compare_judged, sentence
+from retrieval_bench_judges.tables.judged_by import judged_tables
 from retrieval_bench_labels.label import Kind, Pair
 from retrieval_bench_labels.store import Store
 from tests.builders import some
@@ -221,6 +222,22 @@ def test_all_pairs_enter_holm_together_at_one_level(tmp_path: Path) -> None:
     assert len({pair.both.level for pair in made.pairs}) == 1
     adjusted = sorted((some(p.both.p), some(p.both.p_adjusted)) for p in made.pairs)
     assert adjusted[0][1] == pytest.approx(3 * adjusted[0][0])
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_where_people_judged_too_little_that_is_said_of_them_and_nothing_is_decided(
+    tmp_path: Path, n: int
+) -> None:
+    runs, truth = systems(metrics=("nDCG@10",), noises=(1, 1.1, 1.2))
+    store = pooled(tmp_path / "labels.sqlite", runs)
+    _label(store, truth, n=n)
+    made = _compared(runs, store)
+    assert made.why_people == f"people judged only {n} queries"
+    assert {pair.both.verdict is Verdict.MISSING for pair in made.pairs} == {n == 0}
+    table = judged_tables(made)[1]
+    assert "0 of 3 pairs decided" in table.title
+    assert len(table.lead) == (n > 0), "people decide where they judged anything"
+    assert ("brackets" in str(table.notes)) == (n > 0)
 
 
 def test_chosen_queries_are_told(given: Any) -> None:

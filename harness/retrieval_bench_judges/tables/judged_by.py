@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from retrieval_bench.comparison.pairs.delta import Delta
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import one_metric
 from retrieval_bench.metrics.names import label_of
 from retrieval_bench.reports.render.cells import COUNT, SHORT_DIFFERENCE, Content
@@ -121,9 +122,9 @@ def _verdicts(made: JudgedComparison, *, verbose: bool) -> Table:
     columns += ["rho", "worth"] * verbose
     notes: list[AnyNote] = [*_left_out(made), *_method(made)]
     lead: list[AnyNote] = [*map(warning, made.warnings)]
-    if made.why_people:
+    if made.why_people and not made.why_nothing:
         lead.append(warning(f"People alone decide: {made.why_people}."))
-    elif any(pair.decided_by == "people" for pair in made.deciding):
+    elif not made.why_nothing and any(pair.decided_by == "people" for pair in made.deciding):
         metric = one_metric(made.metrics[0])
         text = (
             f"People alone decide: {metric} is a geometric mean."
@@ -140,7 +141,8 @@ def _answer(made: JudgedComparison) -> str:
     pairs = made.deciding
     if len(pairs) == 1:
         return f"{made.dataset}: {sentence(made, pairs[0])}"
-    closed, n = sum(not pair.both.verdict.open for pair in pairs), counted(len(pairs), "pair")
+    shown = (Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT)
+    closed, n = sum(pair.both.verdict in shown for pair in pairs), counted(len(pairs), "pair")
     return f"{made.dataset}: {closed} of {n} decided in {label_of(made.metrics[0])}"
 
 
@@ -181,10 +183,12 @@ def _method(made: JudgedComparison) -> Iterator[str]:
     pairs = [pair.both for pair in made.deciding]
     test = "Student's t" if made.strata else "paired randomisation test, as in `compare`"
     levels = levels_text(pair.level for pair in pairs if pair.level is not None)
+    brackets = f"; brackets: {levels}, each by its own test"
     yield (
         f"People alone: {test}. People and model: prediction-powered (PPI++), Student's t with "
         "leverage-corrected errors. Both: p < .05"
-        f"{' after Holm' * (len(pairs) > 1)}; brackets: {levels}, each by its own test."
+        f"{' after Holm' * (len(pairs) > 1)}"
+        f"{brackets * any(pair.level is not None for pair in pairs)}."
     )
 
 
