@@ -33,7 +33,8 @@ class Kills(Documented):
         additions, deletions: acknowledged before a kill, and asked for after it.
         lost: of these additions, those that are not found within the limit.
         back: of these deletions, those whose document is still found when the limit is over.
-        undoing: kills that undid a write; writes before the same kill are not independent.
+        undoing: kills that undid a write, of those after an acknowledged one; writes before the
+            same kill are not independent.
         restart_s: from a kill to the first answer: the longest.
     """
 
@@ -77,7 +78,7 @@ class Killing(Wire):
             HarnessError: a kill killed nothing, or it does not answer again within the limit.
         """
         undone, made = {True: 0, False: 0}, {True: 0, False: 0}
-        undoing, longest = 0, 0.0
+        undoing, tried, longest = 0, 0, 0.0
         for at in range(kills):
             server, killed_s = self.pid(), math.nan
 
@@ -101,13 +102,13 @@ class Killing(Wire):
                     fix="let the command be the server itself, or leave --write-kills out",
                 )
             longest = max(longest, self.clock() - killed_s)
-            before = sum(undone.values())
+            before, tried = sum(undone.values()), tried + any(of.values())
             for there, probes in of.items():
                 made[there] += len(probes)
                 undone[there] += sum(not self._becomes(probe, there) for probe in probes)
             undoing += sum(undone.values()) > before
             self.progress(at + 1, kills)
-        of_kills = Share.of(undoing, kills)
+        of_kills = Share.of(undoing, tried)
         return Kills(kills, made[True], made[False], undone[True], undone[False], of_kills, longest)
 
     def _becomes(self, probe: Probe, there: bool) -> bool:

@@ -85,8 +85,9 @@ class WhileWriting(Documented):
         gates: by the rule of a duet, for which a pair of blocks is a launch.
         quiet, writing: all searches of a kind.
         answers: by nDCG and recall; empty where nothing is judged.
-        settled_s: median time from the last write of a block until nothing deleted was found.
-        settled_most_s: the longest.
+        settled_s: median time from the last write of a block until nothing deleted was found; null
+            where it is over the limit.
+        settled_most_s: the longest; null likewise.
         unsettled: blocks that did not settle within the limit.
     """
 
@@ -119,7 +120,8 @@ class WhileWriting(Documented):
         if verdict in (Verdict.EQUIVALENT, Verdict.BETTER) and writing.share > quiet.share:
             verdict = Verdict.UNDECIDED
         settled = [w.settled_s for _, w in pairs if w.settled_s is not None]
-        known = [at for at in settled if math.isfinite(at)]
+        unsettled = sum(map(math.isinf, settled))
+        median = float(np.median(settled)) if settled else math.inf
         return cls(
             len(pairs),
             seconds,
@@ -129,9 +131,9 @@ class WhileWriting(Documented):
             quiet,
             writing,
             () if qrels is None else _answers(pairs, queries, qrels, metrics, k),
-            float(np.median(known)) if known else None,
-            max(known, default=None),
-            len(settled) - len(known),
+            median if math.isfinite(median) else None,
+            None if unsettled else max(settled, default=None),
+            unsettled,
         )
 
 

@@ -44,7 +44,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/text": 755,
     "a package beside the kernel": 5_551,
     "product": 122_649,
-    "tests": 102_108,
+    "tests": 102_182,
     "frozen data": 11_560,
 }
 """Lines of each room of the kernel and of the retrievers (without one: loose modules), of the

@@ -246,3 +246,18 @@ def test_a_write_beside_that_never_returns_ends_the_blocks() -> None:
     with Beside(1) as pool, pytest.raises(HarnessError, match="did not return within"):
         Blocks(**how(Hanging(RealClock()), 1, 0.3, 1), beside=pool, timeout_s=0.2).run()
     never.set()
+
+
+@pytest.mark.parametrize(
+    ("settled", "told"),
+    [
+        ((0.01, 0.02, 0.03), (0.02, 0.03, 0)),
+        ((0.01, 0.02, math.inf), (0.02, None, 1)),
+        ((0.01, math.inf, math.inf), (None, None, 2)),
+    ],
+)
+def test_blocks_that_do_not_settle_count_for_the_median(
+    settled: Sequence[float], told: tuple[float | None, float | None, int]
+) -> None:
+    whole = summed([(Block(False), Block(True, writes=1, settled_s=at)) for at in settled])
+    assert (whole.settled_s, whole.settled_most_s, whole.unsettled) == told

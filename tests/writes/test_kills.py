@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shlex
@@ -18,6 +19,7 @@ import pytest
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.types import Query
+from retrieval_bench_writes import kills as kills_of
 from retrieval_bench_writes.journal import Journal, left_before
 from retrieval_bench_writes.kills import Killing, Kills, is_ours
 from retrieval_bench_writes.probes import PREFIX, endless
@@ -68,7 +70,7 @@ def test_of_30_kills_nothing_is_lost_that_was_written_before_it_was_acknowledged
     made, seen = kill(tmp_path, 30)
     assert made.kills == 30
     assert (made.lost, made.back, made.undoing.count) == (0, 0, 0)
-    assert made.undoing.at_most == pytest.approx(1 - 0.05 ** (1 / 30))
+    assert made.undoing.at_most == pytest.approx(1 - 0.05 ** (1 / made.undoing.n))
     assert made.additions > 100
     assert not seen.left
 
@@ -94,6 +96,18 @@ def test_a_kill_that_kills_nothing_is_not_counted(pid: int | None) -> None:
     killing = Killing(writer=engine, probes=endless(["the moon"], "k", how["rng"]), **how)
     with pytest.raises(HarnessError, match="a kill did not end the server"):
         killing.run(2)
+
+
+def test_a_kill_before_any_acknowledged_write_is_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kills_of, "LONGEST_S", 0.01)
+    monkeypatch.setattr(kills_of, "_killed", lambda server: True)
+    engine = FreshEngine(RealClock(), fails=lambda kind, n: kind == "add")
+    how: dict[str, Any] = {"rate": 1.0, "k": 10, "limit_s": 1.0, "clock": engine.clock}
+    how |= {"sleep": engine.clock.sleep, "rng": np.random.default_rng(1)}
+    how |= {"pid": itertools.count(100).__next__}
+    killing = Killing(writer=engine, probes=endless(["the moon"], "k", how["rng"]), **how)
+    made = killing.run(2)
+    assert (made.kills, made.undoing.n, made.undoing.at_most) == (2, 0, None)
 
 
 def test_only_processes_of_this_program_are_ours() -> None:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
 from retrieval_bench.reports.render import terminal
+from retrieval_bench_writes.delays import Share
+from retrieval_bench_writes.kills import Kills
+from retrieval_bench_writes.probes import probes
+from retrieval_bench_writes.study import Kind, Seen, Write
 from retrieval_bench_writes.tables.writes import _percent, answer, span, writes_tables
 from tests.builders.fresh_engine import FreshEngine, VirtualClock, fresh_of, studied
 from tests.builders.golden import golden
@@ -63,3 +74,37 @@ def test_half_that_never_show_say_when_the_others_did() -> None:
 
 def test_all_are_100_percent() -> None:
     assert (_percent(1.0), _percent(0.996), _percent(0.015)) == ("100 %", "100 %", "1.5 %")
+
+
+def test_the_median_of_all_deletions_is_not_called_that_of_the_zombies() -> None:
+    engine = FreshEngine(VirtualClock(), loses=lambda kind, n: kind != "add" and n < 3)
+    text = answer(fresh_of(studied(200, engine, limit_s=5.0)))
+    assert "3 zombies in 200 deletions, deletions gone within" in text
+    assert "3 stale versions in 200 updates, updates complete within 2 ms" in text
+
+
+def test_a_write_that_nobody_waited_for_is_not_said_never_to_show() -> None:
+    probe = probes(1, ["a b"], "cafe", np.random.default_rng(0))[0]
+    usual: Any = {"kind": Kind.ADD, "probe": probe, "polls": 1}
+    ends = [(0.01, math.inf, False)] * 20 + [(0.0, 0.002, True)] * 180
+    writes = [
+        Write(before=low, after=high, decided=known, acknowledged_s=float(at), **usual)
+        for at, (low, high, known) in enumerate(ends)
+    ]
+    assert "over 10 ms" in terminal.plain(writes_tables(fresh_of(Seen(writes=writes))))
+
+
+@pytest.mark.parametrize(
+    ("tried", "title"),
+    [
+        (10, "Killed 10 times: no acknowledged write undone; at most 26 % of such kills undo one"),
+        (6, "Killed 10 times, 6 of them after an acknowledged write: no acknowledged write undone"),
+        (0, "Killed 10 times, 0 of them after an acknowledged write"),
+    ],
+)
+def test_a_kill_with_nothing_at_stake_is_no_evidence(tried: int, title: str) -> None:
+    kills = Kills(10, 0, 0, 0, 0, Share.of(0, tried), 0.1)
+    fresh = dataclasses.replace(fresh_of(studied(5, FreshEngine(VirtualClock()))), kills=kills)
+    told = writes_tables(fresh)[-1].title
+    assert told.startswith(title)
+    assert ("at most" in told) is bool(tried)

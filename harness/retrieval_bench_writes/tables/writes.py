@@ -28,10 +28,8 @@ def writes_tables(fresh: Freshness) -> list[Table]:
     """One table: a row for each kind of write, and what must be known to read it."""
     rows = []
     for name, of, outdated in _KINDS:
-        rows.append(_row(name, getattr(fresh, of), outdated=outdated))
-        rows += [
-            _row(f"  in {leg.name}", getattr(leg, of), outdated=outdated) for leg in fresh.legs
-        ]
+        for head, shown in ((name, fresh), *((f"  in {leg.name}", leg) for leg in fresh.legs)):
+            rows.append(_row(head, getattr(shown, of), fresh.limit_s, outdated=outdated))
     levels = [f"p{level:g}" for level in LEVELS]
     columns = ("", "writes", *levels, f"not in {span(fresh.limit_s)}", "old answers")
     lead = [*map(warning, fresh.warnings)]
@@ -61,11 +59,10 @@ def _searches(blocks: WhileWriting, beside: bool) -> Table:
         for one in blocks.answers
         if one.ci95 is not None
     ]
-    if blocks.settled_s is not None and blocks.settled_most_s is not None:
-        notes.append(
-            f"Settled {span(blocks.settled_s)} after the last write in the median, "
-            f"{span(blocks.settled_most_s)} at most."
-        )
+    if blocks.settled_s is not None:
+        most = blocks.settled_most_s
+        end = "" if most is None else f", {span(most)} at most"
+        notes.append(f"Settled {span(blocks.settled_s)} after the last write in the median{end}.")
     if blocks.unsettled:
         notes.append(f"{counted(blocks.unsettled, 'block')} did not settle within the limit.")
     return Table(_slower(blocks), ("", "calls", "failed", *heads), rows, notes=notes)
@@ -96,14 +93,14 @@ def _killed(kills: Kills) -> Table:
         ["added: lost", COUNT(kills.additions), COUNT(kills.lost)],
         ["deleted: back", COUNT(kills.deletions), COUNT(kills.back)],
     ]
-    gone = kills.lost + kills.back
-    title = (
-        f"Killed {counted(kills.kills, 'time')}: {kills.undoing.count:,} of them undid {gone:,} "
-        "acknowledged writes"
-        if gone
-        else f"Killed {counted(kills.kills, 'time')}: no acknowledged write undone"
-    )
-    title += f"; at most {_percent(kills.undoing.at_most)} of kills undo one (one-sided 95 %)"
+    gone, tried = kills.lost + kills.back, kills.undoing.n
+    title = f"Killed {counted(kills.kills, 'time')}"
+    if tried < kills.kills:
+        title += f", {tried:,} of them after an acknowledged write"
+    if tried:
+        undid = f"{kills.undoing.count:,} undid {gone:,} acknowledged writes"
+        most = f"at most {_percent(kills.undoing.at_most)} of such kills undo one (one-sided 95 %)"
+        title += f": {undid if gone else 'no acknowledged write undone'}; {most}"
     notes: list[AnyNote] = [
         "What was under way when the server was killed counts as neither.",
         f"The first answer after a kill came within {span(kills.restart_s)}.",
@@ -133,8 +130,8 @@ def answer(fresh: Freshness) -> str:
     if never.count:
         said += f", {never.count:,} of {never.n:,} never within {span(limit)}"
     ends = [
-        _outdated(fresh.deleted, "zombie", "deletion", limit),
-        _outdated(fresh.replaced, "stale version", "update", limit),
+        _outdated(fresh.deleted, "zombie", "deletion", "gone", limit),
+        _outdated(fresh.replaced, "stale version", "update", "complete", limit),
     ]
     return "; ".join(filter(None, (f"{name}: {said}", late_legs(fresh), *ends))) + partial
 
@@ -155,8 +152,9 @@ def late_legs(fresh: Freshness) -> str:
     return each + ("; fusion shows nothing before" if buried else "")
 
 
-def _outdated(shown: Shown, thing: str, write: str, limit: float) -> str:
-    """Say whether answers held what was deleted or replaced, and for how long."""
+def _outdated(shown: Shown, thing: str, write: str, done: str, limit: float) -> str:
+    """Say whether answers held what was deleted or replaced, and for how long; the median is of all
+    writes, and says so where some of them were never outdated."""
     share = shown.outdated
     if not share.n:
         return ""
@@ -164,7 +162,8 @@ def _outdated(shown: Shown, thing: str, write: str, limit: float) -> str:
     if not share.count:
         return f"no {thing} in {of}, at most {_percent(share.at_most)} (one-sided 95 %)"
     median = shown.at(50.0)
-    gone = "" if median.reason else f", gone {_when(median, limit)} in the median"
+    what = "gone" if share.count == share.n else f"{write}s {done}"
+    gone = "" if median.reason else f", {what} {_when(median, limit)} in the median"
     stays = f", {shown.never.count:,} not within {span(limit)}" if shown.never.count else ""
     return f"{counted(share.count, thing)} in {of}{gone}{stays}"
 
@@ -188,23 +187,25 @@ def _when(delay: Delay, limit: float, *, within: bool = False) -> str:
     )
 
 
-def _row(name: str, shown: Shown, *, outdated: bool) -> list[Content]:
+def _row(name: str, shown: Shown, limit: float, *, outdated: bool) -> list[Content]:
+    undecided = shown.n > shown.never.n
     return [
         name,
         COUNT(shown.n),
-        *map(_cell, shown.percentiles),
+        *(_cell(delay, limit, undecided) for delay in shown.percentiles),
         COUNT(shown.never.count),
         COUNT(shown.outdated.count) if outdated else "",
     ]
 
 
-def _cell(delay: Delay) -> str:
-    """Between which two times a percentile lies; one figure where they agree."""
+def _cell(delay: Delay, limit: float, undecided: bool) -> str:
+    """Between which two times a percentile lies; one figure where they agree. Of
+    what is undecided no more is known than its last poll."""
     low, high = delay.at_least_s, delay.at_most_s
     if delay.reason or low is None:
         return "-"
     if high is None:
-        return "never"
+        return span(low, over=True) if undecided and low < limit else "never"
     if delay.agrees:
         return span((low + high) / 2)
     return f"{span(low)} to {span(high)}" if low else f"up to {span(high)}"
