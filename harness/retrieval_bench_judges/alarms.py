@@ -46,19 +46,20 @@ class Alarm:
     Attributes:
         kind: "circular" (only one system returned them) or "lexical" (near in words).
         systems: names of that system and its twins; empty of words.
-        rate: share that it calls relevant of those documents that people do not.
+        rate: share that it calls relevant of those documents that people do not; None of none.
         elsewhere: the same of the other documents.
         documents: of the group, that people find not relevant.
-        p: after Holm, one-sided.
+        p: after Holm, one-sided; None where no query has documents in the group and beside it, and
+            one that the judge does not call relevant.
         rings: whether p is below 5 %.
     """
 
     kind: str
     systems: tuple[str, ...]
-    rate: float
-    elsewhere: float
+    rate: float | None
+    elsewhere: float | None
     documents: int
-    p: float
+    p: float | None
     rings: bool
 
 
@@ -102,9 +103,11 @@ def rung(
     made = []
     for (names, _), table, p in zip(named, tables, adjusted, strict=True):
         wrong, inside, wrongs, whole = table.sum(axis=0).tolist()
-        rate, elsewhere = wrong / max(inside, 1), (wrongs - wrong) / max(whole - inside, 1)
-        kind = "circular" if names else "lexical"
-        made.append(Alarm(kind, names, rate, elsewhere, inside, float(p), bool(p < ALPHA)))
+        rate = wrong / inside if inside else None
+        elsewhere = (wrongs - wrong) / (whole - inside) if whole > inside else None
+        told = any(0 < own < of and errs < of for _, own, errs, of in table.tolist())
+        known, kind = float(p) if told else None, "circular" if names else "lexical"
+        made.append(Alarm(kind, names, rate, elsewhere, inside, known, bool(p < ALPHA)))
     return made
 
 
@@ -184,9 +187,9 @@ def told(judge: str, looked_for: Sequence[Alarm]) -> str:
         return ""
     whom = ", and ".join(names or "words" for names, _ in rings)
     of = "; ".join(
-        f"{100 * alarm.rate:.0f} % of what "
+        f"{100 * (alarm.rate or 0):.0f} % of what "
         f"{f'only {names} returned' if names else 'shares most words with the query'}, "
-        f"{100 * alarm.elsewhere:.0f} % of the rest"
+        f"{100 * (alarm.elsewhere or 0):.0f} % of the rest"
         for names, alarm in rings
     )
     return (
@@ -196,7 +199,7 @@ def told(judge: str, looked_for: Sequence[Alarm]) -> str:
 
 
 def untested(looked_for: Sequence[Alarm]) -> str:
-    """What no document tells, as words: of a kind no group has one; empty where all was tested."""
-    told_by = {alarm.kind for alarm in looked_for if alarm.documents}
+    """What no document tells, as words: no group of a kind has a p; empty where all was tested."""
+    told_by = {alarm.kind for alarm in looked_for if alarm.p is not None}
     of = {"circular": "one system", "lexical": "words"}
     return " or ".join(words for kind, words in of.items() if kind not in told_by)

@@ -70,7 +70,7 @@ class Followed:
     Attributes:
         systems: the two of them.
         rho: correlation of the differences of queries; None where either has no spread.
-        worth: queries judged by people that give as narrow an interval as both; None without rho.
+        worth: queries judged by people that give as small an error as both; None without rho.
     """
 
     systems: tuple[str, str]
@@ -93,7 +93,7 @@ class Fit(Documented):
         specificity: of what they do not, the share that it does not.
         repeated: documents that the judge was asked about twice (``label judge --again``).
         consistent: share of these that had the same grade each time; None without any.
-        tokens, cost: per label, where whoever was asked reported them; else None.
+        tokens, cost: per answer, where whoever was asked reported them; else None.
         model: that was asked, as the record has it; empty where the labels came in a file.
         strata: where there are several.
         differences: how far it follows people's, of each pair that is compared.
@@ -138,7 +138,7 @@ def fit_of(store: Store, labels: Labels, evidence: Evidence | None = None) -> Fi
     same = sum(first == second for first, second in graded)
     facts = (store.fact(PROMPTED) or {}).get(labels.judge, {})
     repeated = facts.get("again", 0)
-    asked = facts.get("labels", 0) + repeated
+    answered = facts.get("answered", 0)
     return Fit(
         labels.judge,
         len(counted),
@@ -151,8 +151,8 @@ def fit_of(store: Store, labels: Labels, evidence: Evidence | None = None) -> Fi
         _rate([[(p, m) for p, m in of if not p] for of in counted.values()], says=0),
         repeated,
         facts["same"] / repeated if repeated else None,
-        facts["tokens"] / asked if asked and facts.get("tokens") else None,
-        facts["cost"] / asked if asked and facts.get("cost") else None,
+        facts["tokens"] / answered if answered and facts.get("tokens") else None,
+        facts["cost"] / answered if answered and facts.get("cost") else None,
         str(facts.get("model", "")),
         _strata(labels, counted),
         tuple(_followed(evidence)) if evidence else (),

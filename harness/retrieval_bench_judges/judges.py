@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -109,6 +110,8 @@ def judge_of(source: str, guidelines: Mapping[int, str]) -> Source:
 def _read(given: Any, source: str, where: str) -> Answer:
     whole = given if isinstance(given, Mapping) else {"grade": given}
     grade = whole.get("grade")
+    if isinstance(grade, Integral):
+        grade = int(grade)
     if not (grade is None or (isinstance(grade, int) and grade in GRADES)):
         raise PluginError(
             f"{source!r} gave the grade {grade!r}",
@@ -121,7 +124,7 @@ def _read(given: Any, source: str, where: str) -> Answer:
 
 
 def _number(given: Any) -> float | None:
-    return float(given) if isinstance(given, int | float) and not isinstance(given, bool) else None
+    return float(given) if type(given) is not bool and isinstance(given, Real) else None
 
 
 class RefusedError(HarnessError):

@@ -149,6 +149,7 @@ class JudgeRecord(Store):
         own = {
             "prompted": sorted({*before.get("prompted", ()), *prompted}),
             "labels": labels,
+            "answered": spent.calls - spent.cut_off,
             "again": len(same),
             "same": sum(same),
             "tokens": spent.tokens,

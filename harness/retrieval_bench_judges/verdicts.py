@@ -246,7 +246,7 @@ class JudgedPair:
         decided_by: "people and model" or "people".
         rho: correlation of the differences of queries, people's and the model's; None where either
             has no spread, or the model judged too little.
-        worth: queries judged by people that give as narrow an interval as both; None without rho.
+        worth: queries judged by people that give as small an error as both; None without rho.
         slope: of the model's values; None without rho.
         leverage: of the query that weighs most in the slope; None without rho.
     """

@@ -25,6 +25,7 @@ from retrieval_bench_judges.fit import fits_of
 from retrieval_bench_judges.judges import Answer, RefusedError, Source, judge_of, read_completion
 from retrieval_bench_labels.label import GUIDELINES, Kind
 from retrieval_bench_labels.store import Store
+from tests.builders.judged import label_all
 from tests.builders.labels import make_pool, make_store, said
 
 
@@ -50,8 +51,8 @@ def test_every_answer_is_kept_as_it_came_and_nothing_is_asked_twice(store: Store
     assert {label.kind for label in store.labels()} == {Kind.MODEL}
     assert _asked(store, _one).asked == 0
     assert store.fact("judges")["gpt"] == {
-        "model": "small", "prompted": [], "labels": 12, "again": 0, "same": 0, "tokens": 1200.0,
-        "cost": 3.0,
+        "model": "small", "prompted": [], "labels": 12, "answered": 12, "again": 0, "same": 0,
+        "tokens": 1200.0, "cost": 3.0,
     }  # fmt: skip
 
 
@@ -116,6 +117,14 @@ def test_asked_again_the_first_answer_counts_and_the_second_is_held_against_it(
     assert fits_of(store)[0].consistent == 0.75
 
 
+def test_what_an_answer_costs_is_of_those_that_were_given_not_of_labels_of_a_file(
+    store: Store,
+) -> None:
+    label_all(store, "gpt", Kind.MODEL, lambda _q, d: 1 if d < "d2" else None)
+    assert _asked(store, _one).asked == 6
+    assert (fits_of(store)[0].tokens, fits_of(store)[0].cost) == (100.0, 0.25)
+
+
 def test_two_answers_without_a_grade_are_no_grade_twice(store: Store) -> None:
     _asked(store, lambda _q, d: Answer(None if d.id < "d2" else 1, "raw"), again=12)
     facts = store.fact("judges")["gpt"]
@@ -159,6 +168,14 @@ def test_a_function_gives_a_grade_or_more(tmp_path: Path, given: Any, grade: int
     (tmp_path / "own.py").write_text(FUNCTION.format(given), encoding="utf-8")
     ask = judge_of(f"{tmp_path}/own.py:grade", GUIDELINES).ask
     assert ask("질문", Document("d", "글")).grade == grade
+
+
+def test_numbers_of_numpy_are_taken(tmp_path: Path) -> None:
+    given = '{"grade": np.int64(2), "tokens": np.int64(7), "cost": np.float32(0.5)}'
+    code = f"import numpy as np\ndef grade(query, document):\n    return {given}\n"
+    (tmp_path / "own.py").write_text(code, encoding="utf-8")
+    ask = judge_of(f"{tmp_path}/own.py:grade", GUIDELINES).ask
+    assert ask("q", Document("d", "text")) == Answer(2, "2", 7.0, 0.5)
 
 
 def test_a_function_that_gives_something_else_is_told_so(tmp_path: Path) -> None:

@@ -90,6 +90,24 @@ def test_what_no_document_tells_is_not_called_without_an_alarm() -> None:
     assert untested(rung(errors, [(("a",), {QUERIES[0]: {"a1"}})], {QUERIES[0]: {"a2"}})) == ""
 
 
+@pytest.mark.parametrize(
+    ("said", "rate", "elsewhere", "tells"),
+    [
+        ({"a0": True}, 1.0, None, False),
+        ({"b0": True}, None, 1.0, False),
+        ({"a0": True, "b0": True}, 1.0, 1.0, False),
+        ({"a0": False, "b0": False}, 0.0, 0.0, True),
+    ],
+)
+def test_without_anything_to_hold_it_against_a_group_has_no_p(
+    said: dict[str, bool], rate: float | None, elsewhere: float | None, tells: bool
+) -> None:
+    group = {q: {"a0"} for q in QUERIES}
+    of = rung(dict.fromkeys(QUERIES, said), [(("a",), group)], group)
+    assert (of[0].rate, of[0].elsewhere, of[0].rings) == (rate, elsewhere, False)
+    assert (of[0].p is not None, untested(of) == "") == (tells, tells)
+
+
 def _store(tmp_path: Path, n: int, error: float = 0.05) -> tuple[list[Any], Store, dict[Pair, int]]:
     runs, truth = systems(metrics=("nDCG@10",))
     store, rng = pooled(tmp_path / "labels.sqlite", runs), random.Random(3)

@@ -69,6 +69,14 @@ def test_a_judge_that_guesses_changes_nothing(given: Any) -> None:
         assert (pair.both.ci, pair.both.p) == (pair.people.ci, pair.people.p)
 
 
+def test_that_a_judge_errs_nowhere_stands_among_the_reasons_why_people_decide(given: Any) -> None:
+    runs, store, truth = given
+    _label(store, truth, error=0.0)
+    made = _compared(runs, store)
+    assert made.pairs[0].decided_by == "people"
+    assert "differ from people's on fewer than 2." in str(judged_tables(made)[1].lead)
+
+
 def test_labels_of_the_model_where_people_judged_change_no_value_of_people(given: Any) -> None:
     runs, store, truth = given
     _label(store, truth)

@@ -14,7 +14,7 @@ from retrieval_bench.reports.render.table import AnyNote, Table, next_step, resu
 from retrieval_bench.reports.render.words import verdict_label, word_beside
 from retrieval_bench.stats.intervals import levels_text
 from retrieval_bench_judges.alarms import told, untested
-from retrieval_bench_judges.estimate import GAIN
+from retrieval_bench_judges.estimate import DIFFER, GAIN
 from retrieval_bench_judges.fit import Fit, Rate, fits_of
 from retrieval_bench_judges.judged_by import JudgedComparison, sentence
 from retrieval_bench_judges.verdicts import JudgedPair
@@ -62,9 +62,9 @@ def fit_table(fit: Fit, whose: str = "") -> Table:
         of = counted(fit.repeated, "document")
         rows.append(("says the same again", f"{_share(fit.consistent)} of {of}"))
     if fit.tokens is not None:
-        rows.append(("tokens a label", COUNT(fit.tokens)))
+        rows.append(("tokens an answer", COUNT(fit.tokens)))
     if fit.cost is not None:
-        rows.append(("cost a label", f"{fit.cost:.3g}"))
+        rows.append(("cost an answer", f"{fit.cost:.3g}"))
     title = (
         f"Is {fit.judge} fit to judge? It and people both judged "
         f"{counted(fit.documents, 'document')} of {counted(fit.queries, 'query')}"
@@ -130,7 +130,8 @@ def _verdicts(made: JudgedComparison, *, verbose: bool) -> Table:
             f"People alone decide: {metric} is a geometric mean."
             if metric.geometric
             else "Where people decide, the model's labels narrow the interval by less than "
-            f"{100 * (1 - GAIN):.0f} %, rest on too few queries, or hang on one."
+            f"{100 * (1 - GAIN):.0f} %, rest on too few queries, hang on one, or differ from "
+            f"people's on fewer than {DIFFER}."
         )
         lead.append(result(text))
     notes.append(next_step(f"labels: {made.labels}"))
