@@ -150,12 +150,12 @@ def find_policy(name: str | None = None) -> Path | None:
     return next((path for path in folders if path.is_file()), None)
 
 
-def load_policy(path: Path | None = None, *, k: int) -> Policy:
+def load_policy(path: Path | None = None, *, k: int | None) -> Policy:
     """The policy in ``path``, or the one that :func:`find_policy` gives.
 
     Args:
         path: a file, or the NAME of a ``configs/policy-NAME.yaml``.
-        k: hits per query; a metric that looks deeper cannot be judged.
+        k: hits per query; a metric that looks deeper cannot be judged; None = none is.
 
     Raises:
         ConfigError: unreadable, or all that is wrong in it.
@@ -174,7 +174,7 @@ def load_policy(path: Path | None = None, *, k: int) -> Policy:
         for name, limit in read.limits.items()
         if name not in _NO_METRICS
     }
-    deep = [metric for metric in quality if metric.cut is not None and metric.cut > k]
+    deep = [metric for metric in quality if k is not None and (metric.cut or 0) > k]
     if deep:
         raise ConfigError(
             f"limits for {', '.join(map(str, deep))} with k = {k}",

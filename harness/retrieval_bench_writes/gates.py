@@ -28,7 +28,7 @@ from retrieval_bench_regress.policy import OF_WRITES, load_policy
 from retrieval_bench_regress.regress import Request
 from retrieval_bench_regress.session import subject_of
 from retrieval_bench_writes.freshness import Freshness
-from retrieval_bench_writes.measured import Plan, freshness
+from retrieval_bench_writes.measured import LIMIT_S, Plan, freshness
 
 _LEVEL = 0.05
 """p of "no more zombies than then" below which there are more."""
@@ -72,7 +72,26 @@ def regress_writes(
         Interrupted: the user stopped it.
     """
     then = read_record(path)
-    policy = load_policy(request.policy, k=then.k)
+    anew = typed(
+        *("bench", request.retriever),
+        dataset=request.dataset,
+        split=request.split,
+        k=then.k,
+        set=request.overrides,
+        writes=f"{then.rate:g}",
+        write_count=then.count,
+        write_limit=None if then.limit_s == LIMIT_S else f"{then.limit_s:g}",
+        writes_into=into,
+        writes_record=path,
+    )
+    if then.status != "complete":
+        raise ConfigError(
+            "a record that was stopped before its end",
+            where=str(path),
+            accepted="a record of a whole measurement",
+            fix=f"measure it: {anew}",
+        )
+    policy = load_policy(request.policy, k=None)
     policy.require(policy.writes, of=" and ".join(OF_WRITES))
     experiment = prepare(
         [request.retriever],
@@ -84,16 +103,6 @@ def regress_writes(
     )
     candidate, data = experiment.candidates[0], experiment.dataset
     here = str(machine()["fingerprint"])
-    anew = typed(
-        *("bench", request.retriever),
-        dataset=request.dataset,
-        split=request.split,
-        set=request.overrides,
-        writes=f"{then.rate:g}",
-        write_count=then.count,
-        writes_into=into,
-        writes_record=path,
-    )
     if (candidate.name, data.name) != (then.retriever, then.dataset):
         experiment.close()
         raise ConfigError(

@@ -256,15 +256,15 @@ def _texts(experiment: Experiment) -> Iterator[str]:
 
 
 def _check(plan: Plan) -> None:
-    for name, value, fits, accepted in (
-        ("--writes", plan.rate, 0 < plan.rate < 1e6, "writes a second, above 0"),
-        ("--write-count", plan.writes, plan.writes >= 1, "a number of documents, at least 1"),
-        ("--write-limit", plan.limit_s, 0 < plan.limit_s < 1e6, "seconds, above 0"),
-        ("--write-blocks", plan.blocks, plan.blocks >= 0, "pairs of blocks, or 0"),
-        ("--write-kills", plan.kills, plan.kills >= 0, "a number of kills, or 0"),
+    for name, value, fits, accepted, such in (
+        ("--writes", plan.rate, 0 < plan.rate < 1e6, "writes a second, above 0", 20),
+        ("--write-count", plan.writes, plan.writes >= 1, "a number of documents, at least 1", 400),
+        ("--write-limit", plan.limit_s, 0 < plan.limit_s < 1e6, "seconds, above 0", 60),
+        ("--write-blocks", plan.blocks, plan.blocks >= 0, "pairs of blocks, or 0", 10),
+        ("--write-kills", plan.kills, plan.kills >= 0, "a number of kills, or 0", 30),
     ):
         if not fits:
-            raise ConfigError(f"{name} {value:g}", accepted=accepted, fix="such as --writes 20")
+            raise ConfigError(f"{name} {value:g}", accepted=accepted, fix=f"such as {name} {such}")
 
 
 def _allowed(candidate: Candidate, into: str | None) -> str:

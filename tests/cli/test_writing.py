@@ -111,7 +111,9 @@ params:
 def test_what_makes_no_sense_is_refused_before_anything_is_written(
     run: Command, words: str, told: str
 ) -> None:
-    assert told in run.refused(f"bench {words} --dataset data")
+    assert told in (said := run.refused(f"bench {words} --dataset data"))
+    name, value = told.split()[:2]
+    assert value not in {"0", "-1"} or f"such as {name} " in said
 
 
 def test_a_retriever_that_cannot_be_written_to_is_told(run: Command, project: Path) -> None:
@@ -161,6 +163,24 @@ def test_a_record_of_other_data_or_another_machine_judges_nothing(
     (advice,) = document["advice"]
     assert advice.startswith("Make a record here: retrieval-bench bench writable.py:Writable")
     assert advice.endswith("--writes 500 --write-count 30 --writes-record fresh.json")
+
+
+def test_a_record_is_repeated_as_it_was_made_and_only_a_whole_one(
+    run: Command, project: Path
+) -> None:
+    assert run(f"{OWN} --k 7 --write-limit 5 --writes-record fresh.json") == 0
+    again = "regress writable.py:Writable --dataset data --writes fresh.json"
+    reason = run.json(again, code=4)["latency"]["reason"]  # the policy has a limit for nDCG@10
+    assert "p95 needs 200" in reason
+    assert "--k with --writes" in run.refused(f"{again} --k 7")
+    record = json.loads((project / "fresh.json").read_text("utf-8"))
+    anew = "--k 7 --writes 500 --write-count 30 --write-limit 5 --writes-record fresh.json"
+    (project / "fresh.json").write_text(json.dumps({**record, "machine": "feed"}), "utf-8")
+    assert run.json(again, code=4)["advice"][0].endswith(anew)
+    (project / "fresh.json").write_text(json.dumps({**record, "status": "partial"}), "utf-8")
+    told = run.refused(again)
+    assert "a record that was stopped before its end" in told
+    assert anew in " ".join(told.split())
 
 
 def test_a_policy_without_limits_on_writes_cannot_judge_them(run: Command, project: Path) -> None:

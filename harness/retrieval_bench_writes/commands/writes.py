@@ -77,9 +77,9 @@ def run_regress_writes(options: argparse.Namespace) -> int:
 
     refuse(
         options,
-        "accept duet extras setup baselines",
+        "accept duet extras setup baselines k",
         "with --writes",
-        accepted="--writes alone: what is to be accepted is another record",
+        accepted="--writes alone: k is that of the record, and what is to be accepted is another",
         fix="leave one out",
     )
     with working(options) as bars:
