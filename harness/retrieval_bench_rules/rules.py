@@ -217,7 +217,7 @@ def parse_rule(
     given: Any, place: Place, report: FileFaults, *, forbidden: bool = False
 ) -> Rule | None:
     """The rule that an entry of ``expect`` or ``forbid`` says; None after a fault."""
-    if isinstance(given, str | int) and not isinstance(given, bool):
+    if isinstance(given, str | int | float) and not isinstance(given, bool):
         given = {"any": [given]}
     if not isinstance(given, Mapping):
         report.error(place, shown(given), _ACCEPTED)

@@ -167,7 +167,7 @@ def decide(
     failed = {query_ids[at] for at in rows if rankings[at] is None}
     asked = [(query_ids[at], ranking) for at in rows if (ranking := rankings[at]) is not None]
     texts: Texts = next(iter(rules.values())).texts
-    texts.look_up(doc_id for _, ranking in asked for doc_id in _without_text(ranking))
+    texts.look_up(doc_id for _, ranking in asked for doc_id in _needed(ranking))
     decided, unknown, reading = _with_failed(rules, failed), 0, 0
     record: dict[str, Mapping[str, Sequence[int] | None]] = {
         query_id: {rule.label: None for rule in rules[query_id].rules} for query_id in failed
@@ -186,7 +186,7 @@ def decide(
             if given is None and source is None and doc_id in of.seen:  # decided when it came
                 seen[doc_id], text = of.seen[doc_id], text or _DECIDED
             else:
-                name = _as_it_came(doc_id, ids)
+                name = doc_id if texts.of(doc_id) is not None else _as_it_came(doc_id, ids)
                 seen[doc_id] = tuple(r for r in of.rules if r.holds(name, source or name, text))
             for rule in seen[doc_id]:
                 kept[rule.label].append(at + 1)
@@ -217,9 +217,15 @@ def _with_failed(rules: Mapping[str, Ruled], failed: Collection[str]) -> dict[st
     }
 
 
-def _without_text(ranking: Ranking) -> list[str]:
-    texts = ranking.texts or [None] * len(ranking)
-    return [doc_id for doc_id, text in zip(ranking.doc_ids, texts, strict=True) if text is None]
+def _needed(ranking: Ranking) -> list[str]:
+    """The hits whose documents are looked up: those without a text, and those of which it must be
+    known whether a document has that id, or they got a number."""
+    texts, ids = ranking.texts or [None] * len(ranking), frozenset(ranking.doc_ids)
+    return [
+        doc_id
+        for doc_id, text in zip(ranking.doc_ids, texts, strict=True)
+        if text is None or _as_it_came(doc_id, ids) != doc_id
+    ]
 
 
 def with_decided(qrels: Qrels, runs: Sequence[Any]) -> Qrels:

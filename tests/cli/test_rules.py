@@ -150,6 +150,15 @@ def test_no_forbidden_does_not_pass_where_queries_that_forbid_failed(run: Comman
     assert "--no-forbidden with --protocol tutorial" in told
 
 
+def test_a_forbidden_hit_counts_for_more_than_what_could_not_be_measured(run: Command) -> None:
+    assert run(f"bench v1.yaml {QUICK} --no-forbidden --no-leaks") == 1
+    assert run(f"bench v2.yaml {QUICK} --no-forbidden --no-leaks") == 4
+    broken = SERVER.replace("if query.text == self.fails", "if True")
+    save_all(Path(), {"broken.py": broken, "v2.yaml": "name: v2\ntarget: broken.py:Server\n"})
+    assert run(f"compare v1.yaml v2.yaml {QUICK} --no-forbidden") == 1
+    assert "v1: 1 of 1 query with `forbid` had a forbidden hit" in run.err
+
+
 def test_runs_are_compared_and_explained_slot_by_slot(run: Command) -> None:
     document = run.json(f"compare v1.yaml v2.yaml {QUICK}")
     (comparison,) = (one for one in document["comparisons"] if one["metric"] == "SlotR@3")

@@ -117,6 +117,17 @@ def test_a_limit_is_of_all_slots_and_that_of_an_entry_wins(here: Path) -> None:
     ]
 
 
+def test_a_number_alone_is_a_phrase_with_a_limit_too(here: Path) -> None:
+    data = loaded(here, "golden.json", json.dumps([{"q": "a", "within": 2, "expect": [3.5]}]))
+    assert slots(data) == {"q1": ['any "3.5" within 2']}
+
+
+def test_an_id_that_is_made_is_no_other_cases(here: Path) -> None:
+    rows = [{"id": "q2", "q": "a"}, {"q": "b"}, {"q": "c"}, {"id": "q3", "q": "d"}, {"q": "e"}]
+    data = loaded(here, "golden.json", json.dumps([{**row, "file": "x"} for row in rows]))
+    assert [query.id for query in data.queries] == ["q2", "q4", "q5", "q3", "q6"]
+
+
 def test_a_limit_beside_ids_alone_is_told_to_say_nothing(here: Path) -> None:
     data = loaded(here, "golden.yaml", "- {q: a, relevant: [d1], within: 3}\n")
     assert any("ranks that say nothing beside ids" in text for text in data.warnings)
@@ -200,7 +211,7 @@ def test_expect_and_forbid_stand_beside_other_words(here: Path) -> None:
         ("- {q: x, must_contain: ['']}\n", "any is ''; accepted: a text that is not blank"),
         ("- {q: x, must_contain: [a], within: soon}\n", "within is 'soon'"),
         ("- {q: x, id: a: b}\n", "golden.yaml:1: no YAML"),
-        ("- {q: x, expect: [{any: a}, 3.5]}\n", "3.5; accepted: a phrase, or an object"),
+        ("- {q: x, expect: [{any: a}, true]}\n", "True; accepted: a phrase, or an object"),
         ("- {id: a, q: x, must_contain: a}\n- {id: a, q: y, must_contain: b}\n", "'a' again"),
     ],
 )

@@ -31,6 +31,7 @@ def dataset(*metadata: dict[str, Any], corpus: bool = True, **more: Any) -> Data
     [
         ("leave", 'any "leave"'),
         (404, 'any "404"'),
+        (3.5, 'any "3.5"'),
         ({"any": "leave"}, 'any "leave"'),
         ({"any": ["a", "b"], "words": True}, 'any "a" or "b" as words'),
         ({"all": ["a", "b"], "source": "x/*"}, 'all "a" and "b" source "x/*"'),

@@ -303,3 +303,13 @@ def test_a_rule_of_an_id_counts_for_each_hit_of_it() -> None:
     ids, texts = ["leave.md", "leave.md#2", "b#2"], ["intro", "25 days, old", "25 days, old"]
     decided = decide(data.qrels, ["q0"], [Ranking(ids, texts=texts)], [0], 3)
     assert list(decided.kept["slots"]["q0"].values()) == [[2], [2]]
+
+
+@pytest.mark.parametrize("texts", [None, ["x", "y", "z"]])
+def test_a_document_with_a_number_in_its_id_keeps_it(texts: list[str] | None) -> None:
+    expect: list[Any] = [{"id": "a#2"}, {"source": "a#2"}]
+    query = Query("q0", "?", metadata={"expect": expect, "forbid": [{"id": "a"}]})
+    corpus = [Document(name, "text") for name in ("a", "a#2", "b")]
+    data = build_dataset("toy", corpus, [query], None)
+    decided = decide(data.qrels, ["q0"], [Ranking(["a", "a#2", "b"], texts=texts)], [0], 3)
+    assert list(decided.kept["slots"]["q0"].values()) == [[2], [2], [1]]

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from retrieval_bench.cli.console import NOT_MEASURED, OK, REGRESSION, say
+from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, REGRESSION, say
 from retrieval_bench.cli.options import Added, refuse
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run_bench(options: argparse.Namespace) -> int:
 
         return keep
 
-    return benched(options, further) or code_of(runs)
+    return code_of(benched(options, further), runs)
 
 
 def run_compare(options: argparse.Namespace) -> int:
@@ -50,13 +50,16 @@ def run_compare(options: argparse.Namespace) -> int:
         runs.extend(comparison.runs)
         return Further()
 
-    return compared(options, further=further) or code_of(runs)
+    return code_of(compared(options, further=further), runs)
 
 
-def code_of(runs: Sequence[Run]) -> int:
-    """The exit code that forbidden hits come to; says what there are."""
+def code_of(code: int, runs: Sequence[Run]) -> int:
+    """The exit code, where a forbidden hit counts for more than what else came to ``code``, but for
+    an interruption; says what there are."""
     from retrieval_bench_rules.facts import facts_kept
 
+    if code == INTERRUPTED:
+        return code
     codes = [OK]
     for run in runs:
         facts = facts_kept(run)
@@ -75,7 +78,7 @@ def code_of(runs: Sequence[Run]) -> int:
                 f"{hits.of_failed} got no answer"
             )
             codes.append(NOT_MEASURED)
-    return REGRESSION if REGRESSION in codes else max(codes)
+    return REGRESSION if REGRESSION in codes else code or max(codes)
 
 
 _TEXT = "--no-forbidden  exit code 1 when a hit came that its query forbids"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from retrieval_bench.core.types import Query
@@ -36,6 +37,7 @@ class Cases:
         used: kind -> the words that were read as such.
         ruled, judged: places with phrases, sources or rules, and with ids.
         unread: other words.
+        taken: ids that cases have.
     """
 
     queries: list[tuple[Place, Query]] = field(default_factory=list)
@@ -44,6 +46,13 @@ class Cases:
     ruled: list[Place] = field(default_factory=list)
     judged: list[Place] = field(default_factory=list)
     unread: dict[str, None] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+
+    def free(self, number: int) -> str:
+        """The id of a case that has none: its number, or else the next that no case has."""
+        name = next(name for at in count(number) if (name := f"q{at}") not in self.taken)
+        self.taken.add(name)
+        return name
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,7 @@ class Case:
         if given is not None and (not isinstance(given, str) or not given.strip()):
             self.report.error(self.place, f"{named} is {shown(given)}", "a text or a whole number")
             return
-        query_id = given or f"q{number}"
+        query_id = given or self.cases.free(number)
         ids = self._ids()
         judged = {} if self.how.ids_are_rules else ids
         expect, forbid = self._rules({} if judged else ids)
@@ -209,7 +218,7 @@ class Case:
 
 def _within(most: Any, entry: Any) -> Any:
     """The entry at that rank or before; its own limit wins."""
-    entry = {"any": [entry]} if isinstance(entry, str | int) else entry
+    entry = {"any": [entry]} if isinstance(entry, str | int | float) else entry
     return {"within": most, **entry} if isinstance(entry, Mapping) else entry
 
 

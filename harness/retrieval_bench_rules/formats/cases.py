@@ -71,7 +71,9 @@ def read_cases(path: Path, columns: Columns, faults: Faults, *, ids_are_rules: b
         for kind, words in WORDS.items()
     }
     how = How(names, own.separator, in_cells(path), ids_are_rules)
-    for number, (place, row) in enumerate(_rows(path, faults), start=1):
+    read = list(_rows(path, faults))
+    cases.taken |= {str(row[word]) for _, row in read for word in names["id"] if word in row}
+    for number, (place, row) in enumerate(read, start=1):
         Case(row, place, how, report, cases).read(number)
     if not cases.queries and not report.count:
         report.error(None, "no cases", "at least one with a question")
