@@ -40,14 +40,15 @@ class Unjudged(DatasetComparison):
         del margin, baseline
         sentence = "Nothing is judged yet, so nobody can tell which system is better."
         known = [pair for pair in self.likeness.pairs if pair.n]
+        k, n = self.likeness.k, max(len(run.rankings.query_ids) for run in self.runs)
         reasons = []
         if known:
             least, most = (pick(known, key=lambda pair: pair.rbo.mean) for pick in (min, max))
             if len(known) == 1:
-                reasons.append(f"{named([least.a, least.b])} {_alike(least, self.likeness.k)}.")
+                reasons.append(f"{named([least.a, least.b])} {_alike(least, k, n)}.")
             else:
                 both = (
-                    f"{named([pair.a, pair.b])} {which} (they {_alike(pair, self.likeness.k)})"
+                    f"{named([pair.a, pair.b])} {which} (they {_alike(pair, k, n)})"
                     for pair, which in ((least, "differ most"), (most, "are most alike"))
                 )
                 reasons.append(f"Of {counted(len(known), 'pair')}, {' and '.join(both)}.")
@@ -104,11 +105,17 @@ def compare_unjudged(
     )
 
 
-def _alike(pair: PairLikeness, k: int) -> str:
-    """Say how alike a pair is, without its subject."""
+def _alike(pair: PairLikeness, k: int, n: int) -> str:
+    """Say how alike a pair is, without its subject, where ``n`` queries were asked."""
+    of = f" on the {pair.n:,} of {counted(n, 'query')} that both answered" * (pair.n < n)
     if pair.same == pair.n:
-        return f"answer all {counted(pair.n, 'query')} the same"
-    return f"share {100 * pair.overlap.mean:.0f} % of their top {k}, RBO {pair.rbo.mean:.2f}"
+        return f"answer the same{of}" if of or n == 1 else f"answer all {n:,} queries the same"
+    # 1 only where nothing is missing
+    overlap, rbo = (
+        1.0 if one.mean > 1 - 1e-9 else min(round(one.mean, 2), 0.99)
+        for one in (pair.overlap, pair.rbo)
+    )
+    return f"share {100 * overlap:.0f} % of their top {k}, RBO {rbo:.2f}{of}"
 
 
 def _faster(group: DatasetComparison) -> list[str]:

@@ -6,6 +6,7 @@ Only what was done is said, and only what is said is cited.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any
@@ -30,7 +31,8 @@ def methods(comparison: Comparison) -> tuple[str, str]:
     sentences = " ".join(_sentences(comparison))
     tables = [quality_table(comparison, group, letters=True) for group in comparison.groups]
     head, *rest = latex.render(tables).split("\n\n", 1)
-    cited = [entry for key, entry in _sources().items() if f"{{{key}}}" in sentences]
+    keys = {key for cite in re.findall(r"\\cite\{(.*?)\}", sentences) for key in cite.split(",")}
+    cited = [entry for key, entry in _sources().items() if key in keys]
     return "\n\n".join([head, sentences, *rest]), "\n\n".join(cited) + "\n"
 
 

@@ -10,6 +10,7 @@ from retrieval_bench.capabilities import service
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import Recommendation
 from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.needs_judgements import unjudged
 from retrieval_bench.reports.file import check_place, write_page
@@ -19,6 +20,9 @@ from retrieval_bench_pages.analysis import analyse
 from retrieval_bench_pages.html_page import report_page
 from retrieval_bench_pages.methods import methods as methods_of
 from retrieval_bench_pages.provenance import source_of
+
+METHODS = (".tex", ".bib")
+"""What is written beside the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,22 @@ class Report(Documented):
         return [Table(f"{self.path}, {self.n_bytes / 1e6:.2f} MB", (), (), notes=sentences)]
 
 
+def check_out(path: Path, *, methods: bool) -> None:
+    """Find out whether the page, and with ``methods`` what is written beside it, has a place.
+
+    Raises:
+        HarnessError: it has none, or one would replace the other.
+    """
+    if methods and path.suffix.lower() in METHODS:
+        raise ConfigError(
+            f"the report would be replaced by its methods: {path}",
+            where="--out",
+            accepted=f"a file of another name than {' and '.join(METHODS)}, which lie beside it",
+            fix=f"name the report, such as {path.with_suffix('.html')}",
+        )
+    check_place(path)
+
+
 def write_report(
     comparison: Comparison,
     path: Path,
@@ -74,7 +94,7 @@ def write_report(
     Raises:
         HarnessError: it cannot be written, or ``datasets`` are not those of the runs.
     """
-    check_place(path)
+    check_out(path, methods=methods)
     for group in comparison.groups if methods else ():
         if not group.judged:
             split = str(group.runs[0].summary.dataset.split)
@@ -97,7 +117,7 @@ def write_report(
     write_page(path, page)
     others = []
     if methods:
-        for suffix, text in zip((".tex", ".bib"), methods_of(comparison), strict=True):
+        for suffix, text in zip(METHODS, methods_of(comparison), strict=True):
             others.append(path.with_suffix(suffix))
             write_page(others[-1], text, "text on methods")
     return Report(path, len(page.encode()), analysis.recommendations, tuple(others), *why_not)

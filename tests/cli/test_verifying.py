@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -116,6 +117,24 @@ def test_methods_say_what_was_done_and_cite_it(project: Path, run: Command) -> N
     assert r"\begin{tabular}" in said
     assert "@article{holm1979," in sources.read_text("utf-8")
     assert "cormack2009" not in sources.read_text("utf-8")
+    cited = {key for keys in re.findall(r"\\cite{(.*?)}", said) for key in keys.split(",")}
+    assert cited == set(re.findall(r"^@\w+{(.*?),", sources.read_text("utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["paper.tex", "paper.BIB"])
+def test_methods_do_not_replace_the_report(project: Path, run: Command, name: str) -> None:
+    runs = map(str, saved_runs(project))
+    said = run.refused("report", *runs, "--methods", "--out", name)
+    assert "the report would be replaced by its methods" in said
+    assert not [*project.glob("paper.*")]
+
+
+@pytest.mark.parametrize(
+    "given", ["--methods", "--no-text", "--out x.html", "--k 3", "--loads bm25@load", "--margin 1"]
+)
+def test_what_the_page_says_itself_is_refused_with_verify(run: Command, given: str) -> None:
+    told = f"{given.partition(' ')[0]} with --verify"
+    assert told in run.refused(f"report --verify {PAGE} {given}")
 
 
 def test_a_load_has_a_section_that_is_checked_as_well(

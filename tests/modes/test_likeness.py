@@ -144,6 +144,26 @@ class TestComparison:
         assert answer.sentence.startswith("Nothing is judged yet")
         assert answer.reasons[0].startswith("x and y share 50 % of their top 10")
 
+    @pytest.mark.parametrize(
+        ("n", "other", "failed", "says"),
+        [
+            (300, 1, 0, "x and y share 99 % of their top 10, RBO 0.99."),
+            (40, 0, 20, "x and y answer the same on the 20 of 40 queries that both answered."),
+            (40, 20, 20, "share 0 % of their top 10, RBO 0.00 on the 20 of 40 queries that both"),
+            (40, 0, 0, "x and y answer all 40 queries the same."),
+            (1, 0, 0, "x and y answer the same."),
+        ],
+    )
+    def test_all_and_the_same_are_said_only_of_all_and_the_same(
+        self, n: int, other: int, failed: int, says: str
+    ) -> None:
+        lists = {f"q{at}": ["a"] for at in range(n)}
+        changed = lists | {f"q{at}": ["b"] for at in range(other)}
+        lost = [f"q{at}" for at in range(n - failed, n)]
+        x, y = unjudged_run("x", lists), unjudged_run("y", changed, failed=lost)
+        (answer,) = compare_runs([x, y]).recommendations
+        assert says in answer.reasons[0]
+
     def test_of_several_pairs_the_extremes_are_named_and_a_baseline_is_in_every_pair(self) -> None:
         runs = [unjudged_run("x", FIRST), unjudged_run("y", OTHER), unjudged_run("z", FIRST)]
         (answer,) = compare_runs(runs).recommendations

@@ -17,7 +17,7 @@ from retrieval_bench.cli.measure.compare import (
     name_systems,
     runs_asked_for,
 )
-from retrieval_bench.cli.options import command, values
+from retrieval_bench.cli.options import command, defaults, refuse, values
 
 if TYPE_CHECKING:
     from retrieval_bench.runs.run import Run
@@ -42,13 +42,12 @@ def run_report(options: argparse.Namespace) -> int:
     """Write one HTML file on runs, or on retrievers that are measured first."""
     if options.verify is not None:
         return _verify(options)
-    from retrieval_bench.reports.file import check_place
     from retrieval_bench.runs.run import only_metrics
-    from retrieval_bench_pages.report import write_report
+    from retrieval_bench_pages.report import check_out, write_report
     from retrieval_bench_pictures.draw import ahead
     from retrieval_bench_pictures.of_runs import pictures_of
 
-    check_place(options.out)
+    check_out(options.out, methods=options.methods)
     name_systems(options)
 
     def print_runs(runs: Sequence[Run]) -> None:
@@ -81,6 +80,14 @@ def _verify(options: argparse.Namespace) -> int:
     from retrieval_bench.runs.find import find_runs
     from retrieval_bench_pages.verify import verify
 
+    others = {*defaults(_REPORT.replace("\n+\n", "\n")), "loads"} - {"systems", "dataset", "verify"}
+    refuse(
+        options,
+        " ".join(sorted(others)),
+        "with --verify",
+        accepted="--dataset, and where the runs are now; all else stands in the page",
+        fix="leave it out",
+    )
     runs = [folder for given in options.systems for folder in find_runs(given)]
     verified = verify(options.verify, runs, options.dataset or [])
     show(options, verified, verified.tables)
