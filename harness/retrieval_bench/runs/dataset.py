@@ -171,11 +171,11 @@ def alike(queries: Sequence[Query]) -> tuple[str, ...]:
             at = parent[at]
         return at
 
-    first: dict[str, int] = {}
+    first: dict[int, int] = {}
     for at, query in enumerate(queries):
         text = " ".join(unicodedata.normalize("NFKC", query.text).casefold().split())
         for key in _nearly(text.rstrip("?!. ").split()):
-            other = first.setdefault(f"{query.messages}{query.filter} {key}", at)
+            other = first.setdefault(hash(f"{query.messages}{query.filter} {key}"), at)
             low, high = sorted((root(at), root(other)))
             parent[high] = low
     found = [queries[root(at)].id for at in range(len(queries))]
@@ -185,19 +185,19 @@ def alike(queries: Sequence[Query]) -> tuple[str, ...]:
 def _nearly(words: list[str]) -> Iterator[str]:
     """Keys that questions share which are nearly one: all words, or all but a letter or a word."""
     yield " ".join(words)
-    for at, word in enumerate(words if len(words) > 1 else ()):
+    for at, word in enumerate(words if 1 < len(words) <= _LONGEST else ()):
         if word.isalpha() and word.isascii():
             before, after = " ".join(words[:at]), " ".join(words[at + 1 :])
             if len(words) >= _LONG:
                 yield f"{before} * {after}"
-            elif len(word) >= _LONG_WORD:
+            elif _LONG_WORD <= len(word) <= _LONGEST_WORD:
                 yield f"{before} {word} {after} -{at}"
                 for left in range(1, len(word)):
                     yield f"{before} {word[:left]}{word[left + 1 :]} {after} -{at}"
 
 
-_LONG, _LONG_WORD = 12, 5
-"""Words of a question, and letters of a word, from which on one does not count."""
+_LONG, _LONGEST, _LONG_WORD, _LONGEST_WORD = 12, 500, 5, 50
+"""Words of a question, and letters of a word, from which on one does not count, and up to which."""
 
 
 def n_alike(labels: Sequence[str]) -> int:

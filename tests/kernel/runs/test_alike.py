@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from retrieval_bench.core.types import Message, Query
-from retrieval_bench.runs.dataset import alike, n_alike, told_alike
+from retrieval_bench.runs.dataset import _nearly, alike, n_alike, told_alike
 
 
 def groups(*texts: str) -> list[int]:
@@ -66,3 +66,10 @@ def test_what_was_said_before_makes_another_question() -> None:
     before = [(Message("user", text),) for text in ("of France?", "of Spain?")]
     queries = [Query(str(at), "and the capital?", messages=before[at]) for at in range(2)]
     assert alike(queries) == ()
+
+
+def test_very_long_words_and_questions_are_compared_whole() -> None:
+    assert len(list(_nearly(["y" * 51, "eau"]))) == 1
+    assert len(list(_nearly(["mot"] * 501))) == 1
+    long = " ".join(["mot"] * 501)
+    assert n_alike(alike([Query("a", long), Query("b", long), Query("c", "eau")])) == 2
