@@ -22,7 +22,7 @@ from retrieval_bench_chunks.cutting import BY_LEVELS, Chunker, Levels, TokenWind
 from retrieval_bench_chunks.foreign import ForeignChunker, foreign_chunker
 from retrieval_bench_chunks.ranges import DocumentOf
 
-VERSION = 3
+VERSION = 4
 """Version of the chunkers here: another one cuts otherwise, and its runs and indexes are others."""
 
 BUILT_IN = ("tokens", "characters", *BY_LEVELS)
@@ -85,6 +85,8 @@ class Cut:
                 self.texts |= {(n, at): text for at, text in texts.items()}
             else:
                 ranges = self.chunker.cut(document.text)
+            if not ranges and document.title.strip():  # which stands in each chunk, and in one here
+                ranges = [(0, 0)]
             self.chunks += len(ranges)
             self._bounds.append(array("q", chain.from_iterable(ranges)))
         return self._bounds[n]

@@ -28,7 +28,8 @@ _SENTENCE = {
 }
 _SPACE, _BLANK = re.compile(r"\s+"), re.compile(r"\s*")
 _FENCED = re.compile(
-    r"^ {0,3}(```+|~~~+)[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+    r"^ {0,3}(?:(```+)[^\n`]*|(~~~+)[^\n]*)\n.*?(?:^ {0,3}(?:\1`*|\2~*)[ \t]*\r?$|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 _HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]|$)", re.MULTILINE)
 
@@ -57,14 +58,17 @@ Level = Callable[[str], Places]
 
 
 def trimmed(text: str, windows: Iterable[Range]) -> list[Range]:
-    """Rising windows without white space at their ends; one that has nothing behind the end of the
-    one before is left out."""
+    """Rising windows without white space at their ends; one that lies within the one before, or
+    the one behind, is left out."""
     chunks, last = list[Range](), 0
     for start, end in windows:
         part = text[start:end].rstrip()
         if part and start + len(part) > last:
             last = start + len(part)
-            chunks.append((last - len(part.lstrip()), last))
+            first = last - len(part.lstrip())
+            if chunks and chunks[-1][0] == first:
+                chunks.pop()
+            chunks.append((first, last))
     return chunks
 
 

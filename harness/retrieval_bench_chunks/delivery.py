@@ -128,7 +128,8 @@ class Delivery:
         if once:  # of a text that stands several times one place is paid for
             distinct = by_document(place for hit in given for place in hit.places[:1])
             placed = sum(map(length, distinct.values()))
-            paid = min(paid, placed + sum(len(hit.text) for hit in given if not hit.places))
+            lost = sum(len(hit.text) for hit in given if not hit.places)
+            paid = max(got.credited, min(paid, placed + lost))
         self._known[asked] = Delivered(got.covered, got.credited, paid, self._truth)
         return self._known[asked]
 

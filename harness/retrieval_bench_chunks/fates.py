@@ -73,7 +73,8 @@ class PricedRun(Documented):
         tokens: of all hits of a query, mean.
         tokens_whole, tokens_cut: until a span is whole, median of those in one hit, and in several;
             None where there are none.
-        best_precision: of a retriever that returned all chunks with truth and no other, mean; None
+        best_precision: of a retriever that returned all chunks that hold or touch truth, and no
+            other, mean; None
             where the documents were not cut here.
         money: for the tokens of 1,000 queries; None without a price.
     """

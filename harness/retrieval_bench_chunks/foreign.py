@@ -14,6 +14,8 @@ from inspect import getfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from retrieval_bench.core import plugins
 from retrieval_bench.core.calls.foreign import failing, folder_kept, foreign_code
 from retrieval_bench.core.errors import ConfigError, ContractError, MissingDependencyError
@@ -75,7 +77,7 @@ class ForeignChunker:
             item = (item, None)
         if not isinstance(item, tuple) or len(item) != 2:
             raise self._refused(item, doc_id)
-        first, second = item
+        first, second = (int(part) if isinstance(part, np.integer) else part for part in item)
         if type(first) is int and type(second) is int:
             if not 0 <= first <= second <= len(text):
                 raise self._refused(item, doc_id)

@@ -59,12 +59,12 @@ def decide(
     filled = _facts(decided, asked, len(rows) - len(asked))
     notices = _told(ways, unknown, hits)
     short = [budget for budget in BUDGETS if filled["filled"][str(budget)] < len(asked)]
-    if asked and short and any(len(ranking) == k for ranking in asked.values()):
+    if asked and short:
         n = len(asked) - filled["filled"][str(short[0])]
+        more = " Ask for more with --k." if any(len(of) == k for of in asked.values()) else ""
         notices.append(
-            f"{counted(k, 'hit')} hold fewer than {short[0]:,} tokens for {n:,} of "
-            f"{counted(len(asked), 'query')}: figures at such a budget are those of what came. Ask "
-            "for more with --k."
+            f"The hits hold fewer than {short[0]:,} tokens for {n:,} of "
+            f"{counted(len(asked), 'query')}: figures at such a budget are of what came.{more}"
         )
     record = {
         "tokens": first.counter.name,
@@ -86,7 +86,7 @@ def _aligned(
     that nobody knows. An id may be that of another text in another query."""
     texts = spans.corpus.texts
     foreign: dict[str, dict[str, Hit]] = {}
-    known: dict[tuple[str, str, str | None], Hit] = {}
+    known: dict[tuple[str, str, str | None], tuple[str, Hit]] = {}
     ways, unknown = Counts[str](), 0
     for query_id, ranking in asked.items():
         came = ranking.texts or [None] * len(ranking)
@@ -100,9 +100,9 @@ def _aligned(
                 continue
             if (own := (hit_id, text, source)) not in known:
                 sought = spans.corpus.finder.anywhere(text, source or "")
-                ways[sought.way] += 1
-                known[own] = Hit(sought.places, text)
-            foreign.setdefault(query_id, {})[hit_id] = known[own]
+                known[own] = sought.way, Hit(sought.places, text)
+            way, foreign.setdefault(query_id, {})[hit_id] = known[own]
+            ways[way] += 1
     return foreign, ways, unknown
 
 
@@ -135,14 +135,14 @@ def _told(ways: Mapping[str, int], unknown: int, hits: int) -> list[str]:
     n = sum(ways.values())
     if n:
         words = ", ".join(f"{count:,} {way}" for way, count in ways.items())
-        text = f"{counted(n, 'hit')} of a foreign cut, found again in the documents: {words}."
+        text = f"{counted(n, 'hit')} of a foreign cut, looked for in the documents: {words}."
         if ways.get(AMBIGUOUS):
             text += " All places of an ambiguous one count as the same."
         notices.append(text if ways.get(LOST) else Notice(text, Code.NOTE))
     if ways.get(LOST):
         notices.append(
-            f"{counted(ways[LOST], 'hit')} of {n:,} stand nowhere in the documents, or everywhere, "
-            "since they have hardly a letter: they are paid for, and find nothing."
+            f"{ways[LOST]:,} of {counted(n, 'hit')} stood nowhere in the documents, or everywhere "
+            "for want of letters: that text is paid for, and finds nothing."
         )
     if unknown:
         notices.append(

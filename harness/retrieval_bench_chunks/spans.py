@@ -169,7 +169,7 @@ def read_spans(source: Source, queries: Mapping[str, Query], faults: Faults) -> 
         read = (
             _place_of(given, corpus, f"{where}[{at}]", report) for at, given in enumerate(spans)
         )
-        truth = [place for place in read if place is not None]
+        truth = list(dict.fromkeys(place for place in read if place is not None))
         if truth:
             qrels[query.id] = Spans(truth, corpus)
         elif query.answerable and not report.count:

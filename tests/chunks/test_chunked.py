@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from retrieval_bench.core.config import config_hash, load_retriever_config
@@ -166,6 +167,15 @@ def test_overlap_is_paid_each_time_and_counts_once_in_recall(overlap: int) -> No
     assert 0 < values["SpanP(tokens=1000)"] <= 1
 
 
+def test_a_title_alone_is_a_chunk_and_the_same_span_twice_is_one() -> None:
+    held = [Document("a", "", "Annual leave"), Document("b", "Travel is paid back.")]
+    dataset = build_dataset("titles", held, [Query("q", "annual leave")], {"q": {"a": 1}})
+    assert run("bm25+tokens-20", dataset, k=2).evaluation.by_metric["nDCG@2"].mean == 1
+    spans = [{"document": "b", "quote": "Travel"}] * 2
+    twice: Any = build_dataset("twice", held, [Query("q", "?", metadata={"spans": spans})], None)
+    assert len(twice.qrels["q"].truth) == 1
+
+
 def test_documents_without_texts_have_no_chunk() -> None:
     held: Any = [Document("a", ""), Document("b", " \n")]
     with pytest.raises(ConfigError, match="no chunk: no document has a text"):
@@ -256,6 +266,8 @@ def test_a_text_that_does_not_stand_there_is_aligned_or_counted() -> None:
         chunker = ForeignChunker(partial(_gives, wrong), "mine")
         with pytest.raises(ContractError, match="chunk by mine gave"):
             chunker.texts_of(Document("d", text))
+    ranged = ForeignChunker(partial(_gives, (np.int64(0), np.int64(5))), "mine")
+    assert ranged.texts_of(Document("d", text))[0] == [(0, 5)]
 
 
 @pytest.mark.parametrize("text", ["ab ab ab", "Yes No Yes Yes end", "ab Yes ab, Yes ab"])
@@ -295,7 +307,7 @@ def test_hits_of_a_service_are_aligned_by_their_texts_and_the_ways_are_told() ->
     assert kept["ways"] == {"normalised": 1, "ambiguous": 1, "lost": 1}
     assert kept["foreign"]["q1"]["x"] == [24, [["leave", 0, 24]]]
     assert kept["foreign"]["q1"]["z"] == [33, []]
-    assert any("1 hit of 3 stand nowhere" in warning for warning in measured.summary.warnings)
+    assert any("1 of 3 hits stood nowhere" in warning for warning in measured.summary.warnings)
 
 
 class Numbered(Service):

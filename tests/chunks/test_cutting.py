@@ -102,6 +102,10 @@ def test_a_paragraph_that_is_too_long_is_cut_into_sentences() -> None:
 def test_markdown_is_cut_at_headings_and_none_is_seen_in_code() -> None:
     text = "# A\ntext of a\n```\n# code\n```\n# B\ntext of b"
     assert cut("markdown", 30, text) == ["# A\ntext of a\n```\n# code\n```", "# B\ntext of b"]
+    windows = text.replace("\n", "\r\n")
+    assert [len(part.splitlines()) for part in cut("markdown", 36, windows)] == [5, 2]
+    inline = "# A\n```one``` is code\n# B\ntext"
+    assert cut("markdown", 24, inline) == ["# A\n```one``` is code", "# B\ntext"]
 
 
 def test_what_fits_is_kept_together() -> None:
@@ -120,8 +124,8 @@ def test_no_chunk_lies_within_another_one() -> None:
     for _ in range(300):
         text = "".join(chance.choices("ab  .\n", k=chance.randint(0, 60)))
         for chunker in chunkers(chance.randint(4, 20), 2).values():
-            ends = [end for _, end in chunker.cut(text)]
-            assert ends == sorted(set(ends))
+            for bounds in zip(*chunker.cut(text), strict=True):
+                assert list(bounds) == sorted(set(bounds))
 
 
 def test_headings_are_looked_for_once_however_many_fences_there_are() -> None:

@@ -137,6 +137,9 @@ def test_no_hit_earns_more_than_its_text_and_nothing_is_paid_for_twice_by_once()
     longer = Delivery([Hit((Place("d", 0, 30),), "alpha beta")], {"d": [(0, 30)]}, counter)
     assert longer.within().precision == 1
     assert longer.within(once=True).paid == longer.within().paid == 10
+    a, b = Hit((Place("d", 0, 4), Place("d", 100, 104)), "abcd"), Place("d", 200, 205)
+    apart = Delivery([a, Hit((Place("d", 0, 5), b), "abcde")], {"d": [(100, 104), b[1:]]}, counter)
+    assert apart.within(once=True).precision == 1
 
 
 def test_a_range_ends_where_its_document_does() -> None:

@@ -39,7 +39,7 @@ def fates_tables(fates: Fates, shown: int) -> list[Table]:
         Note(
             "whole: in one hit; cut: whole in several hits together; part: some of it; gone: none. "
             "To a whole or a cut one: median tokens of all hits until it is there. Best precision: "
-            "of all chunks with truth, and no other.",
+            "of all chunks that hold or touch truth, and no other.",
             NoteKind.LEGEND,
         )
     ]
