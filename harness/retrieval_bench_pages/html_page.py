@@ -242,7 +242,7 @@ def _foot(comparison: Comparison, source: Source | None) -> list[Markup]:
         again = el("code", source.command, dir="ltr")
         blocks.append(el("p", "Make it again: ", again))
         check = el("code", "retrieval-bench report --verify FILE", dir="ltr")
-        blocks.append(el("p", "Check every figure against the runs: ", check))
+        blocks.append(el("p", "Check the figures against the runs: ", check))
     return blocks
 
 

@@ -51,10 +51,12 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
         yield from _data(group)
     metrics = ", ".join(latex.escaped(metric_label(metric)) for metric in comparison.metrics)
     nominal = r" \cite{jarvelin2002}" if any(m.name == "nDCG" for m in comparison.metrics) else ""
-    rules = {str(run.summary.convention) for run in comparison.runs}
+    judged = [run for run in comparison.runs if _truth(run) == _JUDGED]
+    rules = {str(run.summary.convention) for run in judged}
     conventions = offered("name conventions") or {}
     sources = [conventions[name].source for name in rules if name in conventions]
     by = f" by the conventions of {latex.escaped('; '.join(sources))}" if sources else ""
+    by += " where documents are judged" * (bool(by) and len(judged) < len(comparison.runs))
     yield (
         f"We report {metrics}{nominal}, computed by retrieval-bench {VERSION} "
         rf"\cite{{retrievalbench}}{by}."
@@ -124,8 +126,17 @@ def _data(group: DatasetComparison) -> Iterator[str]:
     depths = sorted({run.summary.k for run in group.runs})
     yield (
         f"On {name} we searched {corpus(data)} with {counted(data.n_queries, 'query')} "
-        f"that have relevance judgements, to a depth of {' / '.join(map(str, depths))}."
+        f"that have {_truth(group.runs[0])}, to a depth of {' / '.join(map(str, depths))}."
     )
+
+
+_JUDGED = "relevance judgements"
+_TRUTHS = {"spans": "answer spans", "slots": "rules for their hits"}
+"""Where documents are not judged: what the manifest keeps -> what queries have."""
+
+
+def _truth(run: Run) -> str:
+    return next((text for key, text in _TRUTHS.items() if key in run.manifest), _JUDGED)
 
 
 def _tests(comparison: Comparison) -> Iterator[str]:
@@ -154,8 +165,10 @@ def _times(comparison: Comparison) -> Iterator[str]:
     if len(calls) > 1:
         n = f"{calls[0]:,} to {calls[-1]:,} calls"
     machine = _machine(timed[0])
+    warm = [run.summary.latency_ms.warm_up_calls > 0 for run in timed]
+    after = ", after a warm-up" if all(warm) else "" if any(warm) else ", without a warm-up"
     yield (
-        f"Latency is the wall time of one call by one client, after a warm-up, over {n} of "
+        f"Latency is the wall time of one call by one client{after}, over {n} of "
         f"each system{f' on {machine}' if machine else ''}."
     )
 

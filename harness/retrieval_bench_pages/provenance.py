@@ -44,6 +44,7 @@ class Source:
         runs: in the order in which they were given.
         metrics: those that were chosen among the ones of the runs; empty = all.
         loads: those with a section of their own.
+        datasets: where those of the runs were, as far as it was said.
     """
 
     ATTRIBUTES: ClassVar[Mapping[str, str]] = {"type": "application/json", "id": "source"}
@@ -55,12 +56,14 @@ class Source:
     title: str = ""
     with_text: bool = True
     loads: tuple[Saved, ...] = ()
+    datasets: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
         """The command that makes the page again."""
         words = ["retrieval-bench", "report", *(run.folder for run in self.runs)]
         words += ["--loads", *(load.folder for load in self.loads)] if self.loads else []
+        words += ["--dataset", *self.datasets] if self.datasets else []
         words += ["--metrics", *self.metrics] if self.metrics else []
         words += ["--baseline", self.baseline] if self.baseline is not None else []
         words += ["--margin", f"{self.margin:g}"] if self.margin != MARGIN else []
@@ -81,7 +84,8 @@ class Source:
             tuple(Saved(str(item["folder"]), str(item["sha256"])) for item in record.pop(name, ()))
             for name in ("runs", "loads")
         )
-        return cls(runs, tuple(record.pop("metrics")), loads=loads, **record)
+        record["metrics"], record["datasets"] = map(tuple, (record["metrics"], record["datasets"]))
+        return cls(runs, loads=loads, **record)
 
 
 def source_of(

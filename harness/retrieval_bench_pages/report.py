@@ -15,6 +15,7 @@ from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.needs_judgements import unjudged
 from retrieval_bench.reports.file import check_place, write_page
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
+from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.runs.dataset import datasets_of
 from retrieval_bench_pages.analysis import analyse
 from retrieval_bench_pages.html_page import report_page
@@ -103,7 +104,14 @@ def write_report(
     analysis = analyse(comparison, sources)
     under_load = [service("show a load in a report")(name) for name in loads]
     source = source_of(
-        comparison, under_load, metrics=tuple(metrics), title=title, with_text=with_text
+        comparison,
+        under_load,
+        metrics=tuple(metrics),
+        title=title,
+        with_text=with_text,
+        datasets=tuple(
+            str(without_folders(str(data))) for data in datasets if not isinstance(data, Dataset)
+        ),
     )
     why_not: list[str] = []
     page = report_page(

@@ -1,8 +1,8 @@
-"""``report --verify``: every figure of a page, worked out once more from the runs that it names.
+"""``report --verify``: the figures of a page, worked out once more from the runs that it names.
 
 The runs are found by their folders and known by the hash of their files. Their own figures are
 worked out again from the rankings and the times of the calls; then the page is made again, and what
-it says is compared with what the file says, section by section.
+it says is compared with what the file says, section by section, but for what pictures say.
 """
 
 from __future__ import annotations
@@ -55,30 +55,40 @@ class Verification(Documented):
     Attributes:
         page: the file.
         n_figures: pieces of the page with a figure that were compared.
+        n_unchecked: pieces that could not be compared; those of pictures are not counted.
         differences: of them, and of the runs from their own rankings and times.
         problems: runs that are not there, or are not those that the page was made from.
         unchecked: what could not be worked out again, and why.
     """
 
-    KEYS = "holds page n_figures differences problems unchecked"
+    KEYS = "holds page n_figures n_unchecked differences problems unchecked"
 
     page: str
     n_figures: int
+    n_unchecked: int
     differences: tuple[Difference, ...]
     problems: tuple[str, ...]
     unchecked: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
-        """True if the page says what its runs give, and all of its runs are there."""
-        return not self.differences and not self.problems
+        """True if all could be checked, and is what the runs give."""
+        return not (self.differences or self.problems or self.unchecked)
 
     def tables(self) -> list[Table]:
         """The answer, and each difference."""
+        pictures = "pictures are not compared"
         if self.holds:
-            title = f"{self.page}: all {self.n_figures:,} figures are those of its runs."
+            title = (
+                f"{self.page}: all {self.n_figures:,} figures are those of its runs; {pictures}."
+            )
         elif self.problems:
             title = f"{self.page}: the figures could not be checked against its runs."
+        elif not self.differences:
+            title = (
+                f"{self.page}: {counted(self.n_figures, 'figure')} checked, as its runs give them; "
+                f"{self.n_unchecked:,} could not be checked, and {pictures}."
+            )
         else:
             n = counted(len(self.differences), "figure")
             title = f"{self.page}: {n} {'is' if n[:2] == '1 ' else 'are'} not what its runs give."
@@ -95,7 +105,7 @@ class Verification(Documented):
 def verify(
     page: Path, runs: Sequence[Path] = (), datasets: Sequence[str | Path | Dataset] = ()
 ) -> Verification:
-    """Work out all figures of ``page`` once more.
+    """Work out the figures of ``page`` once more.
 
     Args:
         runs: where its runs and loads are now, unless they lie where they lay, or in ``results``.
@@ -108,7 +118,7 @@ def verify(
     found, problems = _found(source.runs, [*runs], RUNS, RUN_FILES)
     under_load, more = _found(source.loads, [*runs], LOADS, (LOAD,))
     if problems or more:
-        return Verification(str(page), 0, (), (*problems, *more), ())
+        return Verification(str(page), 0, 0, (), (*problems, *more), ())
     # They stand in the page under the folders in which they lay when it was made.
     given = [
         replace(read_run(folder), folder=Path(saved.folder))
@@ -131,8 +141,13 @@ def verify(
         *(difference for run in given for difference in _of_run(run, sources)),
         *_between(said, now),
     ]
-    figures = sum(bool(_FIGURE.search(piece)) for _, piece in now)
-    return Verification(str(page), figures, tuple(differences), (), tuple(missing))
+    figures = _figures(now)
+    left = _figures(_parts(text, without_dataset=False)) - _figures(said)
+    return Verification(str(page), figures, left, tuple(differences), (), tuple(missing))
+
+
+def _figures(parts: list[tuple[str, str]]) -> int:
+    return sum(bool(_FIGURE.search(piece)) for _, piece in parts)
 
 
 def _read(page: Path) -> tuple[str, Source]:
@@ -210,7 +225,7 @@ def _of_rankings(run: Run, data: Dataset, where: str) -> Iterator[Difference]:
     again = evaluate(rows, run.rankings.doc_ids, ids, qrels, metrics)
     for metric in metrics:
         said, now = run.evaluation.values(metric), again.values(metric)
-        for at in np.flatnonzero(np.abs(said - now) > _SAME).tolist():
+        for at in np.flatnonzero(~np.isclose(said, now, 0, _SAME, equal_nan=True)).tolist():
             yield Difference(f"{where}: {metric} of {ids[at]}", f"{said[at]}", f"{now[at]}")
 
 

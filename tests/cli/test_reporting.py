@@ -146,7 +146,12 @@ def test_a_dataset_that_moved_is_told_and_can_be_named(
     assert "No single queries: the dataset" in page
     assert QUERIES["q3"] not in page
     assert run("report", *runs, "--dataset", "elsewhere") == 0
-    assert QUERIES["q3"] in page_of(project)
+    page = page_of(project)
+    assert QUERIES["q3"] in page
+    again = re.search(r"Make it again: <code[^>]*>(.*?)</code>", page)
+    assert again is not None
+    assert run(again[1].partition(" ")[2]) == 0
+    assert page_of(project) == page
 
 
 @pytest.mark.slow

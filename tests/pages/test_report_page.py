@@ -20,13 +20,14 @@ from retrieval_bench.reports.render.cells import COUNT, Cell, Content
 from retrieval_bench.reports.render.table import Table, warning
 from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.runs.run import Run
-from retrieval_bench_pages import choices
+from retrieval_bench_pages import choices, verify
 from retrieval_bench_pages import html_page as document
 from retrieval_bench_pages.analysis import analyse
 from retrieval_bench_pages.explorer import json_in_html
 from retrieval_bench_pages.html import whole
 from retrieval_bench_pages.html_page import report_page
 from retrieval_bench_pages.markup import Markup, el, harmless, joined
+from retrieval_bench_pages.methods import methods
 from tests.builders.page_sample import NASTY, make_dataset, make_runs
 
 VOID = {"meta", "link", "br", "input", "path", "use", "rect"}
@@ -537,3 +538,39 @@ def test_a_table_can_be_sorted_unless_it_has_sections_or_one_row() -> None:
 
 def test_the_script_is_small() -> None:
     assert len(document._file("script.js").encode()) < 12_000
+
+
+# -- methods, verification -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kept", "warm_up", "says", "never"),
+    [
+        (((), ()), (1, 1), ["have relevance judgements", "NIST", ", after a warm-up,"], "where"),
+        ((("spans",),) * 2, (0, 0), ["have answer spans", ", without a warm-up,"], "NIST"),
+        ((("slots",),) * 2, (0, 1), ["have rules for their hits", "client, over"], "NIST"),
+        (((), ("spans",)), (1, 1), ["NIST", "apart where documents are judged."], "spans"),
+    ],
+)
+def test_methods_claim_only_what_was_done(
+    kept: Any, warm_up: tuple[int, ...], says: list[str], never: str
+) -> None:
+    runs = []
+    for run, keys, calls in zip(make_runs(DATA), kept, warm_up, strict=False):
+        latency = run.summary.latency_ms.replace(warm_up_calls=calls)
+        manifest = {**run.manifest, **dict.fromkeys(keys)}
+        summary = run.summary.replace(latency_ms=latency)
+        runs.append(replace(run, summary=summary, manifest=manifest))
+    paragraph = methods(compare_runs(runs))[0].split("\n\n")[1]
+    assert [text for text in says if text not in paragraph] == []
+    assert never not in paragraph
+
+
+def test_a_value_that_is_no_number_is_not_that_of_the_rankings() -> None:
+    run, *_ = make_runs(DATA)
+    assert list(verify._of_rankings(run, DATA, "a run")) == []
+    values = run.evaluation.per_query.copy()
+    values[0, 0] = np.nan
+    changed = replace(run, evaluation=replace(run.evaluation, per_query=values))
+    (found,) = verify._of_rankings(changed, DATA, "a run")
+    assert found.says == "nan"

@@ -31,7 +31,7 @@ _REPORT = f"""
 --no-text [with_text]  leave out the texts of queries and documents
 +
 --methods  also write how it was made as a paragraph, a table (.tex) and sources (.bib)
---verify FILE  work out every figure of a report again from the runs that it names
+--verify FILE  work out the figures of a report again from the runs that it names
 {DECIDING}
 {SYSTEMS}
 """
@@ -91,4 +91,4 @@ def _verify(options: argparse.Namespace) -> int:
     runs = [folder for given in options.systems for folder in find_runs(given)]
     verified = verify(options.verify, runs, options.dataset or [])
     show(options, verified, verified.tables)
-    return OK if verified.holds else NOT_MEASURED if verified.problems else REGRESSION
+    return OK if verified.holds else REGRESSION if verified.differences else NOT_MEASURED
