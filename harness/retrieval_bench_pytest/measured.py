@@ -11,13 +11,14 @@ import csv
 import hashlib
 import inspect
 import json
+import re
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 from shlex import split
 from tempfile import mkdtemp
@@ -124,7 +125,7 @@ class Retrieval:
         words = self._command("regress", **how)
         code, text, errors = self._once(words)
         if code not in _HOLDS:
-            pytest.fail(_shortened(text or errors, words), pytrace=False)
+            pytest.fail(_shortened(_of_marker(text or errors), words), pytrace=False)
         return self._told(Answer(_HOLDS[code], _shortened(text, words)))
 
     def at_least(self, metric: str, least: float) -> Answer:
@@ -136,8 +137,13 @@ class Retrieval:
             least: on the scale of the metric.
         """
         __tracebackhide__ = True
-        if isnan(least):
-            pytest.fail(f"at least nan of {metric}: give a number", pytrace=False)
+        try:
+            number = float(least)
+        except (TypeError, ValueError):
+            number = nan
+        if isnan(number):
+            pytest.fail(f"at least {least!r} of {metric}: give a number", pytrace=False)
+        least = number
         mean, low, high = self.mean(metric)
         text = f"{metric} of {self.subject.retriever} is {mean:.3f} [{low:.3f}, {high:.3f}]"
         if low >= least:
@@ -161,7 +167,7 @@ class Retrieval:
         words = self._command("bench", metrics=metrics, rounds=1, warm_up=0, format="csv")
         code, text, errors = self._once(words, "--out", mkdtemp(dir=self._records))
         if code != 0:
-            pytest.fail(_shortened(errors or text, words), pytrace=False)
+            pytest.fail(_shortened(_of_marker(errors or text), words), pytrace=False)
         rows = csv.DictReader(text.splitlines())
         return {row["metric"]: row for row in rows if not row["metric"].endswith(" ms")}
 
@@ -209,6 +215,20 @@ def _alone(lock: Path) -> Iterator[None]:
             return
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+_OPTION = re.compile(r"--(dataset|split|k|set|policy|baselines|metrics)\b(?!-)")
+_CALLED = {"set": "overrides of the marker", "metrics": "the metric of the test"}
+
+
+def _of_marker(text: str) -> str:
+    """An error of a command in the words of a test; commands to copy stay as they are."""
+    return "\n".join(
+        line
+        if "retrieval-bench " in line
+        else _OPTION.sub(lambda found: _CALLED.get(found[1], f"{found[1]} of the marker"), line)
+        for line in text.splitlines()
+    )
 
 
 def _shortened(text: str, words: str) -> str:

@@ -80,10 +80,11 @@ def _looked_at(folder: Path, kind: str, older_than_days: float | None) -> KeptFo
     files = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
     # To read CONTENT, as is done here, is no use of it.
     read = [one.st_atime for path, one in files.items() if path.name != CONTENT]
-    used = max([*read, *(one.st_mtime for one in files.values())], default=0.0)
+    written = [one.st_mtime for one in files.values()] or [folder.stat().st_mtime]
+    used = max(*read, *written, 0.0)
     days = max(0.0, (time.time() - used) / _DAY_S)
     name = f"{_said(folder)}{folder.name[:8]}"
-    remove = bool(files) and older_than_days is not None and days >= older_than_days
+    remove = older_than_days is not None and days >= older_than_days
     if remove:
         shutil.rmtree(folder, ignore_errors=True)
         remove = not folder.exists()

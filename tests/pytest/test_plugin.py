@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -132,7 +133,7 @@ def test_what_is_wrong_is_said(project: Path, marker: str, says: str) -> None:
 def test_metrics_are_measured_at_once_and_what_failed_is_asked_again(project: Path) -> None:
     retrieval = Retrieval(Subject("search.yaml", "data"), project, project)
 
-    def failure(metric: str, least: float = 0.0) -> str:
+    def failure(metric: str, least: Any = 0.0) -> str:
         with pytest.raises(pytest.fail.Exception) as failed:
             retrieval.at_least(metric, least)
         return str(failed.value)
@@ -142,8 +143,11 @@ def test_metrics_are_measured_at_once_and_what_failed_is_asked_again(project: Pa
     away.rename(project / "search.py")
     assert all(retrieval.at_least(metric, 0.0).holds for metric in ("RR@10", "R@10", "nDCG@10"))
     assert (project / "asked").read_text(encoding="utf-8") == "." * len(QUERIES)
-    assert "metric 'foo@10'\n  where: --metrics" in failure("foo@10")
+    assert "metric 'foo@10'\n  where: the metric of the test" in failure("foo@10")
     assert "p50 ms" in failure("p50 ms")
+    assert "raise k of the marker to 100" in failure("R@100")
+    assert retrieval.at_least("RR@10", "0.0").holds  # type: ignore[arg-type]
+    assert failure("RR@10", "much") == "at least 'much' of RR@10: give a number"
     assert failure("RR@10", float("nan")) == "at least nan of RR@10: give a number"
 
 

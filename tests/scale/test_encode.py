@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
+from dataclasses import replace
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from retrieval_bench_scale.shards import executors
 from retrieval_bench_scale.shards.blocks import BlockFolder, Reader
 from retrieval_bench_scale.shards.encode import EncodedCorpus, Job, encode_corpus
 from retrieval_bench_scale.shards.exact import Search, nearest
+from retrieval_bench_scale.tables.encode import encode_tables
 from tests.builders.fake_encoder import Hashed, _full, many
 from tests.builders.files import json_lines, save_all
 from tests.builders.reporters import Remembering
@@ -158,6 +160,9 @@ def test_a_flipped_byte_is_seen_and_only_its_block_made_anew(
     (here / "calls").unlink()
     made = encoded(here, exact=10)
     assert (made.made, made.damaged, calls(here)) == (1, 1, 1)
+    for damaged, words in ((1, "1 block was damaged, and"), (2, "2 blocks were damaged, and")):
+        (table,) = encode_tables(replace(made, damaged=damaged), "bench")
+        assert f"{words} made anew." in table.notes
     assert files(here / "blocks") == whole
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench_scale.folders import kept
+from retrieval_bench.reports.render.table import text_of
+from retrieval_bench_scale.folders import Kept, kept
 from retrieval_bench_scale.index_once import keep_index
+from retrieval_bench_scale.tables.kept import cache_tables
 
 
 @pytest.fixture(autouse=True)
@@ -44,3 +46,15 @@ def test_what_was_not_used_for_long_is_removed() -> None:
     assert (old.exists(), new.exists()) == (False, True)
     assert {folder.removed for folder in kept(0).folders} == {True}
     assert kept().folders == ()
+
+
+def test_an_empty_folder_is_as_old_as_it_is_and_goes(tmp_path: Path) -> None:
+    (tmp_path / "cache" / "blocks" / "empty").mkdir(parents=True)
+    (folder,) = kept(30).folders
+    assert (folder.days < 1, folder.removed) == (True, False)
+    assert [one.removed for one in kept(0).folders] == [True]
+
+
+def test_without_a_home_nothing_is_kept() -> None:
+    (table,) = cache_tables(Kept(None, ()))
+    assert list(map(text_of, table.lead)) == ["No home folder is known: nothing is kept."]

@@ -92,6 +92,21 @@ def test_what_is_not_reached_is_not_named(values: tuple[SweptValue, ...], words:
     assert words in table.title
 
 
+def test_what_is_open_is_beside_others_only_where_one_is_chosen() -> None:
+    (table,) = sweep_tables(found(level((*VALUES[:2], value(48, 0.955, 0.02, 0.2)))))
+    assert said(table)[1] == "ef_search 32, 48 may do: more queries would tell."
+
+
+def test_with_a_tail_a_level_shows_the_value_that_is_best_by_it() -> None:
+    first = replace(VALUES[0], tail=0.97)
+    under = level((first, VALUES[1]), "10 %")
+    by_tail = replace(found(level(), under), decided_by="tail")
+    assert [sweep_tables(one)[0].rows[1][2] for one in (by_tail, found(level(), under))] == [
+        "none; 16",
+        "none; 32",
+    ]
+
+
 def test_an_exhaustive_search_that_is_faster_is_told() -> None:
     (table,) = sweep_tables(found(replace(level(), exact_p50_ms=0.1)))
     assert "An exhaustive search takes 0.100 ms: it is faster." in said(table)

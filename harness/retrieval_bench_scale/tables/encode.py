@@ -25,7 +25,8 @@ def encode_tables(made: EncodedCorpus, opening: str) -> list[Table]:
     ]
     notes: list[AnyNote] = []
     if made.damaged:
-        notes.append(f"{counted(made.damaged, 'block')} that was damaged is made anew.")
+        were = "was" if made.damaged == 1 else "were"
+        notes.append(f"{counted(made.damaged, 'block')} {were} damaged, and made anew.")
     notes.append(f"folder: {made.folder} ({made.bytes / _MB:,.3g} MB)")
     if made.exact_run is not None:
         notes.append(

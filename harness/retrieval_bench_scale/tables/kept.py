@@ -31,6 +31,8 @@ def index_tables(made: KeptIndex, opening: str) -> list[Table]:
 
 def cache_tables(kept: Kept) -> list[Table]:
     """All that is kept, the largest first."""
+    if kept.folder is None:
+        return [Table("", (), (), lead=[result("No home folder is known: nothing is kept.")])]
     size = sum(folder.bytes for folder in kept.folders if not folder.removed)
     removed = [folder for folder in kept.folders if folder.removed]
     lead = [result(f"{size / _MB:,.3g} MB are kept in {kept.folder}.")]

@@ -39,7 +39,7 @@ def sweep_tables(sweep: Sweep, *, full: bool = False) -> list[Table]:
             *("filter", "fits", sweep.parameter, _column(sweep), _tail(sweep)),
             *("p50 ms", "exact ms", "leaked hits"),
         ],
-        [_level_row(level) for level in sweep.levels],
+        [_level_row(level, by_tail=sweep.decided_by == "tail") for level in sweep.levels],
         notes=_notes(sweep),
         lead=_lead(sweep),
     )
@@ -67,7 +67,7 @@ def _answer(sweep: Sweep, level: SweptLevel) -> str:
     if chosen is not None:
         name, found = f"{sweep.parameter} {chosen.value:g}", _found(chosen, by_tail=by_tail)
         return f"{name} is the cheapest that finds {top}: {found}, {_price(chosen)}"
-    best = max(level.values, key=lambda value: (value.tail if by_tail else value.recall) or 0.0)
+    best = _best(level, by_tail=by_tail)
     if best.reach is not Reach.BELOW and (why := left_open("bench --sweep", sweep.warnings)):
         return f"no value is the cheapest that finds {top}: {why[:1].lower()}{why[1:]}"
     words = {
@@ -77,6 +77,10 @@ def _answer(sweep: Sweep, level: SweptLevel) -> str:
     }
     found = f"{sweep.parameter} {best.value:g} finds {_found(best, by_tail=by_tail)}"
     return f"{words[best.reach]}; {found}"
+
+
+def _best(level: SweptLevel, *, by_tail: bool) -> SweptValue:
+    return max(level.values, key=lambda value: (value.tail if by_tail else value.recall) or 0.0)
 
 
 def _found(value: SweptValue, *, by_tail: bool) -> str:
@@ -101,7 +105,8 @@ def _lead(sweep: Sweep) -> list[AnyNote]:
         told.append(result(f"{took}{times if first.exact_ms >= chosen.ms else ': it is faster'}."))
     if first.undecided:
         values = ", ".join(f"{value:g}" for value in first.undecided)
-        told.append(warning(f"{name} {values} may do, too: more queries would tell."))
+        too = "" if chosen is None else ", too"
+        told.append(warning(f"{name} {values} may do{too}: more queries would tell."))
     leaked = sum(one.leaked or 0 for level in sweep.levels for one in level.values)
     if leaked:
         text = f"{counted(leaked, 'hit')} leaked: the filter of their query does not allow them."
@@ -147,9 +152,9 @@ def _value_row(value: SweptValue, level: SweptLevel, *, bare: bool) -> list[Cont
     return [*row, *([SHORT_MS(value.search_ms)] * bare)]
 
 
-def _level_row(level: SweptLevel) -> Sequence[Content]:
+def _level_row(level: SweptLevel, *, by_tail: bool) -> Sequence[Content]:
     chosen = level.chosen
-    best = chosen or max(level.values, key=lambda value: value.recall or 0.0)
+    best = chosen or _best(level, by_tail=by_tail)
     leaked = max((one.leaked for one in level.values if one.leaked is not None), default=None)
     value = f"{best.value:g}" if chosen else f"none; {best.value:g}"
     return [
