@@ -85,7 +85,7 @@ class Cut:
                 self.texts |= {(n, at): text for at, text in texts.items()}
             else:
                 ranges = self.chunker.cut(document.text)
-            if not ranges and document.title.strip():  # which stands in each chunk, and in one here
+            if document.title.strip() and not document.text.strip():
                 ranges = [(0, 0)]
             self.chunks += len(ranges)
             self._bounds.append(array("q", chain.from_iterable(ranges)))

@@ -71,8 +71,9 @@ def suggestion(folder: Path) -> str:
         part: _columns(folder / name, known[part]) for part, name in of_parts.items() if name
     }
     kind = _format(folder, names["documents"] or names["queries"])
-    topics = first_line(folder / names["queries"]).strip()
-    if kind == "plain" and not columns["queries"] and topics[:1] not in "{[":
+    asked = folder / names["queries"]
+    bare = kind_of(asked) not in RECORDS and first_line(asked).strip()[:1] not in "{["
+    if kind == "plain" and not columns["queries"] and bare:
         kind = "trec"  # whose topics have no header, and whose documents may be records
     if kind == "trec":
         columns = {"documents": columns.get("documents", {})}

@@ -138,7 +138,7 @@ def fit_of(store: Store, labels: Labels, evidence: Evidence | None = None) -> Fi
     same = sum(first == second for first, second in graded)
     facts = (store.fact(PROMPTED) or {}).get(labels.judge, {})
     repeated = facts.get("again", 0)
-    answered = facts.get("answered", 0)
+    answered = facts.get("answered", facts.get("labels", 0) + repeated)
     return Fit(
         labels.judge,
         len(counted),

@@ -22,7 +22,7 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import Judgements, judge_lists
 from retrieval_bench.runs.run import Run
-from retrieval_bench_chunks.chunked import VERSION, Chunked, in_front
+from retrieval_bench_chunks.chunked import VERSION, Chunked, Cut, in_front
 from retrieval_bench_chunks.counting import Counter
 from retrieval_bench_chunks.cutting import Windows
 from retrieval_bench_chunks.delivery import Delivery, Hit
@@ -171,6 +171,8 @@ def test_a_title_alone_is_a_chunk_and_the_same_span_twice_is_one() -> None:
     held = [Document("a", "", "Annual leave"), Document("b", "Travel is paid back.")]
     dataset = build_dataset("titles", held, [Query("q", "annual leave")], {"q": {"a": 1}})
     assert run("bm25+tokens-20", dataset, k=2).evaluation.by_metric["nDCG@2"].mean == 1
+    lost = ForeignChunker(partial(_gives, "stands nowhere"), "mine")
+    assert list(Cut(lost).of(0, Document("c", "Another text.", "Annual leave"))) == []
     spans = [{"document": "b", "quote": "Travel"}] * 2
     twice: Any = build_dataset("twice", held, [Query("q", "?", metadata={"spans": spans})], None)
     assert len(twice.qrels["q"].truth) == 1

@@ -98,7 +98,7 @@ class Lines:
         def advance(done: int, total: int) -> None:
             nonlocal began, before
             now = self._clock()
-            if not before and 100 * done < total:  # a first call may load a model
+            if not before and 4 * done < total:  # a first call may load a model
                 began, before = now, done
             if before < done < total and self._due(now):
                 left = (now - began) * (total - done) / (done - before)

@@ -403,8 +403,9 @@ def test_plain_files_may_be_json_lists(tmp_path: Path) -> None:
         ("j", '[\n {"query_id": "q", "doc_id": "1", "grade": 2}\n]\n'),
         ("judged", '{"query_id": "q", "doc_id": 1, "grade": 2}\n'),
         ("j.txt", "q 0 1 2\n"),
+        ("j.txt", "# by anna\n q 0 1   2.0\n"),
         ("j.tsv", "q\t0\t1\t2\n"),
-        ("qrels.tsv", "query-id\tcorpus-id\tscore\nq\t1\t2\n"),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\tby\nq\t1\t2\tanna\n"),
         ("j.tsv", "query_id\tdoc_id\tgrade\nq\t1\t2\n"),
     ],
 )

@@ -48,7 +48,7 @@ RECORDS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 
 _JUDGED = (".tsv", *RECORDS)
 _LINES = (".jsonl", ".ndjson", ".parquet")
-_QRELS = re.compile(r"\S.*\s\S+\s[-+]?\d+\s*|" + "\t".join(BEIR_HEADER))
+_QRELS = re.compile(r"\s*\S.*\s\S+\s+[-+]?\d+(\.0*)?\s*|" + "\t".join(BEIR_HEADER) + r"(\t.*)?")
 _ONE_SPLIT = "test"
 
 
@@ -146,7 +146,8 @@ def judgement_stream(location: Location, columns: JudgementColumns | None) -> St
         query, document, grade = BEIR_HEADER
         columns = JudgementColumns(query=query, document=document, grade=grade)
     elif not as_records:
-        as_records = not _QRELS.fullmatch(next(filter(None, map(first_line, paths)), ""))
+        firsts = (first_line(path, comment=qrels.COMMENT) for path in paths)
+        as_records = not _QRELS.fullmatch(next(filter(None, firsts), ""))
     return records.judgements(location, columns) if as_records else qrels.judgements(location)
 
 

@@ -1,5 +1,5 @@
 """Plain files with named columns: JSON lines, CSV or TSV, each part in a file of its own;
-judgements may be TREC's.
+judgements may be TREC's or BEIR's.
 
 There are no usual file names: ``dataset.yaml`` names the files, the splits and the columns.
 """
