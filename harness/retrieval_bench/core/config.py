@@ -117,9 +117,8 @@ def load_retriever_config(
             accepted="one: the config has `chunk` already",
             fix="leave one of the two out",
         )
-    config = _overridden(config.model_copy(update={"chunk": chunk}), overrides)
-    named = {"name": config.name + plus + cut} if config.chunk == chunk else {}
-    return config.model_copy(update=named)
+    config = config.model_copy(update={"chunk": chunk, "name": f"{config.name}+{cut}"})
+    return _overridden(config, overrides)
 
 
 def chunker_in(name: str, chunk: Mapping[str, Any] | None) -> str:
@@ -153,7 +152,8 @@ def _overridden(config: RetrieverConfig, overrides: Sequence[str]) -> RetrieverC
     settings: dict[str, Any] = _containers_copied({**config.params, "chunk": config.chunk or {}})
     for override in overrides:
         _apply(settings, override)
-    return config.model_copy(update={"chunk": settings.pop("chunk") or None, "params": settings})
+    chunk = settings.pop("chunk") or None
+    return config.model_copy(update={"params": settings, "chunk": chunk})
 
 
 def placed(params: Mapping[str, Any], objects: Mapping[str, Any]) -> dict[str, Any]:
