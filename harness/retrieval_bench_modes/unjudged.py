@@ -107,7 +107,7 @@ def compare_unjudged(
 
 def _alike(pair: PairLikeness, k: int, n: int) -> str:
     """Say how alike a pair is, without its subject, where ``n`` queries were asked."""
-    of = f" on the {pair.n:,} of {counted(n, 'query')} that all answered" * (pair.n < n)
+    of = f" on the {pair.n:,} of {counted(n, 'query')} that can be compared" * (pair.n < n)
     if pair.same == pair.n:
         return f"answer the same{of}" if of or n == 1 else f"answer all {n:,} queries the same"
     # 1 only where nothing is missing

@@ -84,7 +84,10 @@ class Source:
             tuple(Saved(str(item["folder"]), str(item["sha256"])) for item in record.pop(name, ()))
             for name in ("runs", "loads")
         )
-        record["metrics"], record["datasets"] = map(tuple, (record["metrics"], record["datasets"]))
+        record |= {
+            "metrics": tuple(record["metrics"]),
+            "datasets": tuple(record.get("datasets", ())),
+        }
         return cls(runs, loads=loads, **record)
 
 

@@ -110,7 +110,10 @@ def write_report(
         title=title,
         with_text=with_text,
         datasets=tuple(
-            str(without_folders(str(data))) for data in datasets if not isinstance(data, Dataset)
+            name
+            for data in datasets
+            if not isinstance(data, Dataset)
+            if not (name := without_folders(_from_here(str(data)))).startswith("…")
         ),
     )
     why_not: list[str] = []
@@ -129,3 +132,8 @@ def write_report(
             others.append(path.with_suffix(suffix))
             write_page(others[-1], text, "text on methods")
     return Report(path, len(page.encode()), analysis.recommendations, tuple(others), *why_not)
+
+
+def _from_here(name: str) -> str:
+    here = Path.cwd()
+    return str(Path(name).relative_to(here) if Path(name).is_relative_to(here) else name)

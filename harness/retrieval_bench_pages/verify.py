@@ -126,7 +126,8 @@ def verify(
     ]
     loaded = given if not source.metrics else only_metrics(given, source.metrics)
     comparison = compare_runs(loaded, baseline=source.baseline, margin=source.margin)
-    sources = datasets_of([group.runs for group in comparison.groups], datasets)
+    lie = datasets or [name for name in source.datasets if Path(name).is_dir()]
+    sources = datasets_of([group.runs for group in comparison.groups], lie)
     analysis = analyse(comparison, sources)
     loads = [
         service("show a load in a report")(folder, shown_as=Path(saved.folder))

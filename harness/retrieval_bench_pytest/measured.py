@@ -217,7 +217,7 @@ def _alone(lock: Path) -> Iterator[None]:
         yield
 
 
-_OPTION = re.compile(r"--(dataset|split|k|set|policy|baselines|metrics)\b(?!-)")
+_OPTION = re.compile(r"(?:(?<=  where: )|(?<=raise ))--(dataset|split|k|set|policy|metrics)\b(?!-)")
 _CALLED = {"set": "overrides of the marker", "metrics": "the metric of the test"}
 
 

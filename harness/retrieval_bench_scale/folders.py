@@ -80,7 +80,9 @@ def _looked_at(folder: Path, kind: str, older_than_days: float | None) -> KeptFo
     files = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
     # To read CONTENT, as is done here, is no use of it.
     read = [one.st_atime for path, one in files.items() if path.name != CONTENT]
-    written = [one.st_mtime for one in files.values()] or [folder.stat().st_mtime]
+    written = [one.st_mtime for one in files.values()] or [
+        folder.stat().st_mtime if folder.is_dir() else 0.0
+    ]
     used = max(*read, *written, 0.0)
     days = max(0.0, (time.time() - used) / _DAY_S)
     name = f"{_said(folder)}{folder.name[:8]}"

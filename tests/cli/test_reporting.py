@@ -145,13 +145,18 @@ def test_a_dataset_that_moved_is_told_and_can_be_named(
     page = page_of(project)
     assert "No single queries: the dataset" in page
     assert QUERIES["q3"] not in page
-    assert run("report", *runs, "--dataset", "elsewhere") == 0
+    assert run("report", *runs, "--dataset", str(Path.cwd() / "elsewhere")) == 0
     page = page_of(project)
     assert QUERIES["q3"] in page
     again = re.search(r"Make it again: <code[^>]*>(.*?)</code>", page)
     assert again is not None
     assert run(again[1].partition(" ")[2]) == 0
     assert page_of(project) == page
+    assert run("report --verify results/report.html") == 0, run.out
+    older = re.sub(r', ?"datasets": ?\[[^]]*\]', "", page)
+    (project / "older.html").write_text(older, encoding="utf-8")
+    assert older != page
+    assert run("report --verify older.html") == 1, run.err  # its sentences are those of its time
 
 
 @pytest.mark.slow

@@ -148,8 +148,8 @@ class TestComparison:
         ("n", "other", "failed", "says"),
         [
             (300, 1, 0, "x and y share 99 % of their top 10, RBO 0.99."),
-            (40, 0, 20, "x and y answer the same on the 20 of 40 queries that all answered."),
-            (40, 20, 20, "share 0 % of their top 10, RBO 0.00 on the 20 of 40 queries that all"),
+            (40, 0, 20, "x and y answer the same on the 20 of 40 queries that can be compared."),
+            (40, 20, 20, "share 0 % of their top 10, RBO 0.00 on the 20 of 40 queries that can"),
             (40, 0, 0, "x and y answer all 40 queries the same."),
             (1, 0, 0, "x and y answer the same."),
         ],

@@ -43,8 +43,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 2_006,
     "retrieval_bench_retrievers/text": 755,
     "a package beside the kernel": 5_551,
-    "product": 122_796,
-    "tests": 102_428,
+    "product": 122_812,
+    "tests": 102_433,
     "frozen data": 11_560,
 }
 """Lines of each room of the kernel and of the retrievers (without one: loose modules), of the

@@ -97,9 +97,9 @@ def test_a_write_that_nobody_waited_for_is_not_said_never_to_show() -> None:
 @pytest.mark.parametrize(
     ("tried", "title"),
     [
-        (10, "Killed 10 times: no acknowledged write undone; at most 26 % of kills then undo one"),
-        (6, "Killed 10 times, 6 of them after an acknowledged write: no acknowledged write undone"),
-        (0, "Killed 10 times, none of them after an acknowledged write"),
+        (10, "Killed 10 times: no acknowledged write undone; at most 26 % of kills undo one"),
+        (6, "Killed 10 times, 6 times after an acknowledged write: no acknowledged write undone"),
+        (0, "Killed 10 times, 0 times after an acknowledged write"),
     ],
 )
 def test_a_kill_with_nothing_at_stake_is_no_evidence(tried: int, title: str) -> None:

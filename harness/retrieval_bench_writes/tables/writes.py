@@ -96,10 +96,12 @@ def _killed(kills: Kills) -> Table:
     gone, tried = kills.lost + kills.back, kills.undoing.n
     title = f"Killed {counted(kills.kills, 'time')}"
     if tried < kills.kills:
-        title += f", {tried or 'none'} of them after an acknowledged write"
+        title += f", {counted(tried, 'time')} after an acknowledged write"
     if tried:
         undid = f"{kills.undoing.count:,} undid {counted(gone, 'acknowledged write')}"
-        most = f"at most {_percent(kills.undoing.at_most)} of kills then undo one (one-sided 95 %)"
+        of = " after one" if tried < kills.kills else ""
+        share = _percent(kills.undoing.at_most)
+        most = f"at most {share} of kills{of} undo one (one-sided 95 %)"
         title += f": {undid if gone else 'no acknowledged write undone'}; {most}"
     notes: list[AnyNote] = [
         "What was under way when the server was killed counts as neither.",
