@@ -226,7 +226,7 @@ def _of_marker(text: str) -> str:
     return "\n".join(
         line
         if "retrieval-bench " in line
-        else _OPTION.sub(lambda found: _CALLED.get(found[1], f"{found[1]} of the marker"), line)
+        else _OPTION.sub(lambda option: _CALLED.get(option[1], f"{option[1]} of the marker"), line)
         for line in text.splitlines()
     )
 

@@ -79,8 +79,8 @@ def _folders(place: Path) -> Iterator[Path]:
 def _looked_at(folder: Path, kind: str, older_than_days: float | None) -> KeptFolder:
     files = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
     # To read CONTENT, as is done here, is no use of it.
-    read = [one.st_atime for path, one in files.items() if path.name != CONTENT]
-    written = [one.st_mtime for one in files.values()] or [
+    read = [state.st_atime for path, state in files.items() if path.name != CONTENT]
+    written = [state.st_mtime for state in files.values()] or [
         folder.stat().st_mtime if folder.is_dir() else 0.0
     ]
     used = max(*read, *written, 0.0)
@@ -90,7 +90,7 @@ def _looked_at(folder: Path, kind: str, older_than_days: float | None) -> KeptFo
     if remove:
         shutil.rmtree(folder, ignore_errors=True)
         remove = not folder.exists()
-    size = sum(one.st_size for one in files.values())
+    size = sum(state.st_size for state in files.values())
     return KeptFolder(kind, name, size, days, remove)
 
 
