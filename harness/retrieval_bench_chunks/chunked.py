@@ -86,7 +86,7 @@ class Cut:
             else:
                 ranges = self.chunker.cut(document.text)
             if document.title.strip() and not document.text.strip():
-                ranges = [(0, 0)]
+                ranges = [(0, 0)]  # a title alone is a chunk: it stands in each one
             self.chunks += len(ranges)
             self._bounds.append(array("q", chain.from_iterable(ranges)))
         return self._bounds[n]

@@ -14,7 +14,7 @@ from retrieval_bench.data.source import DataFormat, Files, Source, part
 
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
-    """The three streams; nothing is read yet."""
+    """The three streams; no more is read yet than the first line of the judgements."""
     return Source(
         records.documents(files.documents, columns.documents) if files.documents else None,
         records.queries(part(files.queries), columns.queries),
