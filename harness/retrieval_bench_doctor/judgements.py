@@ -20,7 +20,7 @@ from retrieval_bench.data.needs_judgements import TO_JUDGE
 from retrieval_bench.data.self_queries import ASK, selves_in
 from retrieval_bench.experiment.warnings import without_relevant
 from retrieval_bench.runs.dataset import alike, n_alike, told_alike
-from retrieval_bench_doctor.copies import CHARACTERS, NEAR, WORDS, Copies, Twins
+from retrieval_bench_doctor.copies import Copies, Twins
 from retrieval_bench_doctor.pools import Held, JudgedAt, Pool
 
 ENOUGH = 0.8
@@ -97,8 +97,8 @@ class Judgements(Documented):
         judged: how much of the retriever's top k is judged; None where nothing is known.
         pool: the retriever beside another system; None where they were not compared.
         no_pool: why they were not; empty where they were.
-        copies: queries whose words stand in documents; None without a corpus.
-        twins: documents with nearly the same text that are judged differently; None without one.
+        copies: queries that stand in documents; None without a corpus.
+        twins: documents with the same text that are judged differently; None without one.
         unjudged_copies: documents with the text of a relevant one that are not judged; likewise.
     """
 
@@ -328,13 +328,10 @@ def _copied(copies: Copies | None) -> str:
     if copies is None or copies.in_relevant is None or not _many(copies.relevant, copies.checked):
         return ""
     place = copies.in_relevant
-    parts = ""
-    if copies.shared > copies.relevant:
-        parts = f"; {copies.shared:,} share {WORDS} words (or {CHARACTERS} characters) in a row"
     return (
         f"{copies.relevant:,} of {counted(copies.checked, 'longer query')} stand word for word "
         "in a "
-        f"relevant document, for example {place.query} in {place.document}{parts}: this favours "
+        f"relevant document, for example {place.query} in {place.document}: this favours "
         "lexical search. Ask in the words of people who have not read the document."
     )
 
@@ -355,16 +352,12 @@ def _twins(twins: Twins | None) -> str:
     if twins is None or twins.example is None:
         return ""
     example = twins.example
-    same = "the same text" if example.similarity == 1 else "nearly the same text"
-    pairs = counted(twins.pairs, "pair")
     return (
-        f"{pairs} of documents with nearly the same text (Jaccard {NEAR:g} or more) "
+        f"{counted(twins.pairs, 'pair')} of documents with the same text "
         f"{'is' if twins.pairs == 1 else 'are'} judged differently, in "
         f"{counted(twins.queries, 'query')}: for {example.query}, {example.relevant} is relevant "
-        "and "
-        f"{example.other}, with {same}, is not. Which one a system finds is luck: give both the "
-        "same "
-        "grade, or keep one of them."
+        f"and {example.other} is not. Which one a system finds is luck: give both the same grade, "
+        "or keep one of them."
     )
 
 

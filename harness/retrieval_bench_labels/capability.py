@@ -21,8 +21,8 @@ CAPABILITY = Capability(
         ),
         "label start": Command(
             f"{_COMMANDS}.start:run_start",
-            "judge: on a page, in a file for others, or in the terminal",
-            ("", "--who anna --terminal", "--who ben --offline for-ben.html"),
+            "judge: on a page, or in a file for others",
+            ("", "--who anna --no-browser", "--who ben --offline for-ben.html"),
         ),
         "label status": Command(
             f"{_COMMANDS}.label:run_status",

@@ -17,6 +17,7 @@ from retrieval_bench.reports.file import check_place, write_page
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.runs.dataset import datasets_of
+from retrieval_bench.runs.run import from_here
 from retrieval_bench_pages.analysis import analyse
 from retrieval_bench_pages.html_page import report_page
 from retrieval_bench_pages.methods import methods as methods_of
@@ -111,9 +112,9 @@ def write_report(
         with_text=with_text,
         datasets=tuple(
             name
-            for data in datasets
-            if not isinstance(data, Dataset)
-            if not (name := without_folders(_from_here(str(data)))).startswith("…")
+            for data in map(str, (data for data in datasets if not isinstance(data, Dataset)))
+            for shown in (from_here(Path(data)) if Path(data).is_absolute() else data,)
+            if not (name := without_folders(shown)).startswith("…")
         ),
     )
     why_not: list[str] = []
@@ -132,8 +133,3 @@ def write_report(
             others.append(path.with_suffix(suffix))
             write_page(others[-1], text, "text on methods")
     return Report(path, len(page.encode()), analysis.recommendations, tuple(others), *why_not)
-
-
-def _from_here(name: str) -> str:
-    here = Path.cwd()
-    return str(Path(name).relative_to(here) if Path(name).is_relative_to(here) else name)

@@ -80,7 +80,7 @@ def with_fusions(
     Raises:
         HarnessError: as of :func:`fused`, or a dataset that is not found again.
     """
-    groups = [[runs[i] for i in at] for _, at in by_dataset(runs)]
+    groups = [group for _, _, group in by_dataset(runs)]
     fusions: list[Run] = []
     for group, data in zip(groups, datasets_of(groups, named), strict=True):
         if isinstance(data, str):

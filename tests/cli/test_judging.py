@@ -1,8 +1,7 @@
-"""The command ``label start``: a page, a file, the terminal."""
+"""The command ``label start``: a page, or a file."""
 
 from __future__ import annotations
 
-import io
 import json
 import signal
 import subprocess
@@ -26,49 +25,6 @@ FILE = Path("results") / "labels" / "sample.sqlite"
 @pytest.fixture
 def store(here: Path) -> Store:
     return make_store(FILE)
-
-
-def type_(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-
-
-@pytest.mark.usefixtures("store")
-class TestTheTerminal:
-    def test_it_asks_line_by_line_and_keeps_the_answers(
-        self, run: Command, store: Store, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        type_(monkeypatch, "2", "n why", "s", "q")
-        assert run("label start --terminal --who anna") == 0
-        found = [(one.who, one.grade, one.note) for one in store.labels()]
-        assert found == [("anna", 2, ""), ("anna", None, "why")]
-        assert "2 answers of this session are kept. 0 of 3 questions" in run.unwrapped
-
-    def test_the_login_name_is_taken_where_none_is_given(
-        self, run: Command, store: Store, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("getpass.getuser", lambda: "carl")
-        type_(monkeypatch, "1")
-        assert run("label start --terminal") == 0
-        assert [one.who for one in store.labels()] == ["carl"]
-
-    def test_without_a_login_name_one_is_asked_for(
-        self, run: Command, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def nobody() -> str:
-            raise KeyError
-
-        monkeypatch.setattr("getpass.getuser", nobody)
-        assert "no name" in run.refused("label start --terminal")
-
-    def test_ctrl_c_is_an_interruption_and_says_what_is_kept(
-        self, run: Command, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def interrupted(prompt: str) -> str:
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(judging, "_typed", interrupted)
-        assert run("label start --terminal --who anna") == 130
-        assert "0 answers of this session are kept." in run.err
 
 
 @pytest.mark.usefixtures("store")
@@ -102,7 +58,6 @@ class TestWhatIsRefused:
         [
             *((("--who", who), "name") for who in ("", "a\nb", "x" * 81)),
             *(((f"--port={port}",), f"port {port} cannot be used") for port in ("-1", "65536")),
-            (("--terminal", "--offline", "x.html"), "not allowed with"),
         ],
     )
     @pytest.mark.usefixtures("store")

@@ -130,18 +130,7 @@ class TestCopies:
     def test_no_copy_runs_over_the_border_of_two_documents(self) -> None:
         documents = {"a": "the old lighthouse keeper", "b": "counted nine ships before"}
         query = "the old lighthouse keeper counted nine ships before"
-        assert copies(documents, query, {"a": 1, "b": 1}) == Copies(1, 0, 0, 1, 0, 2)
-
-    def test_words_in_a_row_are_shared_by_a_query_that_is_longer(self) -> None:
-        query = "who said that the old lighthouse keeper counted nine ships before lunch"
-        found = copies({"d": ENGLISH}, query, {"d": 1})
-        assert (found.relevant, found.long, found.shared) == (0, 1, 1)
-        assert copies({"d": ENGLISH}, query, {"d": 0}).shared == 0
-
-    def test_characters_in_a_row_count_likewise(self) -> None:
-        query, _ = COPIES["Japanese"]
-        found = copies({"d": f"答え: {query[:13]}。"}, query, {"d": 1})
-        assert (found.relevant, found.long, found.shared) == (0, 1, 1)
+        assert copies(documents, query, {"a": 1, "b": 1}) == Copies(1, 0, 0, 2)
 
     def test_a_title_is_a_part_of_a_document(self) -> None:
         text = Document("d", "Nothing.", "Old lighthouse keepers and their many ships")
@@ -165,12 +154,6 @@ class TestCopies:
         found = copies(documents, ENGLISH, {"d": 1})
         assert (found.documents, found.relevant, found.elsewhere) == (3, 1, 0)
 
-    def test_many_documents_are_looked_up_in_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "_BATCH", 30)
-        documents = {f"d{i}": f"Document {i} on nothing of note at all." for i in range(50)}
-        found = copies({**documents, "last": ENGLISH}, ENGLISH, {"last": 1})
-        assert found.in_relevant == Place("q", "last")
-
     def test_without_a_corpus_nothing_is_known(self) -> None:
         own = Dataset("own", None, (Query("q", "x"),), {"q": {"d": 1}}, "test", None, "")
         assert look_into(own) is None
@@ -185,32 +168,10 @@ class TestTwins:
         assert (found.pairs, found.queries, found.documents) == (1, 1, 2)
         assert found.example is not None
         assert (found.example.relevant, found.example.other) == ("a", "b")
-        assert found.example.similarity == 1.0
 
-    def test_nearly_the_same_text(self) -> None:
-        found = twins({"a": LONG, "b": f"{LONG} end"}, {"q": {"a": 0, "b": 2}})
-        assert found.example is not None
-        assert (found.example.relevant, found.example.other) == ("b", "a")
-        assert 0.9 <= found.example.similarity < 1.0
-
-    def test_nearly_the_same_text_without_blanks(self) -> None:
-        text = "".join(chr(0x4E00 + 7 * i) for i in range(100))
-        assert twins({"a": text, "b": f"{text}完"}, {"q": {"a": 1, "b": 0}}).pairs == 1
-
-    def test_none_of_many_pairs_is_missed(self) -> None:
-        """Each differs from its twin in one word of 120, and so in five shingles of 116."""
-        documents: dict[str, str] = {}
-        qrels: dict[str, dict[str, int]] = {}
-        for at in range(100):
-            text = " ".join(f"text{at}word{i}" for i in range(120))
-            documents |= {f"a{at}": text, f"b{at}": text.replace(f"word{at + 5} ", "other ")}
-            qrels[f"q{at}"] = {f"a{at}": 1, f"b{at}": 0}
-        found = twins(documents, qrels)
-        assert (found.pairs, found.queries, found.documents) == (100, 100, 200)
-
-    def test_texts_that_share_less_are_different(self) -> None:
-        other = LONG.replace("word30", "x").replace("word60", "y").replace("word90", "z")
-        assert twins({"a": LONG, "b": other}, {"q": {"a": 1, "b": 0}}).pairs == 0
+    def test_texts_that_differ_in_a_word_or_a_sign_are_different(self) -> None:
+        for other in (f"{LONG} end", LONG.replace("word30", "word30+")):
+            assert twins({"a": LONG, "b": other}, {"q": {"a": 1, "b": 0}}).pairs == 0
 
     @pytest.mark.parametrize("grades", [(1, 1), (1, 2), (0, 0), (0, -1)])
     def test_grades_on_one_side_are_no_conflict(self, grades: tuple[int, int]) -> None:
@@ -224,12 +185,6 @@ class TestTwins:
     def test_texts_without_a_word_are_not_compared(self) -> None:
         assert twins({"a": "...", "b": "!!!"}, {"q": {"a": 1, "b": 0}}).pairs == 0
 
-    def test_no_more_than_some_texts_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "_KEPT", 3)
-        documents = {"a": LONG, "b": LONG, "c": LONG, "d": LONG}
-        found = twins(documents, {"q1": {"a": 1, "b": 0}, "q2": {"c": 1, "d": 0}})
-        assert (found.pairs, found.documents) == (1, 2)
-
 
 class TestUnjudgedCopies:
     SAME: Mapping[str, str] = dict(zip("abcd", ["Red a.", "red  A", "RED a", "Red"], strict=True))
@@ -238,7 +193,7 @@ class TestUnjudgedCopies:
         qrels = {"q1": {"a": 1, "d": 0}, "q2": {"c": 2, "a": 1}, "q3": {"d": 1}}
         found = unjudged(self.SAME, qrels)
         assert (found.pairs, found.queries, found.documents) == (4, 2, 4)
-        assert found.example == Twin("q1", "a", "b", 1.0)
+        assert found.example == Twin("q1", "a", "b")
 
     @pytest.mark.parametrize(
         "grades",

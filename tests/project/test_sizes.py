@@ -16,16 +16,16 @@ FROZEN = ("tests/golden/frozen",)
 
 MOST: Mapping[str, int] = {
     "retrieval_bench": 287,
-    "retrieval_bench/api": 583,
-    "retrieval_bench/cli": 1_896,
+    "retrieval_bench/api": 581,
+    "retrieval_bench/cli": 1_906,
     "retrieval_bench/comparison": 3_116,
     "retrieval_bench/core": 5_608,
-    "retrieval_bench/data": 4_873,
-    "retrieval_bench/experiment": 2_484,
+    "retrieval_bench/data": 4_871,
+    "retrieval_bench/experiment": 2_488,
     "retrieval_bench/measure": 3_199,
     "retrieval_bench/metrics": 2_584,
-    "retrieval_bench/reports": 2_973,
-    "retrieval_bench/runs": 2_716,
+    "retrieval_bench/reports": 2_970,
+    "retrieval_bench/runs": 2_717,
     "retrieval_bench/stats": 1_673,
     "retrieval_bench_retrievers": 536,
     "retrieval_bench_retrievers/dense": 1_016,
@@ -42,10 +42,10 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 682,
     "retrieval_bench_retrievers/sql": 2_006,
     "retrieval_bench_retrievers/text": 755,
-    "a package beside the kernel": 5_551,
-    "product": 122_812,
-    "tests": 102_433,
-    "frozen data": 11_560,
+    "a package beside the kernel": 5_393,
+    "product": 122_373,
+    "tests": 102_196,
+    "frozen data": 11_530,
 }
 """Lines of each room of the kernel and of the retrievers (without one: loose modules), of the
 largest capability, of all of them, of the tests, and of the data that tests are held against."""

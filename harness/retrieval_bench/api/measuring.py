@@ -190,9 +190,7 @@ def compare(
     runs = []
     for measured in run_each(experiments, in_notebook(reporter), save=save):
         if save:
-            data = {
-                experiment.dataset.fingerprint: experiment.dataset for experiment in experiments
-            }
+            data = {each.dataset.fingerprint: each.dataset for each in experiments}
             keep_text(finish(measured, data))
         runs += measured
     if fuse:

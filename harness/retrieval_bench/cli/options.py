@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -81,10 +82,18 @@ def _path(text: str) -> Path:
         raise argparse.ArgumentTypeError(f"no home folder is known of {text!r}") from None
 
 
+def _money(text: str) -> float:
+    """An amount of any currency."""
+    if not 0 <= (amount := float(text)) < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no amount of money: 0 or more")
+    return amount
+
+
 _TYPES: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(("N", "K", "SEED", "DEPTH", "GRADE"), int),
-    **dict.fromkeys(("S", "R", "D", "M", "P", "MONEY", "DAYS"), float),
+    **dict.fromkeys(("S", "R", "D", "M", "P", "DAYS"), float),
     **dict.fromkeys(("FILE", "DIR", "FOLDER", "YAML"), _path),
+    "MONEY": _money,
 }
 """Types of values by their metavar; those of others are texts."""
 
@@ -190,7 +199,7 @@ def add(parser: argparse.ArgumentParser, text: str, /, **more: Mapping[str, Any]
         --arrivals {poisson,constant} [poisson]  the default stands in brackets, or "required"
         --soak  without a value it is a switch
         --no-pictures [pictures]  a switch that turns `pictures` off
-        | --terminal  at most one of those with a bar; exactly one of those with !
+        | --offline FILE  at most one of those with a bar; exactly one of those with !
         measuring:
         --rounds N  an option of this group, up to the next one or "options:"
 

@@ -29,7 +29,7 @@ from retrieval_bench.comparison.pairs.judged_gap import judged_gap
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.comparison.pairs.verdicts import Rules
 from retrieval_bench.core.as_json.document import Documented, OnDataset
-from retrieval_bench.core.errors import ConfigError, check_known, distinct_names
+from retrieval_bench.core.errors import ConfigError, check_known
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
@@ -280,15 +280,12 @@ def compare_runs(
             accepted="two runs or more",
             fix="measure several together: compare A B",
         )
-    places = by_dataset(runs)
-    if len(places) > 1:  # systems stand in the same order on every dataset
-        first = {name: at for at, name in reversed(list(enumerate(run.name for run in runs)))}
-        places = [(name, sorted(at, key=lambda i: first[runs[i].name])) for name, at in places]
-    names = {n for _, at in places for n in distinct_names([runs[i].name for i in at])}
+    groups = by_dataset(runs)
+    names = {name for _, systems, _ in groups for name in systems}
     check_asked(names, margin=margin, baseline=baseline, tests=tests, equivalence=equivalence)
     rules = Rules(margin, tuple(tests), 0, equivalence=equivalence)
-    groups = [_group(label, [runs[i] for i in at], baseline, rules) for label, at in places]
-    return Comparison(tuple(groups), margin, baseline, equivalence)
+    compared = tuple(_group(*group, baseline, rules) for group in groups)
+    return Comparison(compared, margin, baseline, equivalence)
 
 
 def check_asked(
@@ -324,12 +321,8 @@ def check_asked(
 
 
 def _group(
-    dataset: str,
-    runs: list[Run],
-    baseline: str | None,
-    rules: Rules,
+    dataset: str, names: list[str], runs: list[Run], baseline: str | None, rules: Rules
 ) -> DatasetComparison:
-    names = distinct_names([run.name for run in runs])
     common = common_metrics(runs)
     if not common:
         raise ConfigError(

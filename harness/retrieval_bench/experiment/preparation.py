@@ -208,37 +208,41 @@ def _candidates(
 
 
 def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
+    if not isinstance(given, str | Path | Mapping | RetrieverConfig):
+        return _of_object(given, overrides)
     called = {}
     if isinstance(given, str | Path):
         given = load_retriever_config(str(given), overrides)
         called = {"overrides": list(overrides)}
     elif isinstance(given, Mapping):
         given = inline_config(given, overrides)
-    if isinstance(given, RetrieverConfig):
-        folder, server = WorkingFolder(), None
-        if given.server is not None:
-            where = str(given.source or given.name)
-            server = validate(Server, given.server, where=f"{where}, server").find()
-        with folder.lent(), waited_for(f"building {given.name}"):
-            retriever = built(given)
-        config = {
-            "target": given.target,
-            "params": given.params,
-            **({} if given.chunk is None else {"chunk": given.chunk}),
-            "source": str(given.source) if given.source else None,
-            **called,
-            "hash": config_hash(given.target, given.params, given.chunk),
-        }
-        return Candidate(
-            given.name,
-            retriever,
-            config,
-            folder=folder,
-            retry=given.retry,
-            rate_limit=given.rate_limit,
-            server=server,
-            price=given.price,
-        )
+    folder, server = WorkingFolder(), None
+    if given.server is not None:
+        where = str(given.source or given.name)
+        server = validate(Server, given.server, where=f"{where}, server").find()
+    with folder.lent(), waited_for(f"building {given.name}"):
+        retriever = built(given)
+    config = {
+        "target": given.target,
+        "params": given.params,
+        **({} if given.chunk is None else {"chunk": given.chunk}),
+        "source": str(given.source) if given.source else None,
+        **called,
+        "hash": config_hash(given.target, given.params, given.chunk),
+    }
+    return Candidate(
+        given.name,
+        retriever,
+        config,
+        folder=folder,
+        retry=given.retry,
+        rate_limit=given.rate_limit,
+        server=server,
+        price=given.price,
+    )
+
+
+def _of_object(given: Any, overrides: Sequence[str]) -> Candidate:
     if overrides:
         raise ConfigError(
             f"overrides for a {type(given).__name__} object",

@@ -77,6 +77,7 @@ def keep_text(done: Sequence[Finished]) -> None:
     Raises:
         RecordError: it cannot be written; the figures are there.
     """
-    for finished in done:
-        if finished.run.folder is not None:
-            add_files(finished.run.folder, {TEXT: terminal.plain(finished.tables())})
+    runs = [(finished, finished.run.folder) for finished in done]
+    texts = [(folder, terminal.plain(finished.tables())) for finished, folder in runs if folder]
+    for folder, text in texts:
+        add_files(folder, {TEXT: text})

@@ -331,11 +331,12 @@ def _texts(rankings: Sequence[Ranking | None]) -> dict[str, tuple[tuple[str, ...
 
 def relative_folder(record: Any) -> str:
     """Return where the folder of a run, or of another record, lies, from here."""
-    folder = record.folder
-    if folder is None:
-        return "(not saved)"
-    here = Path.cwd()
-    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
+    return "(not saved)" if record.folder is None else from_here(record.folder)
+
+
+def from_here(path: Path) -> str:
+    """Return a path from the current folder where it lies in it."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def only_metrics(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:

@@ -1,4 +1,4 @@
-"""The command ``label start``: judging on a page of this machine, as one file, or in a terminal."""
+"""The command ``label start``: judging on a page of this machine, or as one file."""
 
 from __future__ import annotations
 
@@ -19,15 +19,11 @@ if TYPE_CHECKING:
     from retrieval_bench_labels.judge.server import LabelServer
 
 
-_WAYS = """
-| --terminal  ask here, line by line, and open no page
-| --offline FILE  write the page with its documents as one HTML file, for somebody who is not here;
-    `label import` reads what it saves
-"""
 _START = f"""
 {LABELS_FILE}
---who NAME  who judges (default: your login name; a page asks)
-{_WAYS}
+--who NAME  who judges (default: your login name; the page asks)
+--offline FILE  write the page with its documents as one HTML file, for somebody who is not here;
+    `label import` reads what it saves
 --port N  of the loopback address (default: that of the last time)
 --no-browser  print the URL only, and open no browser
 """
@@ -45,8 +41,6 @@ def run_start(options: argparse.Namespace) -> int:
     judging.check_person(who)
     if options.offline is not None:
         return _write(options, judging, who)
-    if options.terminal:
-        return _ask(judging, who)
     return _serve(options, judging, who)
 
 
@@ -61,26 +55,6 @@ def _login() -> str:
         return checked_name(getpass.getuser())
     except (OSError, KeyError, ImportError, ConfigError):
         return ""
-
-
-def _ask(judging: Judging, who: str) -> int:
-    from retrieval_bench_labels.judge.terminal_judging import judge
-
-    judge(judging, who, _typed, lambda text: put(f"{text}\n"))
-    return OK
-
-
-def _typed(prompt: str) -> str:
-    """A line of stdin.
-
-    Raises:
-        EOFError: there are no more.
-    """
-    put(prompt)
-    line = sys.stdin.readline() if sys.stdin is not None else ""
-    if not line:
-        raise EOFError
-    return line
 
 
 def _write(options: argparse.Namespace, judging: Judging, who: str) -> int:

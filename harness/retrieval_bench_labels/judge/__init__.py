@@ -1,1 +1,1 @@
-"""Judging: in a browser, in a terminal, in a file for somebody else."""
+"""Judging: in a browser, and in a file for somebody else."""

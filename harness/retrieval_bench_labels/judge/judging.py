@@ -1,4 +1,4 @@
-"""What a person is shown and what is kept of their answer, whatever shows it: page or terminal."""
+"""What a person is shown and what is kept of their answer."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def open_server(
                 "no port can be opened",
                 where=ADDRESS,
                 accepted="a machine whose loopback address can be used",
-                fix="judge in the terminal: --terminal",
+                fix="write the page as a file: --offline FILE",
             )
         if before and listening is None:  # another server of this file has it
             return server

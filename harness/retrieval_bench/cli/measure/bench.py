@@ -98,13 +98,14 @@ def prepared(options: argparse.Namespace, *, save: bool) -> Experiment:
     """The experiment that the options of ``bench`` describe."""
     from retrieval_bench.experiment.preparation import prepare
 
+    protocol = protocol_of(options)
     with output_kept_clean():
         return prepare(
             [options.retriever],
             options.dataset,
             **values(options, "split language self_hits k metrics out"),
             overrides=options.set,
-            protocol=protocol_of(options),
+            protocol=protocol,
             save=save,
         )
 

@@ -16,21 +16,28 @@ from retrieval_bench.runs.summary import DatasetFacts
 NOTHING_RELEVANT = "nothing could be compared: no evaluated query has a relevant document"
 
 
-def by_dataset(runs: Sequence[Run]) -> list[tuple[str, list[int]]]:
-    """Places of the runs on each dataset and split, behind a name that only this group has.
+def by_dataset(runs: Sequence[Run]) -> list[tuple[str, list[str], list[Run]]]:
+    """Runs on each dataset and split, in one order of systems: a name that only this group has,
+    names of its systems, equal ones told apart, and their runs.
 
     Where no two runs are on the same dataset, all stand in one group: whoever gave them wants to
     hear why they cannot be compared.
     """
-    places: dict[tuple[str, str], list[int]] = {}
-    for at, run in enumerate(runs):
+    places: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
         data = run.summary.dataset
-        places.setdefault((data.fingerprint, data.split), []).append(at)
+        places.setdefault((data.fingerprint, data.split), []).append(run)
     groups = list(places.values())
     if all(len(group) == 1 for group in groups):
-        groups = [list(range(len(runs)))]
-    names = distinct_names(_labels([runs[group[0]].summary.dataset for group in groups]))
-    return list(zip(names, groups, strict=True))
+        groups = [list(runs)]
+    if len(groups) > 1:
+        order = list(dict.fromkeys(run.name for run in runs))
+        groups = [sorted(group, key=lambda run: order.index(run.name)) for group in groups]
+    labels = _labels([group[0].summary.dataset for group in groups])
+    return [
+        (label, distinct_names([run.name for run in group]), group)
+        for label, group in zip(distinct_names(labels), groups, strict=True)
+    ]
 
 
 def _labels(datasets: Sequence[DatasetFacts]) -> list[str]:

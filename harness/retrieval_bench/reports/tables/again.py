@@ -9,7 +9,7 @@ from shlex import join
 from retrieval_bench.core.config import chunker_in
 from retrieval_bench.core.installed.installation import packaged_configs, typed
 from retrieval_bench.runs.records import DEFAULT_ROOT
-from retrieval_bench.runs.run import Run, relative_folder
+from retrieval_bench.runs.run import Run, from_here, relative_folder
 
 
 def named_again(runs: Sequence[Run]) -> str:
@@ -32,13 +32,9 @@ def same_of(run: Run, command: str, *words: str, set_: Sequence[str] = ()) -> st
     if not source.suffix:
         name = str(told["target"]) + cut if told.get("hash") else name  # an object has no hash
     elif not source.is_relative_to(packaged_configs()):
-        name = _from_here(source) + cut
+        name = from_here(source) + cut
     data = run.manifest.get("dataset", {}).get("source") or summary.dataset.name
-    where = {"dataset": _from_here(Path(data)), "split": summary.dataset.split}
+    where = {"dataset": from_here(Path(data)), "split": summary.dataset.split}
     if command in _WITH_LANGUAGE:
         where["language"] = run.manifest.get("dataset", {}).get("given_language")
     return typed(command, name, *words, **where, k=summary.k, set=set_)
-
-
-def _from_here(path: Path) -> str:
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
