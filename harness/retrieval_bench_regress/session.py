@@ -173,7 +173,7 @@ class Today:
         """The protocol with as many calls as :data:`SECONDS` hold; None where there are as many.
 
         They are rounded up to a power of two: a mean that was measured is another one each time,
-        and times of another protocol are on another line of the history.
+        and times of another protocol have another key in the history.
         """
         mean, before = run.summary.latency_ms.mean, self.experiment.protocol
         calls = 0 if mean is None else min(MOST_CALLS, round(SECONDS * 1_000 / max(mean, 1e-3)))

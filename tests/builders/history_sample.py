@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench_regress.pictures.history import Timeline
+from retrieval_bench_regress.history import Subject
+from retrieval_bench_regress.history.facts import Figure, Same, SavedRun
 
 COMMITS = [f"{at:x}" * 40 for at in range(1, 16)]
 
@@ -20,7 +21,8 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
         other: ``commit`` (a number of :data:`COMMITS`, or None), ``dirty``, ``config``, ``params``,
             ``p50``, ``mean``, ``retriever``, ``dataset``, ``fingerprint``, ``k``, ``machine``,
             ``protocol``, ``beside``, ``status``, ``run_id``, ``source``,
-            ``overrides``, ``threads``, ``chunk``, ``target``,
+            ``overrides``, ``threads``, ``chunk``, ``target``, ``split``, ``convention``,
+            ``metrics_version``,
             ``data`` (where the dataset was found).
     """
     get = other.get
@@ -34,12 +36,12 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
         "retriever": name,
         "dataset": {
             "name": get("dataset", "tiny"),
-            "split": "test",
+            "split": get("split", "test"),
             "fingerprint": get("fingerprint", "f" * 32),
         },
         "k": get("k", 10),
-        "convention": "trec",
-        "metrics_version": 1,
+        "convention": get("convention", "trec"),
+        "metrics_version": get("metrics_version", 1),
         "metrics": {
             "nDCG@10": {"mean": get("mean", 0.5), "ci95": [0.4, 0.6], "n": 9},
             "R@10": {"mean": 0.25, "ci95": None, "n": 9},
@@ -118,14 +120,30 @@ def _save(folder: Path, files: dict[str, Any]) -> Path:
     return folder
 
 
-def timeline(n: int = 3, *, courses: int = 1, name: str = "line 1") -> Timeline:
-    names = [f"{name}{at or ''}" for at in range(courses)]
-    points = [
-        {"system": one, "at": at, "value": 2.0 + at / n, "low": 1.9, "high": 3.1}
-        for one in names
+def many(n: int = 3, *, name: str = "bm25", alone: int = 0) -> Subject:
+    """Runs that have a p50, the last ``alone`` of them each with a key of its own."""
+    runs = tuple(
+        SavedRun(
+            id=f"run-{at:03}",
+            folder=Path(f"run-{at:03}"),
+            created=f"2026-01-{1 + at % 28:02}T00:00:00+00:00",
+            retriever=name,
+            source=name,
+            dataset="tiny",
+            data="tiny",
+            status="complete",
+            failed=0,
+            commit=f"{at:07x}" * 5,
+            dirty=False,
+            revision=f"{at:07x}",
+            config=None,
+            params={},
+            machine="a machine",
+            metrics={},
+            latency={"p50": Figure(2.0 + at / n, (1.9, 3.1))},
+            same_quality=None,
+            same_times=Same({"line": at if at >= n - alone else -1}),
+        )
         for at in range(n)
-    ]
-    dates = [f"2026-01-{1 + at % 28:02}" for at in range(n)]
-    changes = [{"at": at, "name": f"{at:07x}", "config": False} for at in range(n)]
-    panels = [("time", "p50, milliseconds", points)]
-    return Timeline(f"{n} runs", dates, changes, panels, [(one, "a machine") for one in names])
+    )
+    return Subject(name, "tiny", runs, (), (), n, 0)

@@ -48,12 +48,14 @@ def test_real_runs_are_listed_and_drawn(
     assert "mean RR@10" in PICTURE.read_text(encoding="utf-8")
 
 
-def test_one_subject_is_shown_with_the_command_that_decides(run: Command) -> None:
+def test_one_subject_is_shown_with_the_command_that_compares_its_newest_runs(run: Command) -> None:
     assert run("data history --retriever bm25 --no-pictures") == 0
     assert run.err == ""
     assert "bm25 on tiny: 4 runs" in run.out
     assert "bm25 on tiny: 1 duet" in run.out
-    assert "  retrieval-bench duet bm25 --dataset tiny --rev-a" in run.out
+    runs = Path("results/runs")
+    command = f"retrieval-bench compare {runs / 'run-002'} {runs / 'run-003'}"
+    assert run.out.splitlines()[-1].strip() == command
 
 
 def test_times_beside_another_retriever_stay_apart_when_one_is_asked_for(run: Command) -> None:
@@ -62,7 +64,8 @@ def test_times_beside_another_retriever_stay_apart_when_one_is_asked_for(run: Co
     asked = "data history --retriever bm25 --dataset tiny --format json"
     assert run(asked) == 0
     (subject,) = json.loads(run.out)["subjects"]
-    assert [line["same"]["beside"] for line in subject["latency_lines"]] == [[], ["dense"]]
+    alone, beside = subject["runs"][-2]["same_times"], subject["runs"][-1]["same_times"]
+    assert (subject["keys"][alone]["beside"], subject["keys"][beside]["beside"]) == ([], ["dense"])
 
 
 @pytest.mark.parametrize(
@@ -93,7 +96,6 @@ def test_a_dataset_is_found_by_its_folder(project: Path, run: Command, given: st
     assert run(f"data history --dataset {given} --no-pictures") == 0
     assert f"bm25 on tiny: {6 if given == 'tiny' else 2} runs" in run.out
     assert "bm25 on tiny: 1 duet" in run.out
-    assert "duet bm25 --dataset my/tiny --rev-a" in run.out
     assert run("data history --dataset my/other --no-pictures") == 4
 
 
@@ -119,7 +121,9 @@ def test_json_is_one_document(run: Command) -> None:
     assert [one["run_id"] for one in subject["runs"]] == ["run-002", "run-003"]
     assert (subject["n_runs"], subject["n_duets"]) == (4, 1)
     assert subject["runs"][0]["latency_ms"]["p50"]["value"] == 3.0
-    assert subject["duets"][0]["trend"] == "a"
+    assert {one["same_times"] for one in subject["runs"]} | {
+        one["same_quality"] for one in subject["runs"]
+    } | {subject["duets"][0]["same_times"]} == set(subject["keys"])
 
 
 @pytest.mark.parametrize("form", ["markdown", "csv", "latex"])
@@ -185,7 +189,7 @@ def test_nothing_to_show_is_told_with_the_command_that_helps(run: Command) -> No
     assert "no saved run of retriever 'bm52' and dataset 'tiny'" in run.err
     assert "there are: bm25 on tiny, 검색 on 다른" in run.err
     assert "retrieval-bench bench bm52 --dataset tiny" in run.err
-    assert f"left out: {Path('results/runs/odd')}" in run.err
+    assert f"Left out: {Path('results/runs/odd')}" in run.err
     assert run.json("data history --retriever bm52", code=4)["subjects"] == []
     assert run("data history --retriever 'my own' --dataset 'two words'") == 4
     assert "bench 'my own' --dataset 'two words'" in run.err

@@ -243,7 +243,7 @@ MUTANTS = (
         "core/figures.py",
         "signed(None if share is None else 100 * share, 1,",
         "signed(None if share is None else share, 1,",
-        *("regress/test_history.py", "kernel/reports/test_differences.py"),
+        "kernel/reports/test_differences.py",
     ),
     _of_harness(
         "in the table of a comparison a difference has the wrong sign",

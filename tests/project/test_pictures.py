@@ -42,8 +42,8 @@ from retrieval_bench_pictures.vega import (
     scale_for,
     whole,
 )
-from retrieval_bench_regress.pictures.history import Timeline, history
-from tests.builders.history_sample import timeline
+from retrieval_bench_regress.pictures.history import history_picture
+from tests.builders.history_sample import many
 from tests.builders.pictures import (
     LARGEST,
     SVG,
@@ -126,7 +126,7 @@ EACH: dict[str, Callable[[str, int], Spec]] = {
     "parts": lambda name, width: parts(
         [part(name), Row("b", "leg", "", Worth.UNKNOWN)], name=name, metric="m", width=width
     ),
-    "history": lambda name, width: history(name, [timeline(name=name)], [name]),
+    "history": lambda name, width: history_picture(many(name=name)),
 }  # fmt: skip
 ALL = pytest.mark.parametrize("kind", EACH)
 
@@ -586,8 +586,8 @@ def test_nothing_can_be_drawn() -> None:
     for spec in (
         ecdf([]), rounds([]), stages([]), stages([("x", StageReport(None, {}, None, 0))]),
         quality([], {}),
-        quality(["a"], {"P": [(NAN, None)]}), pareto([], metric="m"), history("title", []),
-        history("title", [Timeline("0 runs", [], [], [], [])]), parts([], name="x", metric="m"),
+        quality(["a"], {"P": [(NAN, None)]}), pareto([], metric="m"),
+        history_picture(many(0)), parts([], name="x", metric="m"),
         pareto([spot("a", 0.5, 1.0)] * 2, metric="m"),
     ):  # fmt: skip
         parsed(svg(spec))

@@ -55,18 +55,13 @@ def _check_together(options: argparse.Namespace) -> None:
     from retrieval_bench.core.errors import ConfigError
 
     benchmark = options.format == BENCHMARK
-    if benchmark and options.what is None:
+    if benchmark != (options.what is not None):
+        both = f"--format {BENCHMARK}", "--what"
         raise ConfigError(
-            f"--format {BENCHMARK} without --what",
-            accepted="--what latency for customSmallerIsBetter, --what quality for "
-            "customBiggerIsBetter: a file of the action has one direction",
-            fix="say which, and make two files for both",
-        )
-    if options.what is not None and not benchmark:
-        raise ConfigError(
-            f"--what without --format {BENCHMARK}",
-            accepted="both or neither: all other formats show quality and latency",
-            fix="leave it out",
+            " without ".join(both if benchmark else reversed(both)),
+            accepted="both or neither: a file of the action has one direction, latency for its "
+            "customSmallerIsBetter or quality for its customBiggerIsBetter",
+            fix="say which, and make two files for both; or leave both out",
         )
     if options.out is not None and (benchmark or not options.pictures):
         raise ConfigError(
@@ -113,7 +108,7 @@ def _benchmark(options: argparse.Namespace, result: History) -> int:
             say(f"retrieval-bench: {subject.retriever} on {subject.dataset}: {run.id}, "
                 f"revision {run.revision}")  # fmt: skip
         return OK
-    if any(run.counts for subject in result.subjects for run in subject.runs):
+    if any(subject.newest for subject in result.subjects):
         say(f"retrieval-bench: the newest run has no {options.what} to show")
         return NOT_MEASURED
     return _nothing_there(result)

@@ -5,18 +5,19 @@ A folder that is damaged, of a later version, or no record at all is named and l
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.as_json.document import AsText, Documented
 from retrieval_bench.core.config import chunker_in, load_retriever_config
-from retrieval_bench.core.errors import ConfigError, RecordError
-from retrieval_bench.core.installed.installation import config_folders
+from retrieval_bench.core.errors import ConfigError, RecordError, counted
 from retrieval_bench.data import found_at
 from retrieval_bench.measure.protocol import RANKINGS_ONLY
 from retrieval_bench.runs.records import DEFAULT_ROOT, MANIFEST, SCHEMA_VERSION, SUMMARY, read_json
@@ -25,7 +26,26 @@ from retrieval_bench.runs.summary import Summary
 from retrieval_bench_duet.result import DOCUMENT, read_duet
 from retrieval_bench_duet.result import ROOT as DUETS
 
-COMPLETE = "complete"
+_LEFT_OUT = 5
+"""Folders that are named; JSON names all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Same(AsText):
+    """Key of runs, or duets, that may be held against each other. Its text is a short hash of what
+    they have in common, the same in every process and on every machine.
+
+    Attributes:
+        facts: by name.
+        words: what people read in place of some.
+    """
+
+    facts: Mapping[str, Any]
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        text = json.dumps(self.facts, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,80 +68,49 @@ class SavedRun(Documented):
     Attributes:
         id: name of the run.
         folder: where it lies.
-        created: UTC.
-        retriever: its name.
-        source: how the retriever can be named again on the command line.
-        overrides: of its parameters, as ``--set`` takes them; None where the command line cannot
-            say what was measured, or it was not kept.
-        dataset: its name.
-        data: how the dataset can be named again.
+        created: the time when it was measured, UTC.
+        retriever, dataset: names.
+        source: the file of the retriever, with its chunker; its name where there is none.
+        data: where the dataset was found.
         status: "complete" or "partial".
         failed: queries that failed.
-        commit: None outside a repository.
-        dirty: files differed from the commit; None outside a repository.
+        commit, dirty: of the code, and whether files differed from it; None outside a repository.
+        revision: the commit in short, with a plus when files differed from it.
         config: hash of the target and its parameters; None for an object.
         params: of the retriever, by dotted path; of its chunker, too.
+        machine: a fingerprint of what changes times.
         metrics: means by metric.
         latency: milliseconds by percentile; those that were not supported are missing.
-        same_quality, same_latency: what must be equal for two runs to stand on one line.
-        machine: in words.
-        timed: whether it was to measure times, and not the rankings only.
-        quality_line, latency_line: labels of the lines that it stands on; None = on none.
+        same_quality: the key of runs whose metrics may be held against each other; None for a run
+            that was cut short, whose means are over other queries.
+        same_times: the key of runs whose times may be held against each other; None for one that
+            was cut short, or was to give its rankings alone.
     """
 
     KEYS = (
-        "run_id=id folder created=when status n_failed=failed commit dirty config "
-        "machine=fingerprint metrics latency_ms=latency quality_line latency_line"
+        "run_id=id folder created status n_failed=failed commit dirty config machine metrics "
+        "latency_ms=latency same_quality same_times"
     )
 
     id: str
     folder: Path
-    created: datetime
+    created: str
     retriever: str
     source: str
-    overrides: tuple[str, ...] | None
     dataset: str
     data: str
     status: str
     failed: int
     commit: str | None
     dirty: bool | None
+    revision: str
     config: str | None
     params: Mapping[str, str]
+    machine: str
     metrics: Mapping[str, Figure]
     latency: Mapping[str, Figure]
-    same_quality: Mapping[str, Any]
-    same_latency: Mapping[str, Any]
-    machine: str
-    timed: bool
-    quality_line: str | None = None
-    latency_line: str | None = None
-
-    @property
-    def when(self) -> str:
-        """The time when it was measured, UTC."""
-        return self.created.isoformat(timespec="seconds")
-
-    @property
-    def fingerprint(self) -> str | None:
-        """A fingerprint of what changes times."""
-        machine: str | None = self.same_latency.get("machine")
-        return machine
-
-    @property
-    def revision(self) -> str:
-        """The revision of the code, short: "3f2a1c9", with a plus when files differed from it."""
-        return short(self.commit, self.dirty)
-
-    @property
-    def code(self) -> tuple[str, str | None] | None:
-        """The commit and config that equal runs share; None for files that are in no commit."""
-        return None if self.commit is None or self.dirty else (self.commit, self.config)
-
-    @property
-    def counts(self) -> bool:
-        """True if it stands on a line: a run that was cut short has other queries in its means."""
-        return self.status == COMPLETE
+    same_quality: Same | None
+    same_times: Same | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,56 +120,30 @@ class SavedDuet(Documented):
     Attributes:
         id: name of the duet.
         folder: where it lies.
-        created: UTC.
-        retriever: of side b, whose course is followed.
-        dataset: its name.
+        created: the time when it was measured, UTC.
+        retriever, dataset: names; the retriever is that of side b, whose course is followed.
         verdict: what the duet said.
         against: side a, in words.
-        pinned: commit of side a; None when its files are in none.
-        commit, place: of side b.
+        commit: of side b; None when its files are in none.
+        revision: the commit in short, or the place of side b.
         ratios: time of b over time of a, by gate.
-        same: what must be equal for two duets to stand on one line, side a among it.
-        trend: label of the line that its ratios stand on; None without a pinned revision.
+        same_times: the key of duets whose ratios may be held against each other: they have the same
+            side a; None where that is no revision.
     """
 
-    KEYS = "duet_id=id folder created=when verdict against pinned commit place ratios trend"
+    KEYS = "duet_id=id folder created verdict against commit revision ratios same_times"
 
     id: str
     folder: Path
-    created: datetime
+    created: str
     retriever: str
     dataset: str
     verdict: str
     against: str
-    pinned: str | None
     commit: str | None
-    place: str
+    revision: str
     ratios: Mapping[str, Figure]
-    same: Mapping[str, Any]
-    trend: str | None = None
-
-    @property
-    def when(self) -> str:
-        """The time when it was measured, UTC."""
-        return self.created.isoformat(timespec="seconds")
-
-    @property
-    def revision(self) -> str:
-        """The revision of side b: its commit, or the name of its place."""
-        return short(self.commit) if self.commit else self.place or "-"
-
-
-def short(commit: str | None, dirty: bool | None = False) -> str:
-    """A commit as people name it."""
-    return "-" if commit is None else commit[:7] + ("+" if dirty else "")
-
-
-ROOTS = (DEFAULT_ROOT, DUETS)
-"""Where runs and duets lie when nobody says otherwise."""
-
-_REPORTED = ("profile", "levels")
-"""Of a protocol: how its parameters are called, and which percentiles are printed. All others
-belong to how a time was measured."""
+    same_times: Same | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +164,7 @@ class Found:
     """Runs and duets in some folders.
 
     Attributes:
-        runs: the oldest first.
-        duets: the oldest first.
+        runs, duets: in the order found.
         left_out: folders that could not be read, with the reason.
         copies: records that were found twice and are counted once.
     """
@@ -211,6 +173,16 @@ class Found:
     duets: tuple[SavedDuet, ...]
     left_out: tuple[LeftOut, ...]
     copies: int = 0
+
+    @property
+    def notes(self) -> list[str]:
+        """Folders that are left out, the first of them by name, and how many records are copies."""
+        notes = [f"Left out: {one.folder}: {one.reason}." for one in self.left_out[:_LEFT_OUT]]
+        if (more := len(self.left_out) - _LEFT_OUT) > 0:
+            notes.append(f"Left out: {more:,} more folders that are not runs; see --format json.")
+        if self.copies:
+            notes.append(f"Found twice, and counted once: {counted(self.copies, 'record')}.")
+        return notes
 
 
 def read_history(folders: Sequence[Path] = ()) -> Found:
@@ -234,26 +206,21 @@ def read_history(folders: Sequence[Path] = ()) -> Found:
     runs: dict[str, SavedRun] = {}
     duets: dict[str, SavedDuet] = {}
     left_out: list[LeftOut] = []
-    copies = 0
-    for folder in _records(folders or [root for root in ROOTS if root.is_dir()]):
+    n_read = 0
+    for folder in _records(folders or [root for root in (DEFAULT_ROOT, DUETS) if root.is_dir()]):
         try:
             if (folder / DOCUMENT).is_file():
                 duet = _duet(folder)
-                copies += duet.id in duets
                 duets.setdefault(duet.id, duet)
-            elif (folder / SUMMARY).is_file():
-                run = _run(folder)
-                copies += run.id in runs
-                runs.setdefault(run.id, run)
             else:
-                left_out.append(LeftOut(folder, f"neither {SUMMARY} nor {DOCUMENT} in it"))
+                run = _run(folder)
+                runs.setdefault(run.id, run)
+            n_read += 1
         except RecordError as problem:
             left_out.append(LeftOut(folder, problem.given))
-        except (
-            *(LookupError, TypeError, ValueError, AttributeError, OSError),
-            ArithmeticError,  # an infinite k
-        ) as problem:
-            left_out.append(LeftOut(folder, f"damaged: {type(problem).__name__}: {problem}"))
+        except (LookupError, TypeError, ValueError, AttributeError, OSError, ArithmeticError) as e:
+            left_out.append(LeftOut(folder, f"damaged: {type(e).__name__}: {e}"))
+    copies = n_read - len(runs) - len(duets)
     return Found(tuple(runs.values()), tuple(duets.values()), tuple(left_out), copies)
 
 
@@ -268,60 +235,54 @@ def _records(folders: Sequence[Path]) -> Iterator[Path]:
         yield from (path for path in inside if not path.name.startswith("."))
 
 
+_REPORTED = ("profile", "levels")
+"""Of a protocol: how its parameters are called, and which percentiles are printed. All others
+belong to how a time was measured."""
+
+
 def _run(folder: Path) -> SavedRun:
     document = read_json(folder / SUMMARY)
     version = document.get("schema_version")
     if not isinstance(version, int) or version > SCHEMA_VERSION:
         raise RecordError(f"schema_version {version}, which is not known here")
     summary, manifest = Summary.model_validate(document), read_json(folder / MANIFEST)
-    data, retriever = summary.dataset, manifest["retriever"]
-    environment = manifest["environment"]
-    machine, git = environment["machine"], environment.get("git") or {}
-    same_quality = {
-        "fingerprint": data.fingerprint,
-        "split": data.split,
-        "k": summary.k,
-        "convention": summary.convention,
-        "metrics_version": summary.metrics_version,
+    data, retriever, protocol = summary.dataset, manifest["retriever"], manifest["protocol"]
+    machine = manifest["environment"]["machine"]
+    git = manifest["environment"].get("git") or {}
+    asked = {"fingerprint": data.fingerprint, "split": data.split, "k": summary.k}
+    scored = {"convention": summary.convention, "metrics_version": summary.metrics_version}
+    times = {
+        "beside": sorted(manifest.get("beside", ())),
+        "machine": str(machine["fingerprint"]),
+        "threads": int(manifest["environment"]["threads"]),
+        "protocol": {key: value for key, value in protocol.items() if key not in _REPORTED},
     }
-    protocol = manifest["protocol"]
-    timed = protocol.get("profile") != RANKINGS_ONLY
-    name = summary.retriever
+    timed, whole = protocol.get("profile") != RANKINGS_ONLY, summary.status == "complete"
+    kind = f"{machine.get('processor', '?')}, {machine.get('usable_cores', '?')} cores"
+    words = {"machine": f"{kind} ({machine['fingerprint']})"}
+    levels = summary.latency_ms.levels if timed else {}
+    commit, dirty = git.get("commit"), git.get("dirty")
+    found = (manifest.get("dataset") or {}).get("source")
     return SavedRun(
         id=summary.run_id,
         folder=folder,
-        created=_time(manifest["created"]),
-        retriever=name,
-        source=_named(name, retriever),
-        overrides=None if (given := retriever.get("overrides")) is None else tuple(given),
+        created=_utc(manifest["created"]),
+        retriever=summary.retriever,
+        source=_source(summary.retriever, retriever.get("source"), retriever.get("chunk")),
         dataset=data.name,
-        data=_data_named(data.name, (manifest.get("dataset") or {}).get("source")),
+        data=_resolved(str(found or data.name)),
         status=summary.status,
         failed=summary.n_failed,
-        commit=_text(git.get("commit")),
-        dirty=None if git.get("dirty") is None else bool(git["dirty"]),
-        config=_text(retriever.get("hash")),
+        commit=commit,
+        dirty=dirty,
+        revision=commit[:7] + ("+" if dirty else "") if commit else "-",
+        config=retriever.get("hash"),
         params=settings_of(retriever),
-        metrics={
-            metric: Figure(_finite(figure.mean), figure.ci95)
-            for metric, figure in summary.metrics.items()
-            if figure.mean is not None
-        },
-        latency={
-            level: Figure(_finite(figure.value), figure.ci95)
-            for level, figure in (summary.latency_ms.levels if timed else {}).items()
-            if figure.value is not None
-        },
-        same_quality=same_quality,
-        same_latency={
-            "beside": sorted(manifest.get("beside", ())),
-            **{what: same_quality[what] for what in ("fingerprint", "split", "k")},
-            "machine": str(machine["fingerprint"]),
-            "threads": int(environment["threads"]),
-            "protocol": {key: value for key, value in protocol.items() if key not in _REPORTED},
-        },
-        machine=_machine(machine),
-        timed=timed,
+        machine=str(machine["fingerprint"]),
+        metrics=_figures((name, one.mean, one.ci95) for name, one in summary.metrics.items()),
+        latency=_figures((name, one.value, one.ci95) for name, one in levels.items()),
+        same_quality=Same(asked | scored) if whole else None,
+        same_times=Same(asked | times, words) if whole and timed else None,
     )
 
 
@@ -329,54 +290,27 @@ def _duet(folder: Path) -> SavedDuet:
     document = read_duet(folder)
     a, b, data = document["a"], document["b"], document["dataset"]
     environment = document["environment"]
+    same = {
+        "retriever": str(a["retriever"]),
+        "commit": a["commit"],
+        "overrides": list(a["overrides"]),
+        **{what: data[what] for what in ("fingerprint", "split", "k")},
+        "machine": str(environment["machine"]["fingerprint"]),
+        "threads": int(environment["threads"]),
+    }
     return SavedDuet(
         id=str(document["duet_id"]),
         folder=folder,
-        created=_time(document["created"]),
+        created=_utc(document["created"]),
         retriever=str(b["retriever"]),
         dataset=str(data["name"]),
         verdict=str(document["verdict"]),
         against=str(a["name"]),
-        pinned=_text(a["commit"]),
-        commit=_text(b["commit"]),
-        place=str(b["place"]),
-        ratios={
-            str(gate["gate"]): Figure(_finite(gate["ratio"]), _ends(gate["interval"]))
-            for gate in document["gates"]
-            if gate["ratio"] is not None
-        },
-        same={
-            "retriever": str(a["retriever"]),
-            "commit": a["commit"],
-            "overrides": list(a["overrides"]),
-            **{what: data[what] for what in ("fingerprint", "split", "k")},
-            "machine": str(environment["machine"]["fingerprint"]),
-            "threads": int(environment["threads"]),
-        },
+        commit=b["commit"],
+        revision=b["commit"][:7] if b["commit"] else str(b["place"]) or "-",
+        ratios=_figures((g["gate"], g["ratio"], g["interval"]) for g in document["gates"]),
+        same_times=Same(same) if a["commit"] else None,
     )
-
-
-def _named(name: str, retriever: Mapping[str, Any]) -> str:
-    """Return how it is called on the command line: by name where its config lies among the others,
-    otherwise by its file."""
-    source, cut = retriever.get("source"), chunker_in(name, retriever.get("chunk"))
-    if not source:
-        target = str(retriever.get("target") or name)
-        return target + cut if ":" in target else name
-    path = Path(str(source))
-    if path.stem == name.removesuffix(cut) and _among_configs(path):
-        return name
-    return _from_here(path) + cut
-
-
-def _among_configs(path: Path) -> bool:
-    """Return whether the name of the file means this file. Of one that is not here, such as a
-    config of another machine, all that is known is where it lay."""
-    if not os.access(path, os.F_OK):
-        return path.parent.parts[-2:] in (("configs", "retrievers"), ("_configs", "retrievers"))
-    named = (folder / f"{path.stem}.yaml" for folder in config_folders("retrievers"))
-    first = next((file for file in named if file.is_file()), None)
-    return first is not None and os.path.realpath(first) == str(path)
 
 
 def called(given: str) -> tuple[str, str]:
@@ -385,55 +319,35 @@ def called(given: str) -> tuple[str, str]:
     try:
         config = load_retriever_config(given)
     except ConfigError:
-        if not given.endswith((".yaml", ".yml")):
-            return given, given
-        path = Path(os.path.realpath(given))
-        return path.stem, _named(path.stem, {"source": path})
-    facts = {"source": config.source, "target": config.target, "chunk": config.chunk}
-    return config.name, _named(config.name, facts)
+        name = Path(given).stem if given.endswith((".yaml", ".yml")) else given
+        return name, os.path.realpath(given)
+    return config.name, _source(config.name, config.source, config.chunk)
 
 
 def called_data(given: str) -> str:
     """:attr:`SavedRun.data` of what was measured with ``--dataset given``."""
-    return _data_named(given, found_at(given))
+    return _resolved(found_at(given))
 
 
-def _data_named(name: str, source: Any) -> str:
-    """Return the name of the data as it was given: a path may hold a dataset of any name."""
-    path = Path(str(source or name))
-    if not path.is_absolute():
-        return str(source or name)
-    here = _from_here(Path(os.path.realpath(path)))
-    return here if os.sep in here else os.path.join(".", here)  # noqa: PTH118 (a Path drops it)
+def _source(name: str, file: Any, chunk: Mapping[str, Any] | None) -> str:
+    return os.path.realpath(file) + chunker_in(name, chunk) if file else name
 
 
-def _from_here(path: Path) -> str:
-    """Write it from the current folder where it lies in it."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+def _resolved(name: str) -> str:
+    return os.path.realpath(name) if Path(name).is_absolute() else name
 
 
-def _machine(facts: Mapping[str, Any]) -> str:
-    return f"{facts.get('processor', 'unknown')}, {facts.get('usable_cores', '?')} cores"
+def _utc(time: str) -> str:
+    return datetime.fromisoformat(time).astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _time(text: Any) -> datetime:
-    time = datetime.fromisoformat(text)
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
-def _finite(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{value} where a figure should be")
-    return number
-
-
-def _ends(ends: Any) -> tuple[float, float] | None:
-    if ends is None:
-        return None
-    low, high = ends
-    return _finite(low), _finite(high)
+def _figures(given: Iterable[tuple[str, Any, Any]]) -> dict[str, Figure]:
+    """Figures of names, values and ends of intervals; what has no value is none."""
+    figures = {}
+    for name, value, ends in given:
+        if value is not None:
+            numbers = [float(number) for number in (value, *(ends or ()))]
+            if not all(map(math.isfinite, numbers)):
+                raise ValueError(f"{numbers} where figures should be")
+            figures[name] = Figure(numbers[0], (numbers[1], numbers[2]) if ends else None)
+    return figures

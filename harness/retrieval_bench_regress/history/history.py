@@ -1,17 +1,22 @@
-"""``history`` from words to what is shown of it."""
+"""``history``: the saved runs and duets of each retriever on each dataset, the oldest first.
+
+Only what has the same key may be held against each other. Saved times of the same code lie apart by
+more than what is looked for, so that nothing is judged here: a duet decides.
+"""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, check_known
+from retrieval_bench.core.installed.installation import typed
 from retrieval_bench.data import dataset_name
 from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.reports.render.text import cut
 from retrieval_bench_regress.history.facts import (
     Found,
     SavedDuet,
@@ -20,9 +25,86 @@ from retrieval_bench_regress.history.facts import (
     called_data,
     read_history,
 )
-from retrieval_bench_regress.history.trends import SCHEMA_VERSION, Subject, subjects
 
-_NAMED, _LEFT_OUT = 8, 3
+P50, P95 = "p50", "p95"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject(Documented):
+    """One retriever on one dataset: its runs and duets, the oldest first.
+
+    Attributes:
+        retriever: its name.
+        dataset: its name.
+        runs: the newest.
+        duets: the newest.
+        metrics: those to show.
+        n_runs, n_duets: how many there are; the older ones may be left out.
+    """
+
+    KEYS = "retriever dataset n_runs n_duets runs duets keys"
+
+    retriever: str
+    dataset: str
+    runs: tuple[SavedRun, ...]
+    duets: tuple[SavedDuet, ...]
+    metrics: tuple[str, ...]
+    n_runs: int
+    n_duets: int
+
+    @property
+    def keys(self) -> dict[str, Mapping[str, Any]]:
+        """What the runs, or duets, with each key have in common."""
+        keys = [key for run in self.runs for key in (run.same_quality, run.same_times)]
+        keys += [duet.same_times for duet in self.duets]
+        return {str(key): key.facts for key in keys if key is not None}
+
+    @property
+    def last(self) -> str:
+        """The time when it was measured last."""
+        return max([run.created for run in self.runs] + [duet.created for duet in self.duets])
+
+    @property
+    def newest(self) -> SavedRun | None:
+        """The newest run that was not cut short."""
+        return next((run for run in reversed(self.runs) if run.same_quality), None)
+
+    @property
+    def newest_pair(self) -> tuple[SavedRun, SavedRun] | None:
+        """The two newest runs that may be held against each other, the older one first."""
+        newer: dict[tuple[str, str], SavedRun] = {}
+        for run in reversed(self.runs):
+            keys = str(run.same_quality), str(run.same_times)
+            if run.same_quality and newer.setdefault(keys, run) is not run:
+                return run, newer[keys]
+        return None
+
+
+def subjects(
+    runs: Iterable[SavedRun],
+    duets: Iterable[SavedDuet],
+    *,
+    metrics: Sequence[str] = (),
+    last: int | None = None,
+) -> list[Subject]:
+    """Every retriever on every dataset, the one that was measured last first.
+
+    Args:
+        metrics: to show; none = the first of the newest run.
+        last: keep only the newest runs, and duets, of each.
+    """
+    runs = sorted(runs, key=lambda run: (run.created, run.id))
+    duets = sorted(duets, key=lambda duet: (duet.created, duet.id))
+    kept = slice(None if last is None else -last, None)
+    names = [(run.retriever, run.dataset) for run in runs]
+    names += [(duet.retriever, duet.dataset) for duet in duets]
+    subjects = []
+    for name in dict.fromkeys(names):
+        own = tuple(run for run in runs if (run.retriever, run.dataset) == name)
+        pairs = tuple(duet for duet in duets if (duet.retriever, duet.dataset) == name)
+        shown = tuple(metrics) or tuple(own[-1].metrics if own else ())[:1]
+        subjects.append(Subject(*name, own[kept], pairs[kept], shown, len(own), len(pairs)))
+    return sorted(subjects, key=lambda subject: subject.last, reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +120,7 @@ class History(Documented):
 
     KEYS = "schema_version subjects left_out=records.left_out copies=records.copies"
 
-    schema_version: ClassVar[int] = SCHEMA_VERSION
+    schema_version: ClassVar[int] = 2
     subjects: tuple[Subject, ...]
     records: Found
     retriever: str | None = None
@@ -62,27 +144,15 @@ class History(Documented):
     @property
     def nothing_there(self) -> list[str]:
         """The runs looked for, the runs there in their place, and what to do: a line each."""
-        wanted = [
-            f"{name} {value!r}"
-            for name, value in (("retriever", self.retriever), ("dataset", self.dataset))
-            if value is not None
-        ]
+        asked = {"retriever": self.retriever, "dataset": self.dataset}
+        wanted = [f"{what} {name!r}" for what, name in asked.items() if name is not None]
         lines = [f"no saved run{' of ' if wanted else ''}{' and '.join(wanted)}"]
-        there = sorted(
-            {(run.retriever, run.dataset) for run in self.records.runs}
-            | {(duet.retriever, duet.dataset) for duet in self.records.duets}
-        )
-        if there:
-            names = ", ".join(f"{retriever} on {data}" for retriever, data in there[:_NAMED])
-            more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
-            lines.append(f"  there are: {names}{more}")
-        lines += [
-            f"  left out: {left_out.folder}: {left_out.reason}"
-            for left_out in self.records.left_out[:_LEFT_OUT]
-        ]
-        command = ["retrieval-bench", "bench", self.retriever or "NAME"]
-        command += ["--dataset", self.dataset] if self.dataset else []
-        return [*lines, f"  do: measure one: {shlex.join(command)}"]
+        every = subjects(self.records.runs, self.records.duets)
+        if there := ", ".join(sorted(f"{one.retriever} on {one.dataset}" for one in every)):
+            lines.append(f"  there are: {cut(there, 300)}")
+        lines += [f"  {note}" for note in self.records.notes]
+        command = typed("bench", self.retriever or "NAME", dataset=self.dataset)
+        return [*lines, f"  do: measure one: {command}"]
 
 
 def history(
@@ -93,7 +163,7 @@ def history(
     folders: Sequence[Path] = (),
     last: int | None,
 ) -> History:
-    """Read saved runs and duets, and put each on its line.
+    """Read saved runs and duets.
 
     Args:
         retriever, dataset: by name or file; None = all.
@@ -109,12 +179,12 @@ def history(
     names = list(dict.fromkeys(map(str, parse_metrics(metrics)))) if metrics else []
     records = read_history(folders)
     runs, duets = _named(records, retriever, dataset)
-    chosen = tuple(subjects(runs, duets, metrics=names, last=last))
     known = {name for run in runs for name in run.metrics}
     for name in names if known else ():
         what = f"metric {name!r}, which no saved run has"
         fix = "name one of these, or measure with bench --metrics"
         check_known(name, known, what, where="--metric", fix=fix)
+    chosen = tuple(subjects(runs, duets, metrics=names, last=last))
     return History(chosen, records, retriever, dataset)
 
 

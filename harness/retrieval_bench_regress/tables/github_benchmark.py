@@ -3,8 +3,7 @@
 Its tools ``customSmallerIsBetter`` and ``customBiggerIsBetter`` take a JSON array of objects with
 ``name``, ``unit``, ``value`` and, if wanted, ``range`` and ``extra``; one file has one direction.
 The action keeps the series itself, under the commit that it runs for, and puts equal names on one
-chart. So a file holds the newest run alone, and a name changes where two runs may not be held
-against each other.
+chart. So a file holds the newest run alone, and its key is a part of the name.
 
 Source: the action's README and ``src/extract.ts`` (``extractCustomBenchmarkResult``), version 1.
 """
@@ -15,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from retrieval_bench_regress.history.facts import Figure, SavedRun
-from retrieval_bench_regress.history.trends import Line, Subject
+from retrieval_bench_regress.history.history import Subject
 
 What = Literal["latency", "quality"]
 
@@ -24,8 +23,8 @@ def newest(subjects: Sequence[Subject], what: What) -> list[tuple[Subject, Saved
     """The last complete run of each that has one and was to measure it."""
     newest = []
     for subject in subjects:
-        complete = [r for r in subject.runs if r.counts and (r.timed or what != "latency")]
-        newest += [(subject, complete[-1])] if complete else []
+        keyed = [r for r in subject.runs if (r.same_times if what == "latency" else r.same_quality)]
+        newest += [(subject, keyed[-1])] if keyed else []
     return newest
 
 
@@ -34,18 +33,17 @@ def benchmark_entries(subjects: Sequence[Subject], what: What) -> list[dict[str,
     entries = []
     for subject, run in newest(subjects, what):
         if what == "latency":
-            lines, label, unit = subject.latency_lines, run.latency_line, "ms"
-            figures = dict(run.latency)
+            same, unit, figures = run.same_times, "ms", dict(run.latency)
         else:
-            lines, label, unit = subject.quality_lines, run.quality_line, "mean"
+            same, unit = run.same_quality, "mean"
             figures = {m: run.metrics[m] for m in subject.metrics if m in run.metrics}
-        if label is None:
-            continue
-        line = next(line for line in lines if line.label == label)
-        told = _told(run, line)
+        shared = {} if same is None else {**same.facts}
+        shared["beside"] = ", ".join(shared.get("beside", ()))
+        facts = {"run": run.id, "revision": run.revision, "config": run.config or "-", **shared}
+        extra = "\n".join(f"{k}: {v}" for k, v in facts.items() if v != "" and k != "protocol")
         for name, figure in figures.items():
-            full = f"{subject.retriever} on {subject.dataset}: {name} [{line.id}]"
-            entries.append({"name": full, "unit": unit, **_figure(figure), "extra": told})
+            full = f"{subject.retriever} on {subject.dataset}: {name} [{same}]"
+            entries.append({"name": full, "unit": unit, **_figure(figure), "extra": extra})
     return entries
 
 
@@ -56,12 +54,3 @@ def _figure(figure: Figure) -> dict[str, Any]:
     low, high = figure.interval
     reach = max(high - figure.value, figure.value - low)
     return {"value": figure.value, "range": f"± {reach:.4g}"}
-
-
-def _told(run: SavedRun, line: Line) -> str:
-    """Write the text that a chart shows beside a point, one fact a line."""
-    facts = {"run": run.id, "revision": run.revision, "config": run.config or "-", **line.same}
-    shown = {key: value for key, value in facts.items() if key not in ("protocol", "beside")}
-    if line.same.get("beside"):
-        shown["beside"] = ", ".join(line.same["beside"])
-    return "\n".join(f"{key}: {value}" for key, value in shown.items())
