@@ -43,8 +43,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 2_006,
     "retrieval_bench_retrievers/text": 755,
     "a package beside the kernel": 5_393,
-    "product": 121_729,
-    "tests": 102_146,
+    "product": 121_704,
+    "tests": 102_145,
     "frozen data": 11_470,
 }
 """Lines of each room of the kernel and of the retrievers (without one: loose modules), of the

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 from retrieval_bench.core.as_json.document import AsText, Documented
 from retrieval_bench.core.config import chunker_in, load_retriever_config
 from retrieval_bench.core.errors import ConfigError, RecordError, counted
-from retrieval_bench.data import found_at
+from retrieval_bench.data import dataset_name, found_at
 from retrieval_bench.measure.protocol import RANKINGS_ONLY
 from retrieval_bench.runs.records import DEFAULT_ROOT, MANIFEST, SCHEMA_VERSION, SUMMARY, read_json
 from retrieval_bench.runs.run import settings_of
@@ -26,8 +26,7 @@ from retrieval_bench.runs.summary import Summary
 from retrieval_bench_duet.result import DOCUMENT, read_duet
 from retrieval_bench_duet.result import ROOT as DUETS
 
-_LEFT_OUT = 5
-"""Folders that are named; JSON names all."""
+_LEFT_OUT = 5  # are named; JSON names all
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +206,8 @@ def read_history(folders: Sequence[Path] = ()) -> Found:
     duets: dict[str, SavedDuet] = {}
     left_out: list[LeftOut] = []
     n_read = 0
-    for folder in _records(folders or [root for root in (DEFAULT_ROOT, DUETS) if root.is_dir()]):
+    roots = folders or [root for root in (DEFAULT_ROOT, DUETS) if root.is_dir()]
+    for folder in (record for root in roots for record in _records(root)):
         try:
             if (folder / DOCUMENT).is_file():
                 duet = _duet(folder)
@@ -224,15 +224,11 @@ def read_history(folders: Sequence[Path] = ()) -> Found:
     return Found(tuple(runs.values()), tuple(duets.values()), tuple(left_out), copies)
 
 
-def _records(folders: Sequence[Path]) -> Iterator[Path]:
-    """The folders in ``folders`` that may be records; one that is being written begins with a
-    dot."""
-    for folder in folders:
-        if (folder / SUMMARY).is_file() or (folder / DOCUMENT).is_file():
-            yield folder
-            continue
-        inside = sorted(path for path in folder.iterdir() if path.is_dir())
-        yield from (path for path in inside if not path.name.startswith("."))
+def _records(root: Path) -> list[Path]:
+    """The folders that may be records; one that is being written begins with a dot."""
+    if (root / SUMMARY).is_file() or (root / DOCUMENT).is_file():
+        return [root]
+    return sorted(path for path in root.glob("[!.]*") if path.is_dir())
 
 
 _REPORTED = ("profile", "levels")
@@ -259,7 +255,7 @@ def _run(folder: Path) -> SavedRun:
     }
     timed, whole = protocol.get("profile") != RANKINGS_ONLY, summary.status == "complete"
     kind = f"{machine.get('processor', '?')}, {machine.get('usable_cores', '?')} cores"
-    words = {"machine": f"{kind} ({machine['fingerprint']})"}
+    words = {"machine": f"{machine['fingerprint']} ({kind})"}
     levels = summary.latency_ms.levels if timed else {}
     commit, dirty = git.get("commit"), git.get("dirty")
     found = (manifest.get("dataset") or {}).get("source")
@@ -309,11 +305,29 @@ def _duet(folder: Path) -> SavedDuet:
         commit=b["commit"],
         revision=b["commit"][:7] if b["commit"] else str(b["place"]) or "-",
         ratios=_figures((g["gate"], g["ratio"], g["interval"]) for g in document["gates"]),
-        same_times=Same(same) if a["commit"] else None,
+        same_times=Same(same, {"commit": a["commit"][:7]}) if a["commit"] else None,
     )
 
 
-def called(given: str) -> tuple[str, str]:
+def chosen(
+    found: Found, retriever: str | None, dataset: str | None
+) -> tuple[Sequence[SavedRun], Sequence[SavedDuet]]:
+    """Runs by name or file; None = all. Duets by name: their files lay in the checkout of a
+    revision."""
+    runs, duets = found.runs, found.duets
+    if dataset is not None:
+        data = _resolved(found_at(dataset))
+        runs = tuple(run for run in runs if dataset == run.dataset or data == run.data)
+        names = {dataset, dataset_name(dataset), *(run.dataset for run in runs)}
+        duets = tuple(duet for duet in duets if duet.dataset in names)
+    if retriever is not None:
+        name, source = _called(retriever)
+        runs = tuple(run for run in runs if retriever == run.retriever or source == run.source)
+        duets = tuple(duet for duet in duets if duet.retriever in (retriever, name))
+    return runs, duets
+
+
+def _called(given: str) -> tuple[str, str]:
     """Name and :attr:`SavedRun.source` of what was measured with ``--retriever given``; of a file
     that is gone or has faults, the name that it has without any in it."""
     try:
@@ -322,11 +336,6 @@ def called(given: str) -> tuple[str, str]:
         name = Path(given).stem if given.endswith((".yaml", ".yml")) else given
         return name, os.path.realpath(given)
     return config.name, _source(config.name, config.source, config.chunk)
-
-
-def called_data(given: str) -> str:
-    """:attr:`SavedRun.data` of what was measured with ``--dataset given``."""
-    return _resolved(found_at(given))
 
 
 def _source(name: str, file: Any, chunk: Mapping[str, Any] | None) -> str:

@@ -14,17 +14,9 @@ from typing import Any, ClassVar
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError, check_known
 from retrieval_bench.core.installed.installation import typed
-from retrieval_bench.data import dataset_name
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.reports.render.text import cut
-from retrieval_bench_regress.history.facts import (
-    Found,
-    SavedDuet,
-    SavedRun,
-    called,
-    called_data,
-    read_history,
-)
+from retrieval_bench_regress.history.facts import Found, SavedDuet, SavedRun, chosen, read_history
 
 P50, P95 = "p50", "p95"
 
@@ -34,10 +26,8 @@ class Subject(Documented):
     """One retriever on one dataset: its runs and duets, the oldest first.
 
     Attributes:
-        retriever: its name.
-        dataset: its name.
-        runs: the newest.
-        duets: the newest.
+        retriever, dataset: names.
+        runs, duets: the newest.
         metrics: those to show.
         n_runs, n_duets: how many there are; the older ones may be left out.
     """
@@ -178,28 +168,11 @@ def history(
         raise ConfigError(f"--last {last}", accepted="a number above 0, or `all`", fix="correct it")
     names = list(dict.fromkeys(map(str, parse_metrics(metrics)))) if metrics else []
     records = read_history(folders)
-    runs, duets = _named(records, retriever, dataset)
+    runs, duets = chosen(records, retriever, dataset)
     known = {name for run in runs for name in run.metrics}
     for name in names if known else ():
         what = f"metric {name!r}, which no saved run has"
         fix = "name one of these, or measure with bench --metrics"
         check_known(name, known, what, where="--metric", fix=fix)
-    chosen = tuple(subjects(runs, duets, metrics=names, last=last))
-    return History(chosen, records, retriever, dataset)
-
-
-def _named(
-    records: Found, retriever: str | None, dataset: str | None
-) -> tuple[Sequence[SavedRun], Sequence[SavedDuet]]:
-    """Runs by name or file. Duets by name: their files lay in the checkout of a revision."""
-    runs, duets = records.runs, records.duets
-    if dataset is not None:
-        data = called_data(dataset)
-        runs = tuple(run for run in runs if dataset == run.dataset or data == run.data)
-        names = {dataset, dataset_name(dataset), *(run.dataset for run in runs)}
-        duets = tuple(duet for duet in duets if duet.dataset in names)
-    if retriever is not None:
-        name, source = called(retriever)
-        runs = tuple(run for run in runs if retriever == run.retriever or source == run.source)
-        duets = tuple(duet for duet in duets if duet.retriever in (retriever, name))
-    return runs, duets
+    found = tuple(subjects(runs, duets, metrics=names, last=last))
+    return History(found, records, retriever, dataset)

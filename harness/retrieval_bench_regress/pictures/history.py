@@ -16,9 +16,6 @@ _LEFT, _PLOT, _HEIGHT = 44, 608, 112
 _MARKED = 60
 """More points have no markers of their own."""
 
-_LEAST_SPREAD = 0.05
-"""Of a figure, to either side of its middle: noise is to look like noise."""
-
 _NOTES = (
     "From the oldest to the newest, at equal distances; + files not as committed.",
     "A line joins what has the same key: nothing else may be held against each other.",
@@ -71,7 +68,11 @@ def _panel(title: str, places: Sequence[Place], lines: dict[str, list[Spec]]) ->
         "at", vega.linear(-0.5, n - 0.5), values=vega.whole(0, n - 1, 6), grid=False,
         labelExpr=f"{labels}[datum.value]",
     )  # fmt: skip
-    scale = _scale([point["value"] for point in points])
+    # Intervals may leave the scale, since one that is far too wide would hide all else; and 5 % to
+    # either side are on it, so that noise looks like noise.
+    values = [point["value"] for point in points]
+    middle = (min(values) + max(values)) / 2
+    scale = vega.around([*values, 0.95 * middle, 1.05 * middle], 0.1)
     y = vega.axis("value", scale, tickCount=4, minExtent=_LEFT, maxExtent=_LEFT)
     named = list(lines.items()) if len(lines) > 1 else []
     ends = [{**line[-1], "name": key[:6]} for key, line in named]
@@ -89,14 +90,6 @@ def _panel(title: str, places: Sequence[Place], lines: dict[str, list[Spec]]) ->
             mark("text", ends, {"text": {"field": "name"}}, align="left", dx=7),
         ],
     }
-
-
-def _scale(values: Sequence[float]) -> Spec:
-    """Hold all values; intervals may leave it, one that is far too wide would hide all others."""
-    low, high = min(values), max(values)
-    middle = (low + high) / 2
-    reach = max(0.65 * (high - low), _LEAST_SPREAD * abs(middle)) or 1.0
-    return vega.linear(max(middle - reach, min(low, 0.0)), middle + reach)
 
 
 def _said(title: str, lines: dict[str, list[Spec]]) -> list[str]:

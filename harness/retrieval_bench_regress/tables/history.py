@@ -18,7 +18,7 @@ from retrieval_bench_regress.history.history import P50, P95, Subject
 _QUALITY, _TIMES = Label("quality", "same_quality"), Label("times", "same_times")
 """Columns of keys."""
 
-_SHORT, _FACTS, _CELLS = 6, 3, 50
+_SHORT, _FACTS, _CELLS = 6, 3, 80
 """Characters of a key or a config; facts that tell two of them apart, and columns of each."""
 
 
