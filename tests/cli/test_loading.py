@@ -46,6 +46,10 @@ def test_it_says_what_is_there_and_how_to_search_it(run: Command) -> None:
     search = "next:  retrieval-bench bench memory --dataset data --set uri=memory://here mode=bm25"
     assert f"{search} table=t" in run.out, "N2"
     assert "loading data" in run.err
+    unnamed = "words: simple, since the dataset names no language (--language); no vectors"
+    assert unnamed in run.unwrapped
+    assert run("data load data --into memory://here --table t --language ko") == 0
+    assert "words: simple; no vectors" in run.unwrapped
 
 
 @pytest.mark.parametrize(

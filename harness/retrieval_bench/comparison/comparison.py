@@ -284,8 +284,8 @@ def compare_runs(
     names = {name for _, systems, _ in groups for name in systems}
     check_asked(names, margin=margin, baseline=baseline, tests=tests, equivalence=equivalence)
     rules = Rules(margin, tuple(tests), 0, equivalence=equivalence)
-    compared = tuple(_group(*group, baseline, rules) for group in groups)
-    return Comparison(compared, margin, baseline, equivalence)
+    compared = (_group(data, systems, of, baseline, rules) for data, systems, of in groups)
+    return Comparison(tuple(compared), margin, baseline, equivalence)
 
 
 def check_asked(

@@ -108,10 +108,10 @@ def prepare(
     if data is not None:
         queries = data.queries if every_query else data.asked
         with problems.kept():
-            check_defined(chosen, data.qrels)
-        with problems.kept():
             _check_match(candidates, data, queries)
             plan(protocol, len(queries))
+        with problems.kept():
+            check_defined(chosen, data.qrels)
         for candidate in candidates:
             with problems.kept():
                 candidate.retriever = as_judged(candidate.retriever, data)

@@ -44,5 +44,5 @@ def run_load(options: argparse.Namespace) -> int:
                 raise completed(problem, [of_store(store, options.encoder)]) from None
     retriever, params = loaded.searched(options.into)
     opening = typed("bench", retriever, **values(options, "dataset split language"), set=params)
-    show(options, LoadedDataset(data.name, loaded), lambda: load_tables(loaded, data.name, opening))
+    show(options, LoadedDataset(data.name, loaded), lambda: load_tables(loaded, data, opening))
     return OK
