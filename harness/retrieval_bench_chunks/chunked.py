@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from retrieval_bench.core.as_judged.wrapped import Wrapped
 from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.retriever import Capabilities, DocumentEncoder, RankingLike, Retriever
 from retrieval_bench.core.types import Document, Documents, Query
+from retrieval_bench.core.units.wrapped import Wrapped
 from retrieval_bench_chunks.counting import Counter
 from retrieval_bench_chunks.cutting import BY_LEVELS, Chunker, Levels, TokenWindows, Windows
 from retrieval_bench_chunks.foreign import ForeignChunker, foreign_chunker

@@ -13,7 +13,6 @@ from time import perf_counter_ns
 from typing import Any
 
 from retrieval_bench.core.as_json.document import document
-from retrieval_bench.core.as_judged.wrapped import Wrapped
 from retrieval_bench.core.calls.failures import Retry
 from retrieval_bench.core.calls.foreign import message_of
 from retrieval_bench.core.calls.usage import Price, total
@@ -23,13 +22,14 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, NotKeptError, Remembered
 from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Query, Ranking, Usage
+from retrieval_bench.core.units.wrapped import Wrapped
 from retrieval_bench.experiment.accounting import WithoutParts
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.measure.budget import Budget
 from retrieval_bench.measure.calls import Measurement, System
 from retrieval_bench.measure.deadline import deadline
 from retrieval_bench.measure.protocol import Plan
-from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.recorder import Recorder
 
 Rankings = Sequence[Ranking | None]
@@ -81,11 +81,11 @@ def without_parts(
 ) -> list[WithoutParts]:
     """Leave out the parts of all retrievers of ``experiment``, which are still open; those of one
     that was interrupted are not known."""
-    purse = _purse_after(experiment.protocol.max_cost, measurements)
+    budget = _budget_after(experiment.protocol.max_cost, measurements)
     return [
         WithoutParts()
         if measurement.interrupted
-        else _of_one(experiment, candidate, measurement, purse, reporter)
+        else _of_one(experiment, candidate, measurement, budget, reporter)
         for candidate, measurement in zip(experiment.candidates, measurements, strict=True)
     ]
 
@@ -94,7 +94,7 @@ def _of_one(
     experiment: Experiment,
     candidate: Candidate,
     measurement: Measurement,
-    purse: Purse,
+    budget: Budget,
     reporter: Reporter,
 ) -> WithoutParts:
     """What the queries that count get."""
@@ -106,7 +106,7 @@ def _of_one(
         for query, ranking in zip(queries, measurement.rankings, strict=True)
     ]
     timeout = experiment.protocol.timeout_s
-    caller = Caller(candidate.retry, candidate.rate_limit, candidate.price, timeout, purse)
+    caller = Caller(candidate.retry, candidate.rate_limit, candidate.price, timeout, budget)
     with reporter.phase(Phase(Step.LEAVING_OUT, candidate.name)) as task:
         ablation = left_out(
             retriever,
@@ -140,25 +140,25 @@ class Caller:
     Attributes:
         retry, rate_limit, price: of the config.
         timeout_s: after which a call has failed; None = never.
-        purse: what it may spend.
+        budget: what it may spend.
     """
 
     retry: Retry
     rate_limit: float | None
     price: Price | None
     timeout_s: float | None
-    purse: Purse
+    budget: Budget
 
 
-def _purse_after(limit: float | None, measured: Sequence[Measurement]) -> Purse:
+def _budget_after(limit: float | None, measured: Sequence[Measurement]) -> Budget:
     """Return the money that the measurement of several systems left, the mean call standing for the
     dearest."""
-    purse = Purse(limit)
+    budget = Budget(limit)
     for measurement in measured:
         money = (measurement.spent and measurement.spent.money) or 0.0
-        purse.spent += money
-        purse.dearest = max(purse.dearest, money / max(1, len(measurement.timings.wall_ns)))
-    return purse
+        budget.spent += money
+        budget.dearest = max(budget.dearest, money / max(1, len(measurement.timings.wall_ns)))
+    return budget
 
 
 def left_out(
@@ -286,12 +286,12 @@ def _asked(
     system = System(part.name, part.without, None, caller.retry, caller.rate_limit)
     system.price = caller.price
     calls = Plan(len(queries), rounds=1, warm_up=0)
-    recorder = Recorder(system, queries, k, calls, at_once=True, purse=caller.purse)
+    recorder = Recorder(system, queries, k, calls, at_once=True, budget=caller.budget)
     memory.asks, why = True, ""
     try:
         with deadline(caller.timeout_s) as timer:
             for at, is_wanted in enumerate(wanted):
-                if is_wanted and caller.purse.empty:
+                if is_wanted and caller.budget.empty:
                     why = _TOO_DEAR
                     break
                 if is_wanted:

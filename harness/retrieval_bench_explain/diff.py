@@ -27,6 +27,7 @@ from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.runs.evaluation import Mean, averaged
 from retrieval_bench.runs.run import UNKNOWN, Run, clusters_of
+from retrieval_bench_explain.ceilings import Ceiling, Positions, ceilings
 from retrieval_bench_explain.kept_lists import (
     FUSION,
     RERANKING,
@@ -37,16 +38,7 @@ from retrieval_bench_explain.kept_lists import (
     made_by,
     rewritten,
 )
-from retrieval_bench_explain.winners import (
-    Ceiling,
-    Gap,
-    Partition,
-    Positions,
-    best_leg,
-    by_fusion,
-    ceilings,
-    outcome,
-)
+from retrieval_bench_explain.partitions import Gap, Partition, best_leg, by_fusion, outcome
 
 
 @dataclass(frozen=True, slots=True)

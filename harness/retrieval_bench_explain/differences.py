@@ -13,8 +13,9 @@ from retrieval_bench.data.needs_judgements import require_judged
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.runs.run import Run
+from retrieval_bench_explain.ceilings import Ceiling
 from retrieval_bench_explain.diff import ExplainedQuery, Explanation, Order, QueryDetail, explain
-from retrieval_bench_explain.winners import Ceiling, QueryGroup
+from retrieval_bench_explain.partitions import QueryGroup
 
 
 @dataclass(frozen=True, slots=True)

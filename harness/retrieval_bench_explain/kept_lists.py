@@ -9,7 +9,7 @@ import numpy as np
 
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Rankings, Run, equally_wide
-from retrieval_bench_explain.winners import Positions
+from retrieval_bench_explain.ceilings import Positions
 
 _NUMBERED = re.compile(r"\[\d+\]$")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from retrieval_bench.comparison.claims import left_open
 from retrieval_bench.comparison.pairs.delta import Delta
+from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.comparison.recommendation import maybe_chance
 from retrieval_bench.core.errors import DataError, counted
 from retrieval_bench.core.figures import signed
@@ -13,8 +14,11 @@ from retrieval_bench.reports.render.table import AnyNote, Findings, result, warn
 from retrieval_bench.reports.render.words import ends_text
 from retrieval_bench.reports.tables.again import named_again
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.clusters import Clusters
+from retrieval_bench.stats.defaults import MARGIN
+from retrieval_bench.stats.resampling import RESAMPLES
+from retrieval_bench_explain.diff import explain
 from retrieval_bench_explain.ledger import ledger_of
-from retrieval_bench_explain.legs import best_leg
 from retrieval_bench_explain.parts import Parts
 from retrieval_bench_explain.tables.ledger import asking, ledger_table, loud
 
@@ -68,3 +72,22 @@ def _beside_leg(run: Run, leg: Delta) -> AnyNote:
     if leg.verdict is Verdict.EQUIVALENT:
         return result(f"Its best leg alone, {leg.b}, is just as good: {gap}; {fusion}.")
     return result(f"These queries can't tell it from {leg.b}, its best leg, alone: {gap}.")
+
+
+def best_leg(run: Run, dataset: Dataset) -> Delta | None:
+    """The leg with the highest mean (b) beside the fused ranking (a), by the first metric, tested
+    with all legs as one family; None for a run without lists of legs."""
+    metric = run.evaluation.metrics[0]
+    if not run.judged or not run.rankings.leg_lists or (metric.cut or 0) > run.summary.k:
+        return None
+    explanation = explain([run], dataset, metric)
+    legs = explanation.legs_of(0)
+    if not legs or not explanation.query_ids:
+        return None
+    names = [system.leg or system.name for system in explanation.systems]
+    columns = [explanation.values[:, [at]] for at in range(len(names))]
+    clusters = [Clusters.of_queries(run.clusters, explanation.query_ids)] * len(columns)
+    judge = PairJudge(run.summary.dataset.name, names, (metric,), columns, clusters=clusters)
+    deltas = judge.judged([(0, leg) for leg in legs], Rules(MARGIN, (), RESAMPLES))
+    means = [explanation.means[leg].mean for leg in legs]
+    return deltas[means.index(max(means))]

@@ -93,7 +93,7 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
         config, built = _imported(spec)
     steps.imports_ns.clear()  # all of it
     from retrieval_bench.core import secrets
-    from retrieval_bench.core.as_judged.self_hits import as_judged
+    from retrieval_bench.core.units.self_hits import as_judged
     from retrieval_bench.measure.environment import peak_rss_bytes
 
     secrets.redact_tracebacks()
@@ -185,8 +185,8 @@ def _index(
 def _overrides(retriever: Retriever, method: str) -> bool:
     """Return whether its class does something of its own where the contract's default does
     nothing."""
-    from retrieval_bench.core.as_judged.wrapped import Wrapped
     from retrieval_bench.core.retriever import Retriever as Base
+    from retrieval_bench.core.units.wrapped import Wrapped
 
     passed_on = getattr(Wrapped, method)
     while isinstance(retriever, Wrapped) and getattr(type(retriever), method) is passed_on:

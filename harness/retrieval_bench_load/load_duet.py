@@ -40,7 +40,7 @@ from retrieval_bench_duet.result import (
 )
 from retrieval_bench_duet.sides import Side
 from retrieval_bench_launches.launches import LaunchSpec
-from retrieval_bench_load.engine.generator import Level, Made
+from retrieval_bench_load.engine.generator import Level, LevelCalls
 from retrieval_bench_load.engine.levels import LevelResult, State, Times, judged
 from retrieval_bench_load.engine.load import checked, generator_of
 from retrieval_bench_load.engine.making import Subject
@@ -69,7 +69,7 @@ class Blocks:
         levels: what its blocks were, as levels of a load.
     """
 
-    block: Callable[[int, int], Made]
+    block: Callable[[int, int], LevelCalls]
     in_process: tuple[bool, bool]
     limit: float
     seed: int

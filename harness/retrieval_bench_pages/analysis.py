@@ -17,10 +17,10 @@ from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench_explain.diff import Explanation, explain
 from retrieval_bench_explain.ledger import ledger_of
+from retrieval_bench_explain.partitions import Partition
 from retrieval_bench_explain.parts import Ledger
 from retrieval_bench_explain.slices import Slicing, all_slicings
 from retrieval_bench_explain.steps import Reached, reached
-from retrieval_bench_explain.winners import Partition
 from retrieval_bench_pages.pictures.of_comparison import time_level
 
 

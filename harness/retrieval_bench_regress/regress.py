@@ -39,7 +39,7 @@ from retrieval_bench_regress.files import FOLDER, Places
 from retrieval_bench_regress.gate import Regression, Subject
 from retrieval_bench_regress.latency_gates import Duet, When
 from retrieval_bench_regress.policy import Policy, load_policy
-from retrieval_bench_regress.session import Today, why_not_kept
+from retrieval_bench_regress.session import Session, why_not_kept
 from retrieval_bench_regress.storing import NothingToKeepError, Stored, check_free, store
 
 SCHEMA_VERSION = 1
@@ -125,7 +125,7 @@ class Request:
             raise
         return experiment
 
-    def today(self, metrics: Sequence[str] = ()) -> Today:
+    def today(self, metrics: Sequence[str] = ()) -> Session:
         """The same beside its baselines and limits, not yet measured.
 
         Raises:
@@ -150,7 +150,7 @@ class Request:
         name, data = experiment.candidates[0].name, experiment.dataset.name
         places = Places(folder, name, data, str(machine()["fingerprint"]))
         given = Given(self.relative_retriever, list(self.overrides), git_revision(besides=folder))
-        return Today(experiment, places, policy, given, self.make)
+        return Session(experiment, places, policy, given, self.make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +209,8 @@ def make_baseline(
         check_free(today.places, force=force)
         quality_before = today.quality().there if as_before else None
         latency_before = today.latency().usable if as_before else None
-        today = today.scored_by(quality_before, metrics)
-        today = today.timed_as(latency_before, times=True, **given)
+        today = today.with_metrics(quality_before, metrics)
+        today = today.with_protocol(latency_before, times=True, **given)
         run = _whole(today.experiment, reporter)
     longer = today.longer(run) if latency_before is None and "min_calls" not in given else None
     if longer is not None:  # a moment's noise would be the whole of it
@@ -269,7 +269,9 @@ def regress(
         times = timed and when is not When.ALWAYS
         run = None
         if judged or times:
-            today = today.scored_by(of_quality.there).timed_as(of_latency.usable, times=times)
+            today = today.with_metrics(of_quality.there).with_protocol(
+                of_latency.usable, times=times
+            )
             run = _whole(today.experiment, reporter)
     folder = None if run is None else _kept(run, not_kept)
     result = today.judged(
@@ -287,7 +289,7 @@ def regress(
 def duet_against(
     code: Code,
     request: Request,
-    today: Today,
+    today: Session,
     *,
     setup: Setup | None,
     not_kept: list[str],

@@ -85,7 +85,7 @@ class Held(Generic[Kind]):
 
 
 @dataclass(frozen=True, slots=True)
-class Today:
+class Session:
     """Figures that are measured now, as the files of today have it.
 
     Attributes:
@@ -136,7 +136,9 @@ class Today:
             latency_baseline, why, f"make the baseline anew: {self.make} --force" if why else ""
         )
 
-    def timed_as(self, before: LatencyBaseline | None, *, times: bool, **given: Any) -> Today:
+    def with_protocol(
+        self, before: LatencyBaseline | None, *, times: bool, **given: Any
+    ) -> Session:
         """The same, measured as ``before`` was, or as ``given``; without ``times`` only for the
         rankings, with as many threads and seconds per call."""
         known = None if before is None else protocol_of(before)
@@ -150,7 +152,7 @@ class Today:
         prepare_environment(protocol.threads)
         return replace(self, experiment=replace(self.experiment, protocol=protocol))
 
-    def scored_by(self, before: QualityBaseline | None, more: Sequence[str] = ()) -> Today:
+    def with_metrics(self, before: QualityBaseline | None, more: Sequence[str] = ()) -> Session:
         """The same with the metrics of the policy, of the baseline as far as they are known here,
         the usual ones, and ``more``.
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.capabilities import service
-from retrieval_bench.core.as_judged.self_hits import as_judged
 from retrieval_bench.core.calls.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.config import RetrieverConfig, inline_config, placed
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError, counted
@@ -24,6 +23,7 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, Remembered
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Qrels, Query, Ranking, kind_of_truth
+from retrieval_bench.core.units.self_hits import as_judged
 from retrieval_bench.data.saved_indexes import documents_to_index
 from retrieval_bench.experiment.building import built
 from retrieval_bench.measure.protocol import Protocol

@@ -20,7 +20,7 @@ import numpy as np
 from retrieval_bench.core.types import Verdict
 from retrieval_bench_load.engine.bracket import Capacity, Search
 from retrieval_bench_load.engine.capacity import Evidence, Limit
-from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.generator import LevelCalls
 from retrieval_bench_load.engine.levels import State, judged
 from retrieval_bench_load.engine.schedule import Pace, due_ns
 from retrieval_bench_load.load_duet import Blocks
@@ -139,7 +139,7 @@ def duelled(slower: float, seed: int, *, load: float = 0.5, most_s: float = 300.
     """The verdict of a duet of two queues in that time, blocks of 10 s; no call is made."""
     pairs = int(most_s / 22.0)
 
-    def block(side: int, number: int) -> Made:
+    def block(side: int, number: int) -> LevelCalls:
         ratio = slower if side else 1.0
         return queue(load, 10.0, number, warm_up_s=1.0, slower=ratio, server=1 + side)
 

@@ -17,7 +17,7 @@ from retrieval_bench_duet.result import DuetDataset, DuetResult, GateResult, Sid
 from retrieval_bench_regress.baseline import Given, LatencyBaseline, QualityBaseline
 from retrieval_bench_regress.files import Places
 from retrieval_bench_regress.policy import Policy
-from retrieval_bench_regress.session import Today
+from retrieval_bench_regress.session import Session
 from retrieval_bench_retrievers.functions.callable import CallableRetriever
 
 RETRIEVER = {
@@ -121,7 +121,7 @@ def duet_result(verdict: Verdict, ratio: float = 1.0, **changed: Any) -> DuetRes
     return DuetResult(**facts | changed)
 
 
-def today(folder: Path, policy: Policy = POLICY, **given: Any) -> Today:
+def today(folder: Path, policy: Policy = POLICY, **given: Any) -> Session:
     """The code of now beside the baselines in ``folder``."""
     data = Dataset(
         "tiny", None, (Query("q0000", "text"),), {"q0000": {"d": 1}}, "test", None, "f" * 32
@@ -132,4 +132,4 @@ def today(folder: Path, policy: Policy = POLICY, **given: Any) -> Today:
     )
     revision = given.pop("revision", {"commit": COMMIT, "dirty": False})
     places = Places(folder, "mine", "tiny", MACHINE)
-    return Today(experiment, places, policy, Given("mine.yaml", [], revision), "MAKE")
+    return Session(experiment, places, policy, Given("mine.yaml", [], revision), "MAKE")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench_load.engine.generator import Generator, Level, Made, Process
+from retrieval_bench_load.engine.generator import Generator, Level, LevelCalls, Process
 from retrieval_bench_load.engine.schedule import Pace, due_ns
 from retrieval_bench_load.engine.stamps import ANSWERED, Calls
 
@@ -79,14 +79,14 @@ def level_of(
     rate: float,
     process: Process | None = None,
     slots: int = 1,
-) -> Made:
+) -> LevelCalls:
     """What a generator would hand over of them."""
     begin, end = int(warm_up_s * 1e9), int((warm_up_s + seconds) * 1e9)
     level = Level(Pace(rate), slots, seconds, warm_up_s)
     spans = np.minimum(calls.done, end) - np.maximum(calls.sent, begin)
     integral = int(np.maximum(spans, 0).sum())
     one = process or Process(0, integral, 1, seconds / 10, seconds, 0)
-    return Made(level, calls, begin, end, [one])
+    return LevelCalls(level, calls, begin, end, [one])
 
 
 def queue(
@@ -98,7 +98,7 @@ def queue(
     warm_up_s: float = 5.0,
     slower: float = 1.0,
     server: int = 1,
-) -> Made:
+) -> LevelCalls:
     """An M/M/1 queue, or M/D/1 where service is ``constant``, of 2 ms a call; ``slower`` times as
     much, at the same rate. Calls of one seed are due at the same times, and another
     ``server`` takes other times for them."""
@@ -127,7 +127,7 @@ class Queued:
     stop: int = 0
     made: int = 0
 
-    def run(self, level: Level, spec: Mapping[str, Any]) -> Made:
+    def run(self, level: Level, spec: Mapping[str, Any]) -> LevelCalls:
         """The calls of a level; clients in turn get 250 answers a second."""
         self.made += 1
         if self.made == self.stop:

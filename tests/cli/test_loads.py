@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import HarnessError
-from retrieval_bench_load.engine.generator import Level, Made
+from retrieval_bench_load.engine.generator import Level, LevelCalls
 from tests.builders.queued import Queued
 from tests.cli.project import Command
 
@@ -63,7 +63,7 @@ def test_a_load_that_ended_early_says_why(
     server = Queued().instead(monkeypatch)
     whole = server.run
 
-    def broken(level: Level, spec: Mapping[str, Any]) -> Made:
+    def broken(level: Level, spec: Mapping[str, Any]) -> LevelCalls:
         if server.made == 2:
             raise trouble
         return whole(level, spec)
@@ -79,7 +79,7 @@ def test_a_search_of_which_nothing_was_measured_is_not_measured(
     server = Queued().instead(monkeypatch)
     whole = server.run
 
-    def lost(level: Level, spec: Mapping[str, Any]) -> Made:
+    def lost(level: Level, spec: Mapping[str, Any]) -> LevelCalls:
         made = whole(level, spec)
         gone = replace(made, processes=[None], lost=["ended with code -9"])
         return gone if level.pace is not None else made

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.core.as_judged.units import UnitRetriever
 from retrieval_bench.core.calls.failures import Retry
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.units.collapsing import UnitRetriever
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.measure.budget import Budget
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.measure.purse import Purse
 from retrieval_bench_explain.ablation import Ablation, Caller, LeftOut, can_be_left_out, left_out
 from retrieval_bench_retrievers.hybrid.dynamic.dynamic import HybridDynamic
 from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
@@ -106,7 +106,7 @@ def ids(rankings: Sequence[Ranking | None]) -> list[list[str] | None]:
     return [None if one is None else list(one.doc_ids) for one in rankings]
 
 
-CALLER = Caller(Retry(times=0), None, None, None, Purse())
+CALLER = Caller(Retry(times=0), None, None, None, Budget())
 
 
 def ablated(

@@ -10,7 +10,7 @@ import pytest
 from retrieval_bench.core.types import Qrels
 from retrieval_bench.metrics import Judgements, judge_lists, parse_metric, parse_metrics
 from retrieval_bench.runs.evaluation import Mean
-from retrieval_bench_explain.winners import Ceiling, Positions, ceilings, perfect_fusion
+from retrieval_bench_explain.ceilings import Ceiling, Positions, ceilings, perfect_fusion
 from tests.builders import some
 
 IDS = "abcdefgh"

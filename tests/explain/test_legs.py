@@ -12,8 +12,7 @@ from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.brief import run_brief
 from retrieval_bench.reports.tables.measure.run import run_tables
 from retrieval_bench.runs.run import Run
-from retrieval_bench_explain.legs import best_leg
-from retrieval_bench_explain.of_run import told
+from retrieval_bench_explain.of_run import best_leg, told
 from retrieval_bench_explain.parts import Parts
 from tests.builders import some
 from tests.builders.hybrid_runs import make_dataset, make_run

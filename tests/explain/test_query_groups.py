@@ -7,7 +7,7 @@ import pytest
 
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.stats.paired import paired_tests
-from retrieval_bench_explain.winners import Gap, Partition, best_leg, by_fusion, outcome
+from retrieval_bench_explain.partitions import Gap, Partition, best_leg, by_fusion, outcome
 from tests.builders import some
 
 METRIC = parse_metric("nDCG@10")

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.core.as_judged.self_hits import WithoutSelf
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.units.self_hits import WithoutSelf
 from retrieval_bench.data import load_dataset
 from retrieval_bench_fresh import cold, cold_worker
 from retrieval_bench_fresh.cold import ColdDataset, ColdProcess, ColdStart, cold_start

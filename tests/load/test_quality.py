@@ -9,14 +9,14 @@ import pytest
 
 from retrieval_bench.data import load_dataset
 from retrieval_bench.metrics import parse_metric
-from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.generator import LevelCalls
 from retrieval_bench_load.engine.quality import LevelQuality, Scorer
 from tests.builders.queued import queue
 
 DATA = load_dataset("science-mini")
 
 
-def _made(asked: list[int], *, wrong: list[int]) -> Made:
+def _made(asked: list[int], *, wrong: list[int]) -> LevelCalls:
     """A level that asked these queries in turn; ``wrong`` ones get no relevant document."""
     made = queue(0.2, 5.0, 1)
     query = np.resize(np.array(asked), len(made.calls))

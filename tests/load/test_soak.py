@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.reports.render.terminal import plain
-from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.generator import LevelCalls
 from retrieval_bench_load.engine.load import Plan, load
 from retrieval_bench_load.engine.saved import read_load
 from retrieval_bench_load.engine.soak import course_of, watch
@@ -21,7 +21,7 @@ from tests.builders.queued import queue
 MB = 1e6
 
 
-def _made(readings: list[list[float | None]] | None = None) -> Made:
+def _made(readings: list[list[float | None]] | None = None) -> LevelCalls:
     made = queue(0.3, 100.0, 3)
     (process,) = made.processes
     assert process is not None

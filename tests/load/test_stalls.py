@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_bench.core.notices import Code, says
-from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.generator import LevelCalls
 from retrieval_bench_load.engine.schedule import Pace, due_ns
 from retrieval_bench_load.engine.stalls import Stalls
 from retrieval_bench_load.engine.stamps import ANSWERED, FAILED, Calls
@@ -40,7 +40,7 @@ def _served(due: NDArray[np.int64], draw: Draw, workers: int, seed: int) -> Call
     return Calls(due, due.copy(), done, zeros, zeros, np.full(len(due), ANSWERED), *[zeros] * 4)
 
 
-def _told(made: list[tuple[Made, str]]) -> list[str]:
+def _told(made: list[tuple[LevelCalls, str]]) -> list[str]:
     stalls = Stalls()
     for level, name in made:
         stalls.add(level, name)
@@ -49,11 +49,11 @@ def _told(made: list[tuple[Made, str]]) -> list[str]:
     return found
 
 
-def _level(calls: Calls, rate: float) -> tuple[Made, str]:
+def _level(calls: Calls, rate: float) -> tuple[LevelCalls, str]:
     return level_of(calls, 10.0, 2.0, rate=rate, slots=256), f"{rate:g}/s"
 
 
-def _of(service: Service, rates: tuple[float, ...], seed: int = 0) -> list[tuple[Made, str]]:
+def _of(service: Service, rates: tuple[float, ...], seed: int = 0) -> list[tuple[LevelCalls, str]]:
     numbered = [(rate, 10 * seed + n) for n, rate in enumerate(rates)]
     return [
         _level(service.calls(due_ns(Pace(rate), 12.0, number), 256, number), rate)

@@ -66,7 +66,7 @@ MUTANTS = (
     ),
     _of_harness(
         "of a unit's hits the last counts",
-        "core/as_judged/units.py",
+        "core/units/collapsing.py",
         "        if first.setdefault(unit_of.get(doc_id, doc_id), at) == at and",
         "        first[unit_of.get(doc_id, doc_id)] = at\n        if True and",
         "kernel/core/test_units.py",

@@ -43,9 +43,9 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 2_006,
     "retrieval_bench_retrievers/text": 755,
     "a package beside the kernel": 5_393,
-    "product": 121_704,
-    "tests": 102_145,
-    "frozen data": 11_470,
+    "product": 122_388,
+    "tests": 102_199,
+    "frozen data": 11_530,
 }
 """Lines of each room of the kernel and of the retrievers (without one: loose modules), of the
 largest capability, of all of them, of the tests, and of the data that tests are held against."""

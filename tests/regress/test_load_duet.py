@@ -20,7 +20,7 @@ from retrieval_bench_duet.duet import Request
 from retrieval_bench_duet.result import PrintedDuet
 from retrieval_bench_duet.tables.duet import duet_tables
 from retrieval_bench_load import load_duet
-from retrieval_bench_load.engine.generator import Generator, Level, Made
+from retrieval_bench_load.engine.generator import Generator, Level, LevelCalls
 from retrieval_bench_load.engine.making import Subject
 from retrieval_bench_load.engine.stamps import FAILED
 from retrieval_bench_load.load_duet import Blocks, duet_under_load
@@ -76,7 +76,7 @@ def test_sides_of_equal_speed_are_not_called_slower(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_side_that_leaves_calls_unanswered_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(level: Level, spec: Mapping[str, Any]) -> Made:
+    def run(level: Level, spec: Mapping[str, Any]) -> LevelCalls:
         side = int(bool(spec["overrides"]))
         made = queue(0.3, 10.0, level.seed, server=1 + side, slower=0.8 if side else 1.0)
         status = made.calls.status.copy()
@@ -94,7 +94,7 @@ def test_a_side_that_leaves_calls_unanswered_does_not_pass(monkeypatch: pytest.M
 def test_the_order_of_sides_is_drawn_and_both_are_asked_the_same() -> None:
     asked: list[tuple[int, int]] = []
 
-    def block(side: int, seed: int) -> Made:
+    def block(side: int, seed: int) -> LevelCalls:
         asked.append((side, seed))
         return queue(0.3, 10.0, seed, warm_up_s=1.0, server=1 + side)
 

@@ -15,7 +15,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.data import load_dataset
 from retrieval_bench_load.engine.bracket import Capacity
 from retrieval_bench_load.engine.capacity import Limit
-from retrieval_bench_load.engine.generator import Generator, Level, Made
+from retrieval_bench_load.engine.generator import Generator, Level, LevelCalls
 from retrieval_bench_load.engine.load import LoadResult, Plan, load
 from retrieval_bench_load.engine.saved import find_load, read_load
 from retrieval_bench_load.engine.tails import Tail
@@ -199,7 +199,7 @@ def test_a_sign_that_does_not_come_again_is_no_failure(monkeypatch: pytest.Monke
     once = _server(1.6).instead(monkeypatch)
     whole = once.run
 
-    def run(level: Level, spec: Mapping[str, Any]) -> Made:
+    def run(level: Level, spec: Mapping[str, Any]) -> LevelCalls:
         if once.made == 2:  # one call at a time, and the level
             once.slower = 1.0
         return whole(level, spec)

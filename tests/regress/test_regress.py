@@ -200,23 +200,23 @@ class TestHowItIsMeasured:
     ) -> None:
         held = today(tmp_path)
         protocol = Protocol(profile="baseline", min_calls=77, threads=2)
-        held = held.timed_as(latency([1], protocol=protocol.as_dict()), times=True)
+        held = held.with_protocol(latency([1], protocol=protocol.as_dict()), times=True)
         assert held.experiment.protocol == protocol
-        held = today(tmp_path).timed_as(None, times=False)
+        held = today(tmp_path).with_protocol(None, times=False)
         assert held.experiment.protocol.rounds == 1
         # Slow queries of the baseline would fail within another time-out.
         protocol = Protocol(profile="baseline", min_calls=77, threads=2, timeout_s=240.0)
-        held = today(tmp_path).timed_as(latency([1], protocol=protocol.as_dict()), times=False)
+        held = today(tmp_path).with_protocol(latency([1], protocol=protocol.as_dict()), times=False)
         found = held.experiment.protocol
         assert (found.threads, found.timeout_s, found.rounds) == (2, 240.0, 1)
         assert found.profile == RANKINGS_ONLY
 
     def test_metrics_of_policy_and_baseline(self, tmp_path: Path) -> None:
         held = today(tmp_path, Policy({parse_metric("P@3"): 0.01}, {}))
-        held = held.scored_by(quality({"P@7": [1.0]}), ["R@2"])
+        held = held.with_metrics(quality({"P@7": [1.0]}), ["R@2"])
         names = {str(metric) for metric in held.experiment.metrics}
         assert {"P@3", "P@7", "R@2", "nDCG@10"} <= names
-        held = held.scored_by(quality({"P@70": [1.0]}, k=100))
+        held = held.with_metrics(quality({"P@70": [1.0]}, k=100))
         assert parse_metric("P@70") not in held.experiment.metrics
 
     def test_names_that_mean_no_metric_here_are_left_out_and_told(self, tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ class TestHowItIsMeasured:
         held = today(tmp_path, Policy({NDCG: 0.01}, {}))
         run = measured()
         kept = quality({"P@7": [1.0], "Novelty@3": [0.5]}, metrics_version=METRICS_VERSION)
-        held = held.scored_by(kept)
+        held = held.with_metrics(kept)
         assert "P@7" in {str(metric) for metric in held.experiment.metrics}
         found = held.judged(
             run, Held(kept), Held(None), duet=lambda _: lambda: duet_result(Verdict.WORSE),
@@ -232,11 +232,11 @@ class TestHowItIsMeasured:
         )  # fmt: skip
         assert "metrics of the baseline that are not known here: Novelty@3" in found.notes
         with pytest.raises(ConfigError, match="Novelty"):
-            held = held.scored_by(kept, ["Novelty@3"])
+            held = held.with_metrics(kept, ["Novelty@3"])
 
     def test_short_calls_are_repeated_until_they_fill_some_seconds(self, tmp_path: Path) -> None:
         held = today(tmp_path)
-        held = held.timed_as(None, times=True)
+        held = held.with_protocol(None, times=True)
         run = sample_run("mine", 0)
         means = {1.0: 4_096, 0.1214: 32_768, 0.1195: 32_768, 1e-9: 50_000, 20.0: None, None: None}
         for mean, calls in means.items():

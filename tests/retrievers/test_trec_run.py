@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrieval_bench.core.as_judged.self_hits import as_judged
 from retrieval_bench.core.errors import ContractError, DataError
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Document, Query, Ranking
+from retrieval_bench.core.units.self_hits import as_judged
 from retrieval_bench.data.formats.trec_runs import write_run
 from retrieval_bench_retrievers.trec_run import TrecRun
 from retrieval_bench_score.runs.as_units import in_units

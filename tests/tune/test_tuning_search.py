@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from retrieval_bench import bench
-from retrieval_bench.core.as_judged.units import UnitRetriever
 from retrieval_bench.core.config import inline_config
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.progress import Silent
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Remembered
 from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.core.units.collapsing import UnitRetriever
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.runs.evaluation import evaluate

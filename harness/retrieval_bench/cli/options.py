@@ -178,7 +178,7 @@ class Command:
         for more in added:
             details |= more.more
         add(parser, text, **details)
-        add(parser, f"--format {{{formats}}} [table]  of what is printed\n{_SPEAKING}")
+        add(parser, f"--format {{{formats}}} [table]  output format\n{_SPEAKING}")
         parser.set_defaults(run=self)
 
 

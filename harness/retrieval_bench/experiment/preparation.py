@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.capabilities import service
-from retrieval_bench.core.as_judged.self_hits import as_judged
 from retrieval_bench.core.calls.foreign import WorkingFolder
 from retrieval_bench.core.calls.waiting import waited_for
 from retrieval_bench.core.config import (
@@ -23,6 +22,7 @@ from retrieval_bench.core.config import (
 from retrieval_bench.core.errors import ConfigError, HarnessError, MissingDependencyError
 from retrieval_bench.core.retriever import Retriever, require_k
 from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.core.units.self_hits import as_judged
 from retrieval_bench.data import found_at, given_dataset
 from retrieval_bench.data.needs_judgements import require_corpus, require_queries
 from retrieval_bench.experiment.building import built

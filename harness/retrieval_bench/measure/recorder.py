@@ -19,10 +19,10 @@ from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Query, Ranking, Usage
 from retrieval_bench.measure.attempts import AttemptLog
+from retrieval_bench.measure.budget import Budget
 from retrieval_bench.measure.calls import NOT_RUN, OK, Clock, Measurement, System, Timings
 from retrieval_bench.measure.deadline import Deadline, QueryTimeoutError
 from retrieval_bench.measure.protocol import Plan
-from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.steady import SteadyState
 
 _BLOCK = 1 << 16
@@ -44,7 +44,7 @@ class Recorder:
         calls: Plan,
         *,
         at_once: bool = False,
-        purse: Purse | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.attempts = AttemptLog(system.retry)
         self.at_once = at_once
@@ -72,7 +72,7 @@ class Recorder:
         self.stages: dict[str, NDArray[np.int64]] = {}
         self.usage: dict[str, NDArray[np.float64]] = {}
         self.reported: Usage | None = None
-        self.purse = purse or Purse()
+        self.budget = budget or Budget()
         self.spent: Usage | None = None
 
     def try_out(self, at: int, timer: Deadline, clock: Clock) -> None:
@@ -128,7 +128,7 @@ class Recorder:
     def _worth_waiting(self, at: int) -> bool:
         """Likewise, where each repetition waits: not while one query after the other stays without
         an answer, nor where another call might be too dear."""
-        in_vain = self.purse.empty or self.attempts.in_a_row >= _MOST_IN_A_ROW
+        in_vain = self.budget.empty or self.attempts.in_a_row >= _MOST_IN_A_ROW
         return not in_vain and self._worth_asking(at)
 
     def _failed(self, at: int, elapsed: int, failure: str, problem: BaseException | None) -> None:
@@ -261,7 +261,7 @@ class Recorder:
     def _pay(self, usage: Mapping[str, Usage]) -> None:
         used = total(usage.values())
         self.spent = total([self.spent, used])
-        self.purse.pay(used, self.system.name)
+        self.budget.pay(used, self.system.name)
 
     def _named(self, problem: HarnessError, query: Query | None = None) -> HarnessError:
         place = f"retriever {self.system.name!r}" + (f", query {query.id!r}" if query else "")

@@ -16,12 +16,12 @@ import numpy as np
 
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.measure.budget import Budget
 from retrieval_bench.measure.calls import Clock, Measurement, System, Timings
 from retrieval_bench.measure.deadline import Deadline, deadline
 from retrieval_bench.measure.machine.clock import clock_warnings
 from retrieval_bench.measure.machine.noise import NoiseRecorder
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Plan, Protocol, plan
-from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.recorder import Recorder
 
 Progress = Callable[[int, int], None]
@@ -57,9 +57,9 @@ def measure(
     """
     calls = plan(protocol, len(queries))
     at_once = protocol.profile == RANKINGS_ONLY
-    purse = Purse(protocol.max_cost)
+    budget = Budget(protocol.max_cost)
     recorders = [
-        Recorder(system, queries, k, calls, at_once=at_once, purse=purse) for system in systems
+        Recorder(system, queries, k, calls, at_once=at_once, budget=budget) for system in systems
     ]
     rng = np.random.default_rng(protocol.seed)
     turns = _turns(len(systems), protocol.seed)
@@ -72,7 +72,7 @@ def measure(
     )
     end = math.inf if protocol.max_s is None else clock() + 1e9 * protocol.max_s
     with deadline(protocol.timeout_s) as timer, _collector(on=protocol.collector):
-        warming = _WarmUp(recorders, queries, calls, protocol.warm_up_s, purse)
+        warming = _WarmUp(recorders, queries, calls, protocol.warm_up_s, budget)
         try:
             for warm_up in warming.calls(rng, timer, clock):
                 done = min(warm_up, calls.warm_up) * len(systems)
@@ -90,7 +90,7 @@ def measure(
                         if not round_ and clock() > end:
                             raise KeyboardInterrupt
                         for at in next(turns):
-                            _check_purse(purse)
+                            _check_budget(budget)
                             recorders[at].call(query, round_, position, timer, clock)
                             done += 1
                             if progress:
@@ -104,7 +104,7 @@ def measure(
     told = []
     if len(round_ns) < calls.rounds:
         rounds = f"{len(round_ns):,} of {calls.rounds:,} rounds were finished when"
-        told = _ended_by(rounds, purse if too_dear else None, late=clock() > end)
+        told = _ended_by(rounds, budget if too_dear else None, late=clock() > end)
     results = []
     for recorder in recorders:
         result = recorder.result(warm_up, interrupted, overhead)
@@ -116,11 +116,11 @@ def measure(
     return results
 
 
-def _ended_by(rounds: str, purse: Purse | None, *, late: bool) -> list[str]:
+def _ended_by(rounds: str, budget: Budget | None, *, late: bool) -> list[str]:
     reasons = [f"{rounds} the time was up: --max-minutes"] if late else []
-    if purse is not None:
+    if budget is not None:
         reasons.append(
-            f"{rounds} {purse.spent:,.4g} of {purse.limit or 0.0:,.4g} were spent: --max-cost"
+            f"{rounds} {budget.spent:,.4g} of {budget.limit or 0.0:,.4g} were spent: --max-cost"
         )
     return reasons
 
@@ -165,8 +165,8 @@ class _TooDearError(Exception):
     """Another call might take more money than may be spent."""
 
 
-def _check_purse(purse: Purse) -> None:
-    if purse.empty:
+def _check_budget(budget: Budget) -> None:
+    if budget.empty:
         raise _TooDearError
 
 
@@ -190,13 +190,13 @@ class _WarmUp:
         queries: Sequence[Query],
         plan: Plan,
         seconds: float,
-        purse: Purse,
+        budget: Budget,
     ) -> None:
         self.recorders = recorders
         self.queries = queries
         self.plan = plan
         self.seconds = seconds
-        self.purse = purse
+        self.budget = budget
 
     def calls(self, rng: np.random.Generator, timer: Deadline, clock: Clock) -> Iterator[int]:
         """The number of calls per system so far, after each turn of all systems."""
@@ -207,7 +207,7 @@ class _WarmUp:
             if clock() - start > self.seconds * 1e9 * len(self.recorders):
                 return
             n_systems = len(self.recorders)
-            if not self.purse.spares(n_systems * (len(order) + 1), n * n_systems):
+            if not self.budget.spares(n_systems * (len(order) + 1), n * n_systems):
                 return  # it must not take what a round needs
             for recorder in self.recorders:
                 recorder.try_out(order[n % len(order)], timer, clock)

@@ -21,10 +21,11 @@ from retrieval_bench.reports.render.words import metric_label, unit_note
 from retrieval_bench.reports.tables.run_facts import title_of
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.stats.clusters import Clusters, number_of
+from retrieval_bench_explain.ceilings import Ceiling
 from retrieval_bench_explain.diff import Explanation, Placed, QueryDetail, System
 from retrieval_bench_explain.differences import Differences
 from retrieval_bench_explain.kept_lists import LEFT_BELOW, LOST, NO_LEG, RERANKING, texts_of
-from retrieval_bench_explain.winners import Ceiling, Partition, QueryGroup
+from retrieval_bench_explain.partitions import Partition, QueryGroup
 
 DOCUMENTS_SHOWN = 10
 """Of each run in one block; and of the relevant documents that no run shows there."""

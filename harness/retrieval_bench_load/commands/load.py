@@ -31,7 +31,7 @@ calls:
 --arrivals {{poisson,constant}} [poisson]  of --rate: independent callers, or one each 1/R seconds
     (default: poisson)
 --duration S  seconds of a level (default: 10; with --slo 20, with --soak 600)
---soak  tell memory, latency and outages over time: ten parts of each level
+--soak  report memory, latency and outages in ten parts of each level
 --warm-up S [2]  seconds before each level, with the same load (default: 2)
 --ramp S [0]  of --rate: seconds in which it rises, before the warm-up (default: 0)
 --timeout S [10]  seconds after a level until a call without an answer has failed (default: 10)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.generator import LevelCalls
 from retrieval_bench_load.engine.levels import LevelResult, State, Times
 from retrieval_bench_load.engine.tails import BLOCKS, Floats
 
@@ -82,7 +82,7 @@ class Evidence:
     bounded: bool = False
 
     @classmethod
-    def of(cls, made: Made, result: LevelResult, limit: Limit) -> Evidence:
+    def of(cls, made: LevelCalls, result: LevelResult, limit: Limit) -> Evidence:
         """What a level was; nothing where the generator's own lag decides what it shows."""
         times = Times.of(made)
         calls = np.bincount(times.block, minlength=BLOCKS)

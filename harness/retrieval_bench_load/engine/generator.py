@@ -99,7 +99,7 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class LevelCalls:
     """The calls of a level as they were made.
 
     Attributes:
@@ -198,7 +198,7 @@ class Generator:
                 return [] if isinstance(facts, str) else from_document(facts["warnings"])
         return []
 
-    def run(self, level: Level) -> Made:
+    def run(self, level: Level) -> LevelCalls:
         """Make the calls of ``level``.
 
         Raises:
@@ -211,7 +211,7 @@ class Generator:
                 member.close()
             raise
 
-    def _run(self, level: Level) -> Made:
+    def _run(self, level: Level) -> LevelCalls:
         self.prepare(level.processes)
         members = self._members[: level.processes]
         pace = level.pace
@@ -264,7 +264,7 @@ class Generator:
                 for at in range(level.processes)
                 for number, query, ids in _lines(Path(folder) / f"answers-{at}.jsonl")
             }
-        return Made(level, calls, begin, end, processes, lost, answers)
+        return LevelCalls(level, calls, begin, end, processes, lost, answers)
 
 
 def _used_up(calls: Calls, level: Level, begin: int, process: int) -> float:

@@ -18,7 +18,7 @@ from retrieval_bench.core.figures import three_digits
 from retrieval_bench.experiment.accounting import FAILURES
 from retrieval_bench.stats.percentiles import needs
 from retrieval_bench_load.engine.clients import KINDS
-from retrieval_bench_load.engine.generator import Made, Process
+from retrieval_bench_load.engine.generator import LevelCalls, Process
 from retrieval_bench_load.engine.stamps import ANSWERED, FAILED, NEVER, OPEN, Calls
 from retrieval_bench_load.engine.tails import (
     BLOCKS,
@@ -168,7 +168,7 @@ class Times:
     block: Ints
 
     @classmethod
-    def of(cls, made: Made) -> Times:
+    def of(cls, made: LevelCalls) -> Times:
         """Those of the calls that are due in the window."""
         calls, inside, slots = made.calls, made.inside, made.level.slots
         free = undelayed(calls, slots)[inside]
@@ -223,7 +223,7 @@ def undelayed(calls: Calls, slots: int) -> Ints:
 
 
 def judged(
-    made: Made, *, in_process: bool = False, percentiles: Sequence[float] = LEVELS
+    made: LevelCalls, *, in_process: bool = False, percentiles: Sequence[float] = LEVELS
 ) -> LevelResult:
     """What the calls of a level show.
 
@@ -308,7 +308,7 @@ def _errors(calls: Calls) -> dict[str, int]:
     return {kind: n for kind, n in found.items() if n}
 
 
-def _not_made(made: Made, times: Times, due: Calls) -> list[str]:
+def _not_made(made: LevelCalls, times: Times, due: Calls) -> list[str]:
     """Why the calls are not those that were asked for, in words; none where they are."""
     found = [f"a process of the generator {one}" for one in made.lost]
     if not len(due) and not _all_wait(made):
@@ -324,7 +324,7 @@ def _not_made(made: Made, times: Times, due: Calls) -> list[str]:
     return found
 
 
-def _our_fault(made: Made, due: Calls, *, service: bool) -> list[str]:
+def _our_fault(made: LevelCalls, due: Calls, *, service: bool) -> list[str]:
     """Why the times of calls that were made say nothing of the system, in words; none where they
     do."""
     if made.lost or not len(due):
@@ -351,7 +351,7 @@ def _our_fault(made: Made, due: Calls, *, service: bool) -> list[str]:
     return found
 
 
-def _waited_for_a_core(made: Made, processes: Sequence[Process]) -> str | None:
+def _waited_for_a_core(made: LevelCalls, processes: Sequence[Process]) -> str | None:
     """A service looks slow, or overloaded, where whoever calls it gets no core to hear the answer:
     no stamp shows that, but the system counts it."""
     if not (calls := int(np.count_nonzero(made.calls.sent != NEVER))):
@@ -367,7 +367,7 @@ def _waited_for_a_core(made: Made, processes: Sequence[Process]) -> str | None:
     )
 
 
-def _all_wait(made: Made) -> bool:
+def _all_wait(made: LevelCalls) -> bool:
     """Whether each of the clients that call in turn waits for one answer all the time."""
     return made.level.pace is None and bool(len(made.calls))
 
@@ -389,7 +389,7 @@ def _waiting(calls: Calls, begin: int, end: int) -> float:
     return float(shares @ some.waited) / (end - begin)
 
 
-def _overload(made: Made, due: Calls) -> list[str]:
+def _overload(made: LevelCalls, due: Calls) -> list[str]:
     """Why the system did not keep up, in words; none where it did."""
     if not len(due):
         return ["no client had an answer all the while"] if _all_wait(made) else []
@@ -403,7 +403,7 @@ def _overload(made: Made, due: Calls) -> list[str]:
     return []
 
 
-def _slots_needed(made: Made, times: Times, due: Calls, *, grows: bool) -> int:
+def _slots_needed(made: LevelCalls, times: Times, due: Calls, *, grows: bool) -> int:
     """About how many slots each process needs, where all it has were taken and the system is not
     the reason; 0 where they were enough, or where calls take longer the more are under way."""
     if made.level.pace is None or not len(due):
@@ -426,7 +426,7 @@ def _slots_needed(made: Made, times: Times, due: Calls, *, grows: bool) -> int:
     return math.ceil(_SPARE * under_way / processes)
 
 
-def _more_slots(made: Made, times: Times, due: Calls, needed: int) -> str:
+def _more_slots(made: LevelCalls, times: Times, due: Calls, needed: int) -> str:
     waited, slots = float(np.mean(times.waited | (due.sent == NEVER))), made.level.slots
     advice = f"--slots {needed}"
     if needed > _THREADS:

@@ -28,7 +28,13 @@ from retrieval_bench.runs.records import LOAD, check_destination, new_record, re
 from retrieval_bench_launches.launches import LaunchSpec
 from retrieval_bench_load.engine.bracket import Capacity, Search
 from retrieval_bench_load.engine.capacity import Evidence, Limit, Shown, shown
-from retrieval_bench_load.engine.generator import TIMEOUT_S, Generator, Level, LocalMember, Made
+from retrieval_bench_load.engine.generator import (
+    TIMEOUT_S,
+    Generator,
+    Level,
+    LevelCalls,
+    LocalMember,
+)
 from retrieval_bench_load.engine.levels import LevelResult
 from retrieval_bench_load.engine.making import Subject
 from retrieval_bench_load.engine.quality import LevelQuality, Scorer
@@ -362,7 +368,7 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
     warnings, shares = list(plan.cut()), plan.shares(len(experiment.queries))
     done: list[Loaded] = []
 
-    def make(level: Level) -> tuple[Made, LevelResult]:
+    def make(level: Level) -> tuple[LevelCalls, LevelResult]:
         if shares:
             level = replace(level, once=shares[len(done)])
         made, result = subject.make(level)
@@ -421,7 +427,7 @@ def _levels(subject: Subject, plan: Plan, folder: Path) -> LoadResult:
     return replace(result, repeated=subject.answers.repeated, interrupted=interrupted)
 
 
-def _out_of_reach(limit: Limit | None, made: Made, alone: LevelResult) -> Capacity | None:
+def _out_of_reach(limit: Limit | None, made: LevelCalls, alone: LevelResult) -> Capacity | None:
     """The end of a search before it begins: one call at a time breaks the limit."""
     if limit is None or shown([Evidence.of(made, alone, limit)], limit) is not Shown.BREAKS:
         return None
@@ -429,7 +435,10 @@ def _out_of_reach(limit: Limit | None, made: Made, alone: LevelResult) -> Capaci
 
 
 def _searched(
-    subject: Subject, plan: Plan, limit: Limit, make: Callable[[Level], tuple[Made, LevelResult]]
+    subject: Subject,
+    plan: Plan,
+    limit: Limit,
+    make: Callable[[Level], tuple[LevelCalls, LevelResult]],
 ) -> Iterator[Search]:
     """Run the search for the highest rate that keeps a limit, and give each state of it; its first
     rate is what clients that call in turn show."""

@@ -10,7 +10,7 @@ from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench_load.call_warnings import Answers
-from retrieval_bench_load.engine.generator import Generator, Level, Made
+from retrieval_bench_load.engine.generator import Generator, Level, LevelCalls
 from retrieval_bench_load.engine.levels import LevelResult, State, judged
 from retrieval_bench_load.engine.stalls import LEAST_S, Stalls
 
@@ -105,7 +105,7 @@ class Subject:
         told = self.answers.warnings(health, known, texts)
         return [*self.stalls.warnings(), *told]
 
-    def make(self, level: Level) -> tuple[Made, LevelResult]:
+    def make(self, level: Level) -> tuple[LevelCalls, LevelResult]:
         """The calls of a level, and what they show. Where several threads may not ask the
         retriever, each client has a process of its own."""
         if level.pace is not None:

@@ -14,7 +14,7 @@ from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.run import pack_rankings
 from retrieval_bench.stats.intervals import mean_intervals
-from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.generator import LevelCalls
 from retrieval_bench_load.engine.stamps import ANSWERED, NEVER, Calls
 
 Answer = tuple[int, tuple[str, ...]]
@@ -70,7 +70,7 @@ class Scorer:
         self._unloaded: dict[int, set[tuple[str, ...]]] = {}
         self._means: NDArray[np.float64] | None = None
 
-    def scored(self, made: Made) -> tuple[LevelQuality, NDArray[np.float64]]:
+    def scored(self, made: LevelCalls) -> tuple[LevelQuality, NDArray[np.float64]]:
         """The answers of the calls of a level, and the mean of each query, NaN where it has none;
         the first level is that of the system without load."""
         first = self._means is None
@@ -147,7 +147,7 @@ def paired(
     return float(apart.mean()), (float(low), float(high))
 
 
-def _answers_of(calls: Calls, made: Made) -> dict[int, Answer]:
+def _answers_of(calls: Calls, made: LevelCalls) -> dict[int, Answer]:
     """The answers of calls by one number for all processes, which ``calls.answer`` becomes."""
     process = calls.worker // made.level.slots
     numbers: dict[Answer, int] = {}

@@ -14,7 +14,7 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.measure.machine.kernel import as_int, read_table
 from retrieval_bench.measure.machine.servers import server_use
 from retrieval_bench.stats.percentiles import needs, quantiles
-from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.generator import LevelCalls
 from retrieval_bench_load.engine.levels import Times
 from retrieval_bench_load.engine.stalls import Outage, outages_of
 from retrieval_bench_load.engine.tails import Floats
@@ -86,7 +86,7 @@ class Course(Documented):
     outages: tuple[Outage, ...]
 
 
-def course_of(made: Made) -> Course:
+def course_of(made: LevelCalls) -> Course:
     """How a level went."""
     times, begin, seconds = Times.of(made), made.begin, made.seconds
     due = made.calls.due[made.inside]
@@ -111,7 +111,7 @@ def course_of(made: Made) -> Course:
     )
 
 
-def _readings(made: Made, before: float) -> tuple[Floats, Floats]:
+def _readings(made: LevelCalls, before: float) -> tuple[Floats, Floats]:
     """(n, 2) of seconds of the window and MB: of all processes together, and of the server."""
     members = [one.memory for one in made.processes if one is not None and one.memory]
     n = min(map(len, members), default=0)

@@ -12,7 +12,7 @@ from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.stats.percentiles import quantiles
-from retrieval_bench_load.engine.generator import Made
+from retrieval_bench_load.engine.generator import LevelCalls
 from retrieval_bench_load.engine.stamps import ANSWERED, NEVER
 from retrieval_bench_load.engine.tails import Floats, Ints
 from retrieval_bench_load.periods import period
@@ -78,7 +78,7 @@ class _Waits:
     grain: float
 
     @classmethod
-    def of(cls, made: Made, level: str) -> _Waits:
+    def of(cls, made: LevelCalls, level: str) -> _Waits:
         """The times of all calls, the warm-up's too, that waited for no repetition."""
         calls = made.calls
         calls = calls[(calls.sent != NEVER) & (calls.done != NEVER) & (calls.waited == 0)]
@@ -106,7 +106,7 @@ class Stalls:
     _levels: list[_Waits] = field(default_factory=list)
     _outages: list[str] = field(default_factory=list)
 
-    def add(self, made: Made, level: str) -> None:
+    def add(self, made: LevelCalls, level: str) -> None:
         """Take in a level, by its name."""
         self._levels.append(_Waits.of(made, level))
         failed = made.calls.status[made.inside] != ANSWERED
@@ -196,7 +196,7 @@ def _time(seconds: float) -> str:
     return f"{float(f'{value:.2g}'):,g} {unit}"
 
 
-def outages_of(made: Made) -> list[Outage]:
+def outages_of(made: LevelCalls) -> list[Outage]:
     """Outages among the calls that are due in the window."""
     calls = made.calls[made.inside]
     due_s = (calls.due - made.begin) / 1e9

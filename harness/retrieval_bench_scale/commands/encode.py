@@ -14,7 +14,7 @@ _ENCODE = f"""
 --on WHERE [local:2]  local:N for N processes of this machine, or the scheduler of a Dask cluster,
     tcp://HOST:PORT (default: local:2)
 --shard I/N  make only this part, such as 3/16, and merge nothing
---merge  make nothing: put what all shards made where runs find it
+--merge  only merge the finished shards into the cache
 --out FOLDER  of the blocks, which all workers see (default: one in the cache)
 --exact K  also write the K documents that are exactly nearest to each query
 """

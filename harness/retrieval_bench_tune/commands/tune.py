@@ -17,7 +17,7 @@ runs RUN *  behind a saved run further ones on the same dataset: their fusion is
 {LANGUAGE}
 {SELF_HITS}
 --k K [10]  hits per query (default: 10)
---metric METRIC  what to have most of (default: nDCG@10)
+--metric METRIC  metric to maximise (default: nDCG@10)
 --set KEY=VALUE ...  parameters that are the same in every setting
 --grid KEY=[V1,V2] ...  parameters and the values to try (default: what the retriever says)
 --sample N  try N settings of the grid only, drawn at random

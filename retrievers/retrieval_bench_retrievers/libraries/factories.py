@@ -16,7 +16,6 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.as_judged.units import collapse
 from retrieval_bench.core.calls.foreign import innermost
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
 from retrieval_bench.core.retriever import (
@@ -27,6 +26,7 @@ from retrieval_bench.core.retriever import (
     require_k,
 )
 from retrieval_bench.core.types import EMPTY, Document, Query, Ranking
+from retrieval_bench.core.units.collapsing import collapse
 from retrieval_bench_retrievers.functions.event_loop import EventLoop
 from retrieval_bench_retrievers.functions.search_counts import SearchCounts, declared_size
 from retrieval_bench_retrievers.functions.user_code import (

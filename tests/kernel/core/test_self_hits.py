@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from retrieval_bench.core.as_judged.self_hits import WithoutSelf, as_judged, without_self
-from retrieval_bench.core.as_judged.units import collapse
-from retrieval_bench.core.as_judged.wrapped import Wrapped
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Dataset, Document, LegTrace, Query, Ranking, StepTrace
+from retrieval_bench.core.units.collapsing import collapse
+from retrieval_bench.core.units.self_hits import WithoutSelf, as_judged, without_self
+from retrieval_bench.core.units.wrapped import Wrapped
 from retrieval_bench.data import build_dataset
 from retrieval_bench.data.self_queries import with_self_hits
 from tests.builders import some

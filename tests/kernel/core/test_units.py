@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval_bench.core.as_judged.units import UnitRetriever, collapse
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
 from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
+from retrieval_bench.core.units.collapsing import UnitRetriever, collapse
 from tests.builders import some
 
 QUERY = Query("1", "any")

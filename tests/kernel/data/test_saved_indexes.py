@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.core.as_judged.self_hits import as_judged
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.core.units.self_hits import as_judged
 from retrieval_bench.data import load_dataset, saved_indexes
 from retrieval_bench.data.saved_indexes import SavedIndex, index_documents, index_folder
 from retrieval_bench_retrievers.dense.dense import Dense

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 import retrieval_bench_retrievers.functions.callable
 import retrieval_bench_retrievers.libraries.factories
-from retrieval_bench.core.as_judged import units
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.core.units import collapsing
 from retrieval_bench.reports.tables.measure.stage import stage_sentences, stage_tables
 from retrieval_bench.runs.stages import StageReport, stage_report
 from retrieval_bench.runs.timing_facts import LegsFacts, StageFacts
@@ -418,7 +418,7 @@ def test_time_inside_of_langchain_is_apart_from_the_adapter_s(
 
     def slow(*given: Any) -> Ranking:
         clock.now += 30
-        return units.collapse(*given)
+        return collapsing.collapse(*given)
 
     monkeypatch.setattr(retrieval_bench_retrievers.libraries.factories, "collapse", slow)
     retriever = LangChainRetriever(RunnableLambda(search, asearch), use_async=use_async)

@@ -54,8 +54,8 @@ from retrieval_bench.reports.tables.understand.comparison import (
     board_tables,
     gap_of,
     how_timed,
+    merged_notes,
     queries_of,
-    said,
 )
 from retrieval_bench.reports.tables.usage import costs, usage_text
 from retrieval_bench.runs.run import Run, relative_folder
@@ -237,7 +237,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     lead += warnings
     notes: list[AnyNote] = [*map(result, answer.reasons[1:3]), *worth_knowing]
     pairs = list(zip(group.names, group.runs, strict=True))
-    notes += said(lambda run: without_selves(run.summary), pairs)
+    notes += merged_notes(lambda run: without_selves(run.summary), pairs)
     notes += [*files_of(group), *other_settings(group.names, group.runs)]
     if n > len(rows):
         left_out = f"{counted(n - len(rows), 'more system')}: -v shows all."
@@ -320,7 +320,7 @@ def warnings_of(group: DatasetComparison) -> list[AnyNote]:
     timed = how_timed(group.runs)
 
     def of_runs(*, loud: bool) -> list[AnyNote]:
-        return said(
+        return merged_notes(
             lambda run: [
                 warning(text)
                 for text in loudest_first(of_one_run(run))

@@ -424,12 +424,12 @@ def how_measured(group: DatasetComparison) -> list[AnyNote]:
         where = f"{len(data)} datasets or splits: {', '.join(data.values())}"
         return [warning(f"These runs cannot be compared: they are on {where}.")]
     return [
-        *said(measured_on, pairs),
+        *merged_notes(measured_on, pairs),
         *other_settings(group.names, runs),
         *([] if all(map(replayed, runs)) else [how_timed(runs)]),
-        *said(lambda run: unsupported(run.summary), pairs),
-        *said(lambda run: run.summary.health, pairs),
-        *said(lambda run: list(map(warning, of_one_run(run))), pairs),
+        *merged_notes(lambda run: unsupported(run.summary), pairs),
+        *merged_notes(lambda run: run.summary.health, pairs),
+        *merged_notes(lambda run: list(map(warning, of_one_run(run))), pairs),
     ]
 
 
@@ -451,7 +451,7 @@ def how_timed(runs: Sequence[Run]) -> AnyNote:
     )
 
 
-def said(
+def merged_notes(
     sentences_of: Callable[[Run], Sequence[AnyNote]], pairs: Sequence[tuple[str, Run]]
 ) -> list[AnyNote]:
     """Merge the sentences of runs, each once, behind the names of those that say it, if not all

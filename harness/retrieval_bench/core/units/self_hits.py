@@ -8,8 +8,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from retrieval_bench.core.as_judged.units import UnitRetriever
-from retrieval_bench.core.as_judged.wrapped import Wrapped
 from retrieval_bench.core.ranking import checked_ranking, hits_at
 from retrieval_bench.core.retriever import RankingLike, Retriever, require_k
 from retrieval_bench.core.types import (
@@ -21,6 +19,8 @@ from retrieval_bench.core.types import (
     StepTrace,
     hits_are_ranges,
 )
+from retrieval_bench.core.units.collapsing import UnitRetriever
+from retrieval_bench.core.units.wrapped import Wrapped
 
 Trace = TypeVar("Trace", LegTrace, StepTrace)
 

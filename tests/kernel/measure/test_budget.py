@@ -13,9 +13,9 @@ from retrieval_bench.core.calls.usage import Price, report_usage
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Query, Ranking, Usage
 from retrieval_bench.data import build_dataset
+from retrieval_bench.measure.budget import Budget
 from retrieval_bench.measure.calls import Measurement, System
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
-from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.runner import measure
 from tests.builders import some
 from tests.builders.timed import MockClock, Timed
@@ -49,13 +49,13 @@ def spent(found: Sequence[Measurement]) -> float:
     return sum(some(some(one.spent).money) for one in found)
 
 
-def test_a_purse_counts_what_is_spent_and_the_dearest_call() -> None:
-    purse = Purse(1.0)
+def test_a_budget_counts_what_is_spent_and_the_dearest_call() -> None:
+    budget = Budget(1.0)
     for money in (0.25, 0.5, None):
-        purse.pay(Usage(money=money), "s")
-    assert (purse.spent, purse.dearest, purse.empty) == (0.75, 0.5, True)
-    assert not Purse().empty
-    assert not Purse(1.0).empty
+        budget.pay(Usage(money=money), "s")
+    assert (budget.spent, budget.dearest, budget.empty) == (0.75, 0.5, True)
+    assert not Budget().empty
+    assert not Budget(1.0).empty
 
 
 def test_no_call_is_made_that_might_be_one_too_many() -> None:
@@ -113,7 +113,7 @@ def test_the_warm_up_leaves_enough_for_a_round_and_is_one_call_without_money_for
     assert found.status == ["ok"] * 4
 
 
-def test_several_systems_share_the_purse() -> None:
+def test_several_systems_share_the_budget() -> None:
     found = run(costing(0.25), costing(0.05), limit=1.0, rounds=5)
     assert spent(found) <= 1.0
     assert abs(len(found[0].timings.wall_ns) - len(found[1].timings.wall_ns)) <= 1

@@ -12,7 +12,7 @@ _WAITS = 20
 
 
 @dataclass(slots=True)
-class Purse:
+class Budget:
     """Money that is left.
 
     Attributes:

@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.as_judged.wrapped import Wrapped
 from retrieval_bench.core.calls.usage import report
 from retrieval_bench.core.ranking import checked_ranking, hits_at, levels
 from retrieval_bench.core.retriever import Retriever, require_k
 from retrieval_bench.core.types import LegTrace, Query, Ranking, StepTrace, Usage
+from retrieval_bench.core.units.wrapped import Wrapped
 
 
 def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
