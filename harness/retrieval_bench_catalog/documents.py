@@ -41,7 +41,6 @@ _ALL: Mapping[str, Document] = {
     "plan": _kernel(
         "bench --dry-run", "experiment.planned_run:PlannedRun experiment.planned_run:Plans"
     ),
-    "tutorial": _kernel("bench --protocol tutorial", "measure.tutorial:Tutorial"),
     "compare": _kernel("compare", "comparison.compared:Compared"),
     "error": _kernel("COMMAND", "cli.problem:Error"),
     **{name: entry for added in capabilities() for name, entry in added.documents.items()},

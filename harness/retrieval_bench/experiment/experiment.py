@@ -65,7 +65,6 @@ from retrieval_bench.measure.machine import observers
 from retrieval_bench.measure.machine.disturbances import disturbances
 from retrieval_bench.measure.protocol import Plan, Protocol, plan
 from retrieval_bench.measure.threads import search_threads
-from retrieval_bench.measure.tutorial import TutorialLatency, tutorial_latency
 from retrieval_bench.metrics import Metric
 from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.runs.dataset import labels_of
@@ -280,23 +279,6 @@ class Experiment:
             for candidate in self.candidates:
                 self._index(candidate, reporter or Silent())
             yield self.survey()[0]
-
-    def tutorial(self, reporter: Reporter | None = None) -> TutorialLatency:
-        """The first retriever, timed as the usual notebook does; nothing is evaluated or saved."""
-        reporter = reporter or Silent()
-        candidate = self.candidates[0]
-        failed = candidate.failing(
-            "a search",
-            accepted="an answer to every query: the notebook's loop stops at the first failure",
-            fix="measure without --protocol tutorial, which counts failures",
-        )
-        with (
-            self.ready(reporter),
-            reporter.phase(Phase(Step.SEARCHING, candidate.name)),
-            foreign_code(failed),
-        ):
-            search = candidate.retriever.search
-            return tutorial_latency(lambda query: search(query, self.k), self.queries)
 
     @contextmanager
     def _searching(self) -> Iterator[None]:

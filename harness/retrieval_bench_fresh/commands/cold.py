@@ -29,7 +29,7 @@ def run_cold(options: argparse.Namespace) -> int:
         )
     refuse(
         options,
-        "max_calls protocol",
+        "max_calls",
         "with --cold",
         accepted="--cold alone: every fresh process makes calls of its own, which no limit counts",
         fix="leave one out",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, REGRESSION, say
-from retrieval_bench.cli.options import Added, refuse
+from retrieval_bench.cli.options import Added
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.comparison import Comparison
@@ -20,14 +20,6 @@ def run_bench(options: argparse.Namespace) -> int:
     """Measure; then look for forbidden hits."""
     from retrieval_bench.cli.measure.bench import benched
 
-    if options.protocol == "tutorial":
-        refuse(
-            options,
-            "no_forbidden",
-            "with --protocol tutorial",
-            accepted="neither: that protocol looks at latency alone, and at no hit",
-            fix="leave one of the two out",
-        )
     runs: list[Run] = []
 
     def further(_experiment: Experiment) -> Callable[[Finished], Finished]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.console import (
     INTERRUPTED,
-    NOT_MEASURED,
-    OK,
     output_kept_clean,
     show,
-    working,
 )
 from retrieval_bench.cli.measure.common import draw, dry_run, exit_code, measured
 from retrieval_bench.cli.options import (
@@ -21,7 +18,6 @@ from retrieval_bench.cli.options import (
     command,
     dataset,
     protocol_of,
-    refuse,
     values,
 )
 
@@ -33,7 +29,6 @@ if TYPE_CHECKING:
 _BENCH = f"""
 {RETRIEVER}
 --out DIR  folder of the run, new or empty (default: a new one in results/runs)
---protocol {{own,tutorial}} [own]  tutorial: the latency of the usual notebook; not saved
 +
 options:
 {dataset()}
@@ -55,21 +50,10 @@ def benched(options: argparse.Namespace, further: Further | None = None) -> int:
     """Measure, print and draw; gives the exit code."""
     from retrieval_bench.reports import frames
 
-    if options.protocol == "tutorial":
-        refuse(
-            options,
-            "out rounds min_calls max_minutes max_cost warm_up launches percentiles collector "
-            "profile",
-            "with --protocol tutorial",
-            accepted="neither: the notebook has one pass, its own figures, and saves nothing",
-            fix="leave them out, or leave --protocol out",
-        )
-    experiment = prepared(options, save=not options.dry_run and options.protocol == "own")
+    experiment = prepared(options, save=not options.dry_run)
     add = None if further is None else further(experiment)
     if options.dry_run:
         return dry_run([experiment], options)
-    if options.protocol == "tutorial":
-        return _tutorial(experiment, options)
 
     def show_runs(done: Sequence[Finished]) -> None:
         (one,) = done
@@ -108,15 +92,3 @@ def prepared(options: argparse.Namespace, *, save: bool) -> Experiment:
             protocol=protocol,
             save=save,
         )
-
-
-def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
-    from retrieval_bench.measure.tutorial import Tutorial
-    from retrieval_bench.reports.tables.measure.run import tutorial_table
-
-    with working(options) as bars:
-        result = experiment.tutorial(bars)
-    name, data = experiment.candidates[0].name, experiment.dataset.name
-    document = Tutorial(name, data, options.k, result)
-    show(options, document, lambda: [tutorial_table(name, data, options.k, result)])
-    return OK if result.n else NOT_MEASURED

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from retrieval_bench.core.errors import counted
 from retrieval_bench.data.self_queries import dropped
 from retrieval_bench.experiment.planned_run import PlannedRun, Trial
-from retrieval_bench.measure.tutorial import TutorialLatency
 from retrieval_bench.reports.render.cells import (
     COUNT,
     MEGABYTES,
@@ -163,20 +162,6 @@ def _index_rows(summary: Summary) -> list[list[Content]]:
 
 
 # -- without a run -------------------------------------------------------------------------------
-
-
-def tutorial_table(name: str, dataset: str, k: int, latency: TutorialLatency) -> Table:
-    """The four figures of the usual notebook, and what keeps them from being relied on."""
-    how = f"timed once by the wall clock, after {latency.warmup} spent on warming up"
-    return Table(
-        f"{name} {on_dataset(dataset)}, k = {k}, timed as in a tutorial",
-        ("", "ms"),
-        [(level, MILLISECONDS(getattr(latency, level))) for level in ("mean", "p50", "p95", "p99")],
-        notes=[
-            f"{counted(latency.n, 'query')} {how}; no quality, no interval, nothing saved.",
-            *map(warning, latency.warnings),
-        ],
-    )
 
 
 def _trial(trial: Trial) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.measure.tutorial import tutorial_latency
+from retrieval_bench_tutorial.tutorial import tutorial_latency
 from tests.builders.guide import guide_page
 
 

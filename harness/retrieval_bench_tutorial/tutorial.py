@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.as_json.document import Documented
+from retrieval_bench.core.calls.foreign import foreign_code
 from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.progress import Phase, Reporter, Step
+from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.reports.render.cells import MILLISECONDS
+from retrieval_bench.reports.render.table import Table, warning
+from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.stats.percentiles import needs, quantiles
 
 Asked = TypeVar("Asked")
@@ -66,6 +72,28 @@ class Tutorial(Documented):
     dataset: str
     k: int
     latency_ms: TutorialLatency
+
+
+def timed(experiment: Experiment, reporter: Reporter) -> Tutorial:
+    """Time the first retriever as the usual notebook does; nothing is evaluated or saved.
+
+    Raises:
+        RetrieverError: a search fails, at which the notebook's loop stops.
+    """
+    candidate = experiment.candidates[0]
+    failed = candidate.failing(
+        "a search",
+        accepted="an answer to every query: the notebook's loop stops at the first failure",
+        fix="measure without --protocol tutorial, which counts failures",
+    )
+    with (
+        experiment.ready(reporter),
+        reporter.phase(Phase(Step.SEARCHING, candidate.name)),
+        foreign_code(failed),
+    ):
+        search, k = candidate.retriever.search, experiment.k
+        latency = tutorial_latency(lambda query: search(query, k), experiment.queries)
+    return Tutorial(candidate.name, experiment.dataset.name, k, latency)
 
 
 def tutorial_latency(
@@ -129,3 +157,18 @@ def _warnings(ms: NDArray[np.float64]) -> list[str]:
             "the figures"
         )
     return warnings
+
+
+def tutorial_table(found: Tutorial) -> Table:
+    """Show the four figures, and what keeps them from being relied on."""
+    latency = found.latency_ms
+    how = f"timed once by the wall clock, after {latency.warmup} spent on warming up"
+    return Table(
+        f"{found.retriever} {on_dataset(found.dataset)}, k = {found.k}, timed as in a tutorial",
+        ("", "ms"),
+        [(level, MILLISECONDS(getattr(latency, level))) for level in ("mean", "p50", "p95", "p99")],
+        notes=[
+            f"{counted(latency.n, 'query')} {how}; no quality, no interval, nothing saved.",
+            *map(warning, latency.warnings),
+        ],
+    )

@@ -1,0 +1,1 @@
+"""The latency of the usual notebook, to show what it gives."""
