@@ -114,10 +114,10 @@ def ceilings(
     means: tuple[Mean, ...] = ()
     if columns:
         means = averaged(query_ids, repeated, np.column_stack(columns), clusters=clusters).means
-    found = []
+    by_metric = []
     for at, metric in enumerate(metrics):
         own = means[at * width : (at + 1) * width]
-        found.append(
+        by_metric.append(
             Ceiling(
                 metric,
                 dict(zip(legs, own, strict=False)),
@@ -126,7 +126,7 @@ def ceilings(
                 own[len(runs) + 1],
             )
         )
-    return tuple(found)
+    return tuple(by_metric)
 
 
 def perfect_fusion(

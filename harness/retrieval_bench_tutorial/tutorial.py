@@ -159,12 +159,12 @@ def _warnings(ms: NDArray[np.float64]) -> list[str]:
     return warnings
 
 
-def tutorial_table(found: Tutorial) -> Table:
+def tutorial_table(tutorial: Tutorial) -> Table:
     """Show the four figures, and what keeps them from being relied on."""
-    latency = found.latency_ms
+    latency, of = tutorial.latency_ms, on_dataset(tutorial.dataset)
     how = f"timed once by the wall clock, after {latency.warmup} spent on warming up"
     return Table(
-        f"{found.retriever} {on_dataset(found.dataset)}, k = {found.k}, timed as in a tutorial",
+        f"{tutorial.retriever} {of}, k = {tutorial.k}, timed as in a tutorial",
         ("", "ms"),
         [(level, MILLISECONDS(getattr(latency, level))) for level in ("mean", "p50", "p95", "p99")],
         notes=[

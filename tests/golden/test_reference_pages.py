@@ -63,5 +63,7 @@ def test_a_record_names_its_attributes(kind: type) -> None:
 
 @pytest.mark.parametrize("function", api_records.functions().values(), ids=lambda one: one.__name__)
 def test_a_function_names_its_arguments(function: Callable[..., Any]) -> None:
-    told = api_records.names_in(documented(function)["Args"])
+    sections = documented(function)
+    assert "Args" in sections, f"{function.__name__}: its docstring has no section Args:"
+    told = api_records.names_in(sections["Args"])
     assert set(inspect.signature(function).parameters) == told

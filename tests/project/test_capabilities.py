@@ -291,5 +291,6 @@ CLAIM_NOTHING = {
 def test_of_each_command_it_is_known_whether_its_first_line_claims_something() -> None:
     """So that whoever adds one thinks of it: in ``claims`` of its package, or here."""
     printed = {of.command for of in DOCUMENTS.values()} - {"COMMAND"}  # errors of any
-    assert {*all_commands()} | printed == {*first_lines()} | CLAIM_NOTHING
+    there, told = {*all_commands()} | printed, {*first_lines()} | CLAIM_NOTHING
+    assert there == told, "`claims` of its package, or CLAIM_NOTHING, has each; and no other"
     assert not {*first_lines()} & CLAIM_NOTHING

@@ -9,7 +9,7 @@ import pytest
 from retrieval_bench.capabilities import own_packages
 from tests.builders.imports import CORE, graph
 
-REACHED = {"cli/measure/bench": (156, 29_400), "cli/measure/compare": (158, 29_757)}
+REACHED = {"cli/measure/bench": (180, 30_000), "cli/measure/compare": (200, 33_000)}
 """Modules that a command reaches by imports, and their lines: at most so many."""
 
 

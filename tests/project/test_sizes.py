@@ -42,13 +42,15 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 750,
     "retrieval_bench_retrievers/sql": 2_050,
     "retrieval_bench_retrievers/text": 800,
+    "the kernel": 32_000,
     "a package beside the kernel": 5_600,
-    "product": 123_000,
+    "product": 122_000,
     "tests": 102_500,
-    "frozen data": 11_600,
+    "frozen data": 11_550,
 }
 """Lines of each room of the kernel and of the retrievers (without one: loose modules), of the
-largest capability, of all of them, of the tests, and of the data that tests are held against."""
+kernel, of the largest capability, of all of them, of the tests, and of the data that tests are held
+against: in steps of 50 and 500, so that a metric, a column or a test needs no other number."""
 
 
 def lines_of(path: Path) -> int:
@@ -62,8 +64,10 @@ def sizes() -> Counter[str]:
         for path in package.rglob("*.py"):
             room = path.relative_to(package).parts[:-1][:1]
             found["/".join([package.name, *room])] += lines_of(path)
+    found["the kernel"] = sum(n for name, n in found.items() if name.startswith("retrieval_bench/"))
+    found["the kernel"] += found["retrieval_bench"]
     beside = {package.name: sum(map(lines_of, package.rglob("*.py"))) for package in BESIDE}
-    found["product"] = found.total() + sum(beside.values())
+    found["product"] = found.total() - found["the kernel"] + sum(beside.values())
     found["a package beside the kernel"] = max(beside.values())
     found["tests"] = sum(map(lines_of, (ROOT / "tests").rglob("*.py")))
     data = [path for name in FROZEN for path in (ROOT / name).rglob("*") if path.is_file()]

@@ -159,7 +159,7 @@ class LeftOut(Documented):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Records:
     """Runs and duets in some folders.
 
     Attributes:
@@ -176,7 +176,7 @@ class Found:
     @property
     def notes(self) -> list[str]:
         """Folders that are left out, the first of them by name, and how many records are copies."""
-        notes = [f"Left out: {one.folder}: {one.reason}." for one in self.left_out[:_LEFT_OUT]]
+        notes = [f"Left out: {left.folder}: {left.reason}." for left in self.left_out[:_LEFT_OUT]]
         if (more := len(self.left_out) - _LEFT_OUT) > 0:
             notes.append(f"Left out: {more:,} more folders that are not runs; see --format json.")
         if self.copies:
@@ -184,7 +184,7 @@ class Found:
         return notes
 
 
-def read_history(folders: Sequence[Path] = ()) -> Found:
+def read_history(folders: Sequence[Path] = ()) -> Records:
     """All runs and duets below ``folders``, or in them.
 
     Args:
@@ -221,7 +221,7 @@ def read_history(folders: Sequence[Path] = ()) -> Found:
         except (LookupError, TypeError, ValueError, AttributeError, OSError, ArithmeticError) as e:
             left_out.append(LeftOut(folder, f"damaged: {type(e).__name__}: {e}"))
     copies = n_read - len(runs) - len(duets)
-    return Found(tuple(runs.values()), tuple(duets.values()), tuple(left_out), copies)
+    return Records(tuple(runs.values()), tuple(duets.values()), tuple(left_out), copies)
 
 
 def _records(root: Path) -> list[Path]:
@@ -258,7 +258,7 @@ def _run(folder: Path) -> SavedRun:
     words = {"machine": f"{machine['fingerprint']} ({kind})"}
     levels = summary.latency_ms.levels if timed else {}
     commit, dirty = git.get("commit"), git.get("dirty")
-    found = (manifest.get("dataset") or {}).get("source")
+    source = (manifest.get("dataset") or {}).get("source")
     return SavedRun(
         id=summary.run_id,
         folder=folder,
@@ -266,7 +266,7 @@ def _run(folder: Path) -> SavedRun:
         retriever=summary.retriever,
         source=_source(summary.retriever, retriever.get("source"), retriever.get("chunk")),
         dataset=data.name,
-        data=_resolved(str(found or data.name)),
+        data=_resolved(str(source or data.name)),
         status=summary.status,
         failed=summary.n_failed,
         commit=commit,
@@ -275,8 +275,8 @@ def _run(folder: Path) -> SavedRun:
         config=retriever.get("hash"),
         params=settings_of(retriever),
         machine=str(machine["fingerprint"]),
-        metrics=_figures((name, one.mean, one.ci95) for name, one in summary.metrics.items()),
-        latency=_figures((name, one.value, one.ci95) for name, one in levels.items()),
+        metrics=_figures((name, mean.mean, mean.ci95) for name, mean in summary.metrics.items()),
+        latency=_figures((name, level.value, level.ci95) for name, level in levels.items()),
         same_quality=Same(asked | scored) if whole else None,
         same_times=Same(asked | times, words) if whole and timed else None,
     )
@@ -310,11 +310,11 @@ def _duet(folder: Path) -> SavedDuet:
 
 
 def chosen(
-    found: Found, retriever: str | None, dataset: str | None
+    records: Records, retriever: str | None, dataset: str | None
 ) -> tuple[Sequence[SavedRun], Sequence[SavedDuet]]:
     """Runs by name or file; None = all. Duets by name: their files lay in the checkout of a
     revision."""
-    runs, duets = found.runs, found.duets
+    runs, duets = records.runs, records.duets
     if dataset is not None:
         data = _resolved(found_at(dataset))
         runs = tuple(run for run in runs if dataset == run.dataset or data == run.data)

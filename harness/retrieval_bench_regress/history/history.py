@@ -16,7 +16,7 @@ from retrieval_bench.core.errors import ConfigError, check_known
 from retrieval_bench.core.installed.installation import typed
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.reports.render.text import cut
-from retrieval_bench_regress.history.facts import Found, SavedDuet, SavedRun, chosen, read_history
+from retrieval_bench_regress.history.facts import Records, SavedDuet, SavedRun, chosen, read_history
 
 P50, P95 = "p50", "p95"
 
@@ -112,7 +112,7 @@ class History(Documented):
 
     schema_version: ClassVar[int] = 2
     subjects: tuple[Subject, ...]
-    records: Found
+    records: Records
     retriever: str | None = None
     dataset: str | None = None
 
@@ -138,7 +138,7 @@ class History(Documented):
         wanted = [f"{what} {name!r}" for what, name in asked.items() if name is not None]
         lines = [f"no saved run{' of ' if wanted else ''}{' and '.join(wanted)}"]
         every = subjects(self.records.runs, self.records.duets)
-        if there := ", ".join(sorted(f"{one.retriever} on {one.dataset}" for one in every)):
+        if there := ", ".join(sorted(f"{known.retriever} on {known.dataset}" for known in every)):
             lines.append(f"  there are: {cut(there, 300)}")
         lines += [f"  {note}" for note in self.records.notes]
         command = typed("bench", self.retriever or "NAME", dataset=self.dataset)
@@ -174,5 +174,5 @@ def history(
         what = f"metric {name!r}, which no saved run has"
         fix = "name one of these, or measure with bench --metrics"
         check_known(name, known, what, where="--metric", fix=fix)
-    found = tuple(subjects(runs, duets, metrics=names, last=last))
-    return History(found, records, retriever, dataset)
+    shown = tuple(subjects(runs, duets, metrics=names, last=last))
+    return History(shown, records, retriever, dataset)

@@ -12,7 +12,7 @@ from retrieval_bench.reports.render.cells import COUNT, MILLISECONDS, QUALITY, R
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result
 from retrieval_bench.reports.render.text import cut
 from retrieval_bench.reports.render.words import metric_label, on_dataset
-from retrieval_bench_regress.history.facts import Figure, Found, Same
+from retrieval_bench_regress.history.facts import Figure, Records, Same
 from retrieval_bench_regress.history.history import P50, P95, Subject
 
 _QUALITY, _TIMES = Label("quality", "same_quality"), Label("times", "same_times")
@@ -23,7 +23,7 @@ _SHORT, _FACTS, _CELLS = 6, 3, 80
 
 
 def history_tables(
-    subjects: Sequence[Subject], records: Found, notes: Sequence[str] = ()
+    subjects: Sequence[Subject], records: Records, notes: Sequence[str] = ()
 ) -> list[Table]:
     """One table of runs and one of duets; of several subjects a line each.
 

@@ -25,9 +25,9 @@ def run_tutorial(options: argparse.Namespace) -> int:
     if options.dry_run:
         return dry_run([experiment], options)
     with working(options) as bars:
-        found = timed(experiment, bars)
-    show(options, found, lambda: [tutorial_table(found)])
-    return OK if found.latency_ms.n else NOT_MEASURED
+        tutorial = timed(experiment, bars)
+    show(options, tutorial, lambda: [tutorial_table(tutorial)])
+    return OK if tutorial.latency_ms.n else NOT_MEASURED
 
 
 TUTORIAL = Added(
