@@ -84,7 +84,7 @@ def test_what_explain_cannot_say_of_spans_is_refused(run: Command) -> None:
     assert "--token-price without --by stage or --spans" in run.refused(
         "explain @last --token-price 2"
     )
-    for price in ("nan", "-1", "inf"):
+    for price in ("nan", "-1", "inf", "abc"):
         refused = run.refused(f"explain @last --spans --token-price={price}")
         assert f"{price} is no amount of money: 0 or more" in refused
     assert run("bench bm25 --no-pictures --rounds 1 --warm-up 0") == 0

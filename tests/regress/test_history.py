@@ -320,7 +320,7 @@ def test_duets_are_listed_with_the_key_of_those_against_the_same_revision(tmp_pa
     assert one == two
     said = text(tmp_path)
     assert re.search(r"WORKTREE +\+6\.0 % \[\+5\.0, \+7\.0\] +- +FAIL$", said, re.M)
-    assert "Side a: bm25 at main." in folded(said)
+    assert "Side a: bm25 at main (1111111)." in folded(said)
     save_duet(tmp_path, 3, pinned=5)
     save_duet(tmp_path, 4, pinned=None)
     *_, other, none = (duet.same_times for duet in subject(tmp_path).duets)
@@ -375,6 +375,59 @@ def test_the_table_has_a_column_only_for_what_tells_rows_apart_and_fits_a_termin
     assert "times: compare only rows with the same key." in folded(said)
     machines = f"{there} = machine bbbb (Other, 2 cores); {here} = machine aaaa11112222 (Tester, "
     assert machines in folded(said)
+
+
+def test_facts_that_tell_keys_or_configs_apart_are_told(tmp_path: Path) -> None:
+    many = dict.fromkeys(("rounds", "min_calls", "warm_up_s", "timeout_s"), 1)
+    save_run(tmp_path, 1, threads=1, protocol={"threads": 1})
+    save_run(tmp_path, 2, threads=2, protocol={"threads": 2, **many})
+    save_run(tmp_path, 3, threads=2, protocol={"threads": 2, **many, "timeout_s": 2})
+    said = folded(text(tmp_path))
+    _, two, three = (times[:6] for _, times in keys(subject(tmp_path)))
+    told = dict(re.findall(r"(\w{6}) = ([^;]+?)(?:;|\.$|\. )", said))
+    assert "timeout_s 1" in told[two]
+    assert "timeout_s 2" in told[three]
+    assert told[two].count("threads") == 1
+
+
+def test_of_many_keys_the_newest_are_told(tmp_path: Path) -> None:
+    for day in range(12):
+        save_run(tmp_path, day, threads=day + 1)
+    said = folded(text(tmp_path))
+    assert "4 older: --format json; " in said
+    assert len(re.findall(r"= threads \d+", said)) == 8
+
+
+def test_configs_that_differ_in_their_legs_alone_are_said_so(tmp_path: Path) -> None:
+    for day, config in enumerate(("c1", "c2")):
+        save_run(tmp_path, day, config=config)
+    assert "config: c1 = other legs; c2 = other legs." in folded(text(tmp_path))
+
+
+def test_the_last_command_compares_what_has_a_metric_in_common(tmp_path: Path) -> None:
+    folders = [save_run(tmp_path, day) for day in range(3)]
+    summary = json.loads((folders[2] / "summary.json").read_text("utf-8"))
+    summary["metrics"] = {"R@5": next(iter(summary["metrics"].values()))}
+    (folders[2] / "summary.json").write_text(json.dumps(summary), "utf-8")
+    pair = subject(tmp_path).newest_pair
+    assert pair is not None
+    assert [run.folder for run in pair] == folders[:2]
+
+
+def test_one_retriever_on_several_datasets_is_named_with_one_of_them(tmp_path: Path) -> None:
+    for day, dataset in enumerate(("other", "science-mini")):
+        save_run(tmp_path, day, dataset=dataset)
+    assert "data history bm25 --dataset science-mini" in folded(text(tmp_path))
+
+
+def test_an_interval_that_is_none_leaves_the_figure(tmp_path: Path) -> None:
+    folder = save_run(tmp_path, 1)
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    figure = summary["metrics"]["nDCG@10"]
+    figure["ci95"] = [float("nan"), 1.0]
+    (folder / "summary.json").write_text(json.dumps(summary), "utf-8")
+    (run,) = subject(tmp_path).runs
+    assert run.metrics["nDCG@10"].interval is None
 
 
 def test_several_subjects_are_a_line_each_and_the_newest_first(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,9 +85,10 @@ def _path(text: str) -> Path:
 
 def _money(text: str) -> float:
     """An amount of any currency."""
-    if not 0 <= (amount := float(text)) < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no amount of money: 0 or more")
-    return amount
+    with suppress(ValueError):
+        if 0 <= (amount := float(text)) < math.inf:
+            return amount
+    raise argparse.ArgumentTypeError(f"{text} is no amount of money: 0 or more")
 
 
 _TYPES: Mapping[str, Callable[[str], Any]] = {

@@ -347,7 +347,9 @@ def _resolved(name: str) -> str:
 
 
 def _utc(time: str) -> str:
-    return datetime.fromisoformat(time).astimezone(UTC).isoformat(timespec="seconds")
+    given = datetime.fromisoformat(time)
+    zoned = given if given.tzinfo else given.replace(tzinfo=UTC)
+    return zoned.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def _figures(given: Iterable[tuple[str, Any, Any]]) -> dict[str, Figure]:
@@ -355,8 +357,9 @@ def _figures(given: Iterable[tuple[str, Any, Any]]) -> dict[str, Figure]:
     figures = {}
     for name, value, ends in given:
         if value is not None:
-            numbers = [float(number) for number in (value, *(ends or ()))]
-            if not all(map(math.isfinite, numbers)):
-                raise ValueError(f"{numbers} where figures should be")
-            figures[name] = Figure(numbers[0], (numbers[1], numbers[2]) if ends else None)
+            if not math.isfinite(value):
+                raise ValueError(f"{value} where a figure should be")
+            low, high = map(float, ends or (math.nan, math.nan))
+            known = math.isfinite(low) and math.isfinite(high)
+            figures[name] = Figure(float(value), (low, high) if known else None)
     return figures

@@ -62,11 +62,13 @@ class Subject(Documented):
     @property
     def newest_pair(self) -> tuple[SavedRun, SavedRun] | None:
         """The two newest runs that may be held against each other, the older one first."""
-        newer: dict[tuple[str, str], SavedRun] = {}
-        for run in reversed(self.runs):
-            keys = str(run.same_quality), str(run.same_times)
-            if run.same_quality and newer.setdefault(keys, run) is not run:
-                return run, newer[keys]
+        newer: dict[tuple[str, str], list[SavedRun]] = {}
+        for run in reversed([run for run in self.runs if run.same_quality]):
+            alike = newer.setdefault((str(run.same_quality), str(run.same_times)), [])
+            for other in alike:
+                if run.metrics.keys() & other.metrics.keys():
+                    return run, other
+            alike.append(run)
         return None
 
 

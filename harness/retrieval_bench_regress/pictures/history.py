@@ -15,6 +15,8 @@ from retrieval_bench_regress.history.history import P50, P95, Subject
 _LEFT, _PLOT, _HEIGHT = 44, 608, 112
 _MARKED = 60
 """More points have no markers of their own."""
+_NAMED = 6
+"""Names of more keys would lie on top of each other: those of the newest stand."""
 
 _NOTES = (
     "From the oldest to the newest, at equal distances; + files not as committed.",
@@ -61,7 +63,7 @@ def _points(places: Sequence[Place]) -> dict[str, list[Spec]]:
 
 
 def _panel(title: str, places: Sequence[Place], lines: dict[str, list[Spec]]) -> Spec:
-    """One figure; a line for each key, with its name at the end where there are several."""
+    """One figure; a line for each key, of several with the names of the newest at their ends."""
     n, points = len(places), [point for line in lines.values() for point in line]
     labels = json.dumps([[saved.created[:10], clean(saved.revision)] for saved, *_ in places])
     x = vega.axis(
@@ -74,7 +76,8 @@ def _panel(title: str, places: Sequence[Place], lines: dict[str, list[Spec]]) ->
     middle = (min(values) + max(values)) / 2
     scale = vega.around([*values, 0.95 * middle, 1.05 * middle], 0.1)
     y = vega.axis("value", scale, tickCount=4, minExtent=_LEFT, maxExtent=_LEFT)
-    named = list(lines.items()) if len(lines) > 1 else []
+    newest = sorted(lines.items(), key=lambda item: -item[1][-1]["at"])
+    named = newest[:_NAMED] if len(lines) > 1 else []
     ends = [{**line[-1], "name": key[:6]} for key, line in named]
     marked = [point for line in lines.values() if n <= _MARKED or len(line) == 1 for point in line]
     color = vega.STYLES[0].color

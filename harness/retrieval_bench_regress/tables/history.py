@@ -12,13 +12,13 @@ from retrieval_bench.reports.render.cells import COUNT, MILLISECONDS, QUALITY, R
 from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result
 from retrieval_bench.reports.render.text import cut
 from retrieval_bench.reports.render.words import metric_label, on_dataset
-from retrieval_bench_regress.history.facts import Figure, Records, Same
+from retrieval_bench_regress.history.facts import Figure, Records, Same, SavedDuet
 from retrieval_bench_regress.history.history import P50, P95, Subject
 
 _QUALITY, _TIMES = Label("quality", "same_quality"), Label("times", "same_times")
 """Columns of keys."""
 
-_SHORT, _FACTS, _CELLS = 6, 3, 80
+_SHORT, _FACTS, _CELLS, _KEYS = 6, 3, 80, 8
 """Characters of a key or a config; facts that tell two of them apart, and columns of each."""
 
 
@@ -46,7 +46,9 @@ def history_tables(
 def _overview(subjects: Sequence[Subject]) -> Table:
     names = list(dict.fromkeys(subject.retriever for subject in subjects))
     dataset = subjects[0].dataset if len(names) == 1 else None
-    command = typed("data", "history", *(names[:1] or ["NAME"]), dataset=dataset)
+    # As words: of an option whose usual value it is nothing would be written.
+    more = [] if dataset is None else ["--dataset", dataset]
+    command = typed("data", "history", *(names[:1] or ["NAME"]), *more)
     newest = [(subject.newest, "".join(subject.metrics[:1])) for subject in subjects]
     return _table(
         f"Saved runs of {counted(len(names), 'retriever')}",
@@ -109,7 +111,7 @@ def _newest(subject: Subject) -> list[AnyNote]:
 
 def _duets(subject: Subject) -> Table:
     duets = subject.duets
-    sides = ", ".join(dict.fromkeys(duet.against for duet in duets))
+    sides = ", ".join(dict.fromkeys(map(_side_a, duets)))
     notes = [f"Latency ratio, revision / side a, with its 98 % interval. Side a: {sides}."]
     notes += _keyed("key", [duet.same_times for duet in duets])
     if free := sum(duet.same_times is None for duet in duets):
@@ -126,6 +128,11 @@ def _duets(subject: Subject) -> Table:
     columns["verdict"] = [duet.verdict for duet in duets]
     columns |= _if_several("key", [_key(duet.same_times, "none") for duet in duets])
     return _table(_title(subject, len(duets), subject.n_duets, "duet"), columns, notes)
+
+
+def _side_a(duet: SavedDuet) -> str:
+    same = duet.same_times
+    return duet.against if same is None else f"{duet.against} ({str(same.facts['commit'])[:7]})"
 
 
 def _table(
@@ -176,14 +183,30 @@ def _apart(head: str, named: Mapping[str, Mapping[str, str]]) -> list[str]:
     """What tells those apart that have a name each; nothing of one alone."""
     if len(named) < 2:
         return []
-    every = dict.fromkeys(name for facts in named.values() for name in facts)
-    other = [name for name in every if len({facts.get(name) for facts in named.values()}) > 1]
-    more = [f"{len(other) - _FACTS} more"] if len(other) > _FACTS else []
+    other: dict[str, tuple[str | None, ...]] = {}
+    for name in dict.fromkeys(name for facts in named.values() for name in facts):
+        column = tuple(facts.get(name) for facts in named.values())
+        same = other.get(name.removeprefix("protocol.")) == column  # threads stand there, too
+        if len(set(column)) > 1 and not same:
+            other[name] = column
+    telling: list[str] = []
+    for name in other:
+        if _n_apart(other, [*telling, name]) > _n_apart(other, telling):
+            telling.append(name)
+    more = [name for name in other if name not in telling][: max(0, _FACTS - len(telling))]
+    shown = [name for name in other if name in (*telling, *more)]
+    left = [f"{len(other) - len(shown)} more"] if len(other) > len(shown) else []
+    if _n_apart(other, telling) < len(named):
+        left.append("or other legs")
     each = []
-    for key, facts in named.items():
-        values = [
-            (name, cut(facts.get(name, "not set") or "none", _CELLS)) for name in other[:_FACTS]
-        ]
+    for key, facts in list(named.items())[-_KEYS:]:
+        values = [(name, cut(facts.get(name, "not set") or "none", _CELLS)) for name in shown]
         told = [f"{name.removeprefix('protocol.')} {value}" for name, value in values]
-        each.append(f"{key} = {', '.join(told + more) or 'other legs'}")
-    return [f"{head} {'; '.join(each)}."]
+        each.append(f"{key} = {', '.join(told + left).removeprefix('or ')}")
+    older = [f"{len(named) - _KEYS} older: --format json"] if len(named) > _KEYS else []
+    return [f"{head} {'; '.join(older + each)}."]
+
+
+def _n_apart(columns: Mapping[str, tuple[str | None, ...]], names: Sequence[str]) -> int:
+    """Count what the facts of these names tell apart."""
+    return len(set(zip(*(columns[name] for name in names), strict=True))) if names else 1
