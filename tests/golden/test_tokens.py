@@ -201,7 +201,7 @@ def _files(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         return
     put_files(folder)
     monkeypatch.setenv("BENCH_DATA", str(folder))
-    if name in READING:  # what other tests left there is none of it
+    if name in READING or name == "cache":  # what other tests left there is none of it
         monkeypatch.setenv("RETRIEVAL_BENCH_CACHE", str(folder / "cache"))
     with prepared(name, folder, monkeypatch) if name in MEASURING else nullcontext():
         yield
