@@ -112,9 +112,9 @@ def write_report(
         with_text=with_text,
         datasets=tuple(
             name
-            for data in map(str, (data for data in datasets if not isinstance(data, Dataset)))
-            for shown in (from_here(Path(data)) if Path(data).is_absolute() else data,)
-            if not (name := without_folders(shown)).startswith("…")
+            for data in datasets
+            if not isinstance(data, Dataset)
+            if not (name := without_folders(from_here(data))).startswith("…")
         ),
     )
     why_not: list[str] = []

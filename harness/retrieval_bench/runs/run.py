@@ -334,9 +334,10 @@ def relative_folder(record: Any) -> str:
     return "(not saved)" if record.folder is None else from_here(record.folder)
 
 
-def from_here(path: Path) -> str:
-    """Return a path from the current folder where it lies in it."""
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+def from_here(path: str | Path) -> str:
+    """Return an absolute path from the current folder where it lies in it; any other as it is."""
+    whole, here = Path(path), Path.cwd()
+    return str(whole.relative_to(here) if whole.is_relative_to(here) else path)
 
 
 def only_metrics(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:

@@ -34,7 +34,7 @@ def same_of(run: Run, command: str, *words: str, set_: Sequence[str] = ()) -> st
     elif not source.is_relative_to(packaged_configs()):
         name = from_here(source) + cut
     data = run.manifest.get("dataset", {}).get("source") or summary.dataset.name
-    where = {"dataset": from_here(Path(data)), "split": summary.dataset.split}
+    where = {"dataset": from_here(data), "split": summary.dataset.split}
     if command in _WITH_LANGUAGE:
         where["language"] = run.manifest.get("dataset", {}).get("given_language")
     return typed(command, name, *words, **where, k=summary.k, set=set_)
