@@ -190,7 +190,6 @@ def test_metrics_keep_the_order_in_which_they_are_asked_for() -> None:
         ("nDGC@10", "did you mean nDCG"),
         ("Bprefs", "did you mean Bpref"),
         ("Sucess@5", "did you mean Success"),
-        ("xyzzy", "AP"),
         ("IPrec", "IPrec@r with a share r from 0 to 1"),
         ("IPrec@1.1", "a share r from 0 to 1"),
         ("IPrec@5", "a share r from 0 to 1"),
@@ -405,3 +404,13 @@ class TestOfOnesOwn:
         run = judge_lists({"q": ["a"]}, ["q"], Judgements({"q": {"a": 1}}))
         with pytest.raises(ConfigError, match="failed with ZeroDivisionError"):
             parse_metric("own_metrics:broken").compute(run)
+
+
+def test_of_a_name_that_is_near_none_the_first_twelve_are_listed() -> None:
+    with pytest.raises(ConfigError) as caught:
+        named("xyzzy")
+    *shown, more = str(caught.value.accepted).split(", ")
+    assert len(shown) == 12
+    assert shown == sorted(shown)
+    assert {"AP", "ERR"} <= {*shown}
+    assert more.endswith(" in all)")
