@@ -1,11 +1,9 @@
 """``load`` against servers of this machine whose own stamps are known: ``python -m
-tests.benchmarks.load_live STUDY [N]``, of ``stall``, ``loadgen``, ``starved``, ``pinned``,
-``crowded_out``, ``processes``, ``cluster``, ``slo``, ``duets`` (equal; ``duets 5 1.1``: b is 10 %
-slower), ``gates``, ``killed``, ``soak``. Nothing else may run meanwhile."""
+tests.benchmarks.load_live STUDY [N]``, of ``stall``, ``loadgen``, ``starved``, ``slo``. Nothing
+else may run meanwhile."""
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
@@ -14,33 +12,18 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager
-from dataclasses import replace
-from functools import partial
-from multiprocessing.connection import Connection
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.types import Verdict
-from retrieval_bench_duet.controller import DuetProtocol
-from retrieval_bench_duet.decision import GATES
-from retrieval_bench_duet.duet import Request
-from retrieval_bench_load import load_duet
 from retrieval_bench_load.engine.capacity import Limit
 from retrieval_bench_load.engine.levels import LevelResult, State
 from retrieval_bench_load.engine.load import LoadResult, Plan, load
 from retrieval_bench_load.engine.stamps import ANSWERED, Calls
-from retrieval_bench_load.load_duet import duet_under_load
-from retrieval_bench_load.loads import regress_load
-from retrieval_bench_load.refusals import REFUSALS
-from retrieval_bench_regress.regress import Request as Regression
-from tests.builders.cluster import local_cluster
-from tests.builders.load_service import answering, loadable, refusing, well
 from tests.builders.queue_server import Running, connect, running
 
 DATASET = "science-mini"
@@ -181,89 +164,34 @@ def _in_process(function: Callable[..., Any], *given: Any) -> Any:
 
 def starved(n: int = 20) -> None:
     """A generator that is stopped for 100 ms each second."""
-    _troubled(n, _stop_and_go)
-
-
-def pinned(n: int = 20) -> None:
-    """A generator whose core four busy processes share: a kernel that lets whoever slept go first
-    hardly disturbs it."""
-    _troubled(n, _busy)
-
-
-def crowded_out(n: int = 20) -> None:
-    """The same, with a real-time priority of the four (which takes the right to give it)."""
-    _troubled(n, partial(_busy, first="os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))"))
-
-
-def _troubled(n: int, trouble: Callable[[int, threading.Event], None]) -> None:
     rightly = 0
     for seed in range(n):
         over = threading.Event()
         with running(seed=seed, mean_s=0.002) as server:
-            finder = threading.Thread(target=_find_and, args=(trouble, over))
-            finder.start()
+            stopper = threading.Thread(target=_stop_and_go, args=(over,))
+            stopper.start()
             result = loaded(server, Plan(rates=[100.0], seconds=10.0, seed=seed))
             over.set()
-            finder.join()
+            stopper.join()
         level = result.levels[0].result
         rightly += level.state is State.NOT_MEASURED
         print(level.state.value, *level.reasons, flush=True)
     print(f"not measured in {rightly} of {n}")
 
 
-def _find_and(trouble: Callable[[int, threading.Event], None], over: threading.Event) -> None:
-    """Wait for the process of the generator, and give it trouble."""
-    while not over.is_set():
-        listed = subprocess.run(
-            ["pgrep", "-P", str(os.getpid()), "-f", "load.calling"],
-            capture_output=True,
-            text=True,
-            check=False,
-        ).stdout.split()
-        if listed:
-            trouble(int(listed[0]), over)
+def _stop_and_go(over: threading.Event) -> None:
+    """Wait for the process of the generator, and stop it now and then."""
+    command = ["pgrep", "-P", str(os.getpid()), "-f", "load.calling"]
+    while not (listed := subprocess.run(command, capture_output=True, check=False).stdout.split()):
+        if over.wait(0.1):
             return
-        time.sleep(0.1)
-
-
-def _stop_and_go(process: int, over: threading.Event) -> None:
     while not over.wait(0.9):
         try:
-            os.kill(process, signal.SIGSTOP)
+            os.kill(int(listed[0]), signal.SIGSTOP)
             time.sleep(0.1)
-            os.kill(process, signal.SIGCONT)
+            os.kill(int(listed[0]), signal.SIGCONT)
         except ProcessLookupError:
             return
-
-
-def _busy(process: int, over: threading.Event, first: str = "") -> None:
-    code = f"import os\nos.sched_setaffinity(0, {{0}})\n{first}\nwhile True: pass"
-    for thread in Path(f"/proc/{process}/task").iterdir():
-        os.sched_setaffinity(int(thread.name), {0})
-    os.sched_setaffinity(process, {0})
-    busy = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
-    over.wait()
-    for one in busy:
-        one.kill()
-        one.wait()
-
-
-def processes(n: int = 5, on: str | None = None) -> None:
-    """Two processes of the generator, or two workers of a cluster, beside one."""
-    for seed in range(n):
-        with running(seed=seed, mean_s=0.002) as server:
-            plan = Plan(rates=[250.0], seconds=20.0, seed=seed, processes=1)
-            one = loaded(server, plan).levels[0].result
-            two = loaded(server, replace(plan, processes=2), on=on).levels[0].result
-        print(one.state.value, two.state.value, flush=True)
-        for a, b in zip(one.latency, two.latency, strict=False):
-            print(f"  p{a.level:g}: {a.ms} {a.ci95}; {b.ms} {b.ci95}")
-
-
-def cluster(n: int = 5) -> None:
-    """Two local workers beside one process."""
-    with local_cluster() as made:
-        processes(n, made.scheduler_address)
 
 
 @contextmanager
@@ -305,148 +233,8 @@ def slo(n: int = 4, minutes: float = 6.0) -> None:
         )
 
 
-def duets(
-    n: int = 10,
-    slower: float = 1.0,
-    minutes: float = 5.0,
-    block_s: float = load_duet.BLOCK_S,
-    first: int = 0,
-) -> None:
-    """Two servers at half of what they can take, the second slower by that factor."""
-    load_duet.BLOCK_S, load_duet._WARM_UP_S = block_s, min(1.0, block_s / 5)
-    protocol = DuetProtocol(block_s, limits={"p50": GATES["p50"].limit}, most_s=60 * minutes)
-    words = Counter[str]()
-    for seed in range(first, first + n):
-        with (
-            running(seed=2 * seed, mean_s=0.002) as a,
-            running(seed=2 * seed + 1, mean_s=0.002 * slower) as b,
-            tempfile.TemporaryDirectory() as name,
-        ):
-            paths = [Path(name) / f"{side}.yaml" for side in "ab"]
-            for path, server in zip(paths, (a, b), strict=True):
-                path.write_text(json.dumps(server.config | {"name": path.stem}), encoding="utf-8")
-            request = Request(a=str(paths[0]), b=str(paths[1]))
-            result = duet_under_load(
-                request,
-                DATASET,
-                250.0,
-                protocol=replace(protocol, seed=seed),
-                out=Path(name) / "duet",
-            )
-        gate = result.gates[0]
-        words[result.word] += 1
-        print(
-            result.word,
-            gate.ratio,
-            gate.interval,
-            f"{result.launches} pairs",
-            *result.lost,
-            dict(words),
-            flush=True,
-        )
-
-
-def gates(n: int = 20, then: int = 0, now: int = 20, seconds: float = 5.0) -> None:
-    """A load of a service that refuses each ``then``-th request (0 = none), kept, and made again
-    when it refuses each ``now``-th: ``gates 20 0 20``, ``gates 20 20 20``."""
-    plan = Plan(rates=[100.0], seconds=seconds, warm_up_s=0.5, timeout_s=3.0)
-    words = Counter[str]()
-    for seed in range(n):
-        with (
-            tempfile.TemporaryDirectory() as name,
-            chdir(name),
-            _refusing_apart(Path(name), then, now) as (config, change),
-        ):
-            kept = load(config, DATASET, replace(plan, seed=seed))
-            change()
-            found = regress_load(Regression(config), str(kept.folder))
-        assert found.latency is not None
-        of_refusals = [gate for gate in found.latency.gates if REFUSALS in gate.gate]
-        worse = [gate.gate for gate in found.latency.gates if gate.verdict is Verdict.WORSE]
-        verdicts = [f"refusals {gate.verdict}" for gate in of_refusals] or ["not measured"]
-        words[f"{verdicts[0]}, all {found.latency.verdict}"] += 1
-        why = [] if found.latency.verdict is Verdict.EQUIVALENT else [found.latency.reason]
-        print(*(gate.reason for gate in of_refusals), *worse, *why, dict(words), flush=True)
-
-
-@contextmanager
-def _refusing_apart(folder: Path, then: int, now: int) -> Iterator[tuple[str, Callable[[], None]]]:
-    """A service in a process of its own, which would take processor time of the generator's: the
-    path of its config, and what makes it refuse as ``now``."""
-    here, there = multiprocessing.Pipe()
-    context = multiprocessing.get_context("spawn")
-    process = context.Process(target=_refuse, args=(folder, then, now, there), daemon=True)
-    process.start()
-    config = here.recv()
-
-    def change() -> None:
-        here.send("now")
-        here.recv()
-
-    try:
-        yield config, change
-    finally:
-        here.send("end")
-        process.join()
-
-
-def _refuse(folder: Path, then: int, now: int, told: Connection) -> None:
-    with loadable(folder, refusing(then) if then else well) as (service, config):
-        told.send(config)
-        while told.recv() == "now":
-            service.answer = answering(refusing(now) if now else well)
-            told.send("done")
-
-
-def soak(seconds: int = 600) -> None:
-    """16 clients in turn for long: memory of the generator grows by its stamps alone, and no call
-    is lost."""
-    with running(seed=0, mean_s=0.002) as server:
-        config = server.config | {"server": {"pid": server.process.pid}}
-        plan = Plan(clients=[16], seconds=float(seconds), soak=True)
-        with tempfile.TemporaryDirectory() as folder:
-            one = load(config, DATASET, plan, out=Path(folder) / "load").levels[0]
-    assert one.course is not None
-    print(one.result.state.value, f"{one.result.calls:,} calls, {one.result.failed} failed")
-    print(f"  MB a minute: generator {one.course.memory_mb_a_minute} without its stamps, "
-          f"server {one.course.server_mb_a_minute}; p50 drifts {one.course.drift}")  # fmt: skip
-
-
-def killed(n: int = 3) -> None:
-    """A server that is killed 10 s after the begin of the level, and starts again 5 s later."""
-    for seed in range(n):
-        over = threading.Event()
-        with running(seed=seed, mean_s=0.002) as server:
-            trouble = threading.Thread(target=_kill_and_start, args=(server, seed, over))
-            trouble.start()
-            one = loaded(server, Plan(rates=[100.0], seconds=40.0, soak=True)).levels[0]
-            over.set()
-            trouble.join()
-        print(one.result.state.value, f"{one.result.calls:,} calls, {one.result.failed} failed")
-        print(f"  {one.course and one.course.outages}", flush=True)
-
-
-def _kill_and_start(server: Running, seed: int, over: threading.Event) -> None:
-    time.sleep(3.0 + 2.0 + 10.0)  # one call at a time, the warm-up, the level
-    server.process.kill()
-    time.sleep(5.0)
-    with running(seed=seed, mean_s=0.002, port=server.port):
-        over.wait()
-
-
 STUDIES: dict[str, Callable[..., None]] = {
-    "stall": stall,
-    "loadgen": loadgen,
-    "starved": starved,
-    "pinned": pinned,
-    "crowded_out": crowded_out,
-    "processes": processes,
-    "cluster": cluster,
-    "slo": slo,
-    "duets": duets,
-    "gates": gates,
-    "soak": soak,
-    "killed": killed,
+    study.__name__: study for study in (stall, loadgen, starved, slo)
 }
 
 if __name__ == "__main__":

@@ -25,10 +25,8 @@ from retrieval_bench.core.retriever import Capabilities
 _MOST = 1 << 20
 
 
-def service_s(seed: int, mean_s: float, *, constant: bool) -> NDArray[np.float64]:
+def service_s(seed: int, mean_s: float) -> NDArray[np.float64]:
     """Seconds that the worker takes for each call, in the order in which calls come."""
-    if constant:
-        return np.full(_MOST, mean_s)
     return np.random.default_rng(seed).exponential(mean_s, _MOST)
 
 
@@ -37,18 +35,15 @@ class Server:
 
     Args:
         stall_s, each_s: it stands still so long, so often.
-        port: 0 = any that is free.
     """
 
-    def __init__(
-        self, times: NDArray[np.float64], stall_s: float = 0.0, each_s: float = 0.0, port: int = 0
-    ):
+    def __init__(self, times: NDArray[np.float64], stall_s: float, each_s: float):
         self.times = times
         self.came: list[int] = []
         self.done: list[int] = []
         self._stall_s, self._each_s = stall_s, each_s
         self._waiting: queue.SimpleQueue[socket.socket] = queue.SimpleQueue()
-        self.socket = socket.create_server(("127.0.0.1", port), backlog=256)
+        self.socket = socket.create_server(("127.0.0.1", 0), backlog=256)
         for run in (self._accept, self._serve):
             threading.Thread(target=run, daemon=True).start()
 
@@ -116,8 +111,7 @@ class Running:
 
 @contextmanager
 def running(**given: Any) -> Iterator[Running]:
-    """A server with these service times: ``seed``, ``mean_s``, ``constant``, ``stall_s``,
-    ``each_s``, ``port``."""
+    """A server with these service times: ``seed``, ``mean_s``, ``stall_s``, ``each_s``."""
     with subprocess.Popen(
         [sys.executable, "-m", __name__, json.dumps(given)],
         stdin=subprocess.PIPE,
@@ -158,11 +152,9 @@ def connect(port: int) -> socket.socket:
     return made
 
 
-def _main(given: dict[str, Any]) -> None:
+def _main(seed: int, mean_s: float, stall_s: float = 0.0, each_s: float = 0.0) -> None:
     sys.setswitchinterval(0.0002)
-    of = {"seed": 0, "mean_s": 0.002, "constant": False} | given
-    rest = {name: of.pop(name) for name in ("stall_s", "each_s", "port") if name in of}
-    server = Server(service_s(of["seed"], of["mean_s"], constant=of["constant"]), **rest)
+    server = Server(service_s(seed, mean_s), stall_s, each_s)
     say = sys.stdout.write
     say(f"{server.socket.getsockname()[1]}\n")
     sys.stdout.flush()
@@ -176,4 +168,4 @@ def _main(given: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    _main(json.loads(sys.argv[1]))
+    _main(**json.loads(sys.argv[1]))

@@ -165,17 +165,6 @@ class TestBaseline:
         assert json.loads(of_latency(project).read_text())["revision"]["dirty"] is True
 
     @pytest.mark.slow
-    def test_new_files_make_it_dirty_and_results_do_not(self, project: Path, run: Command) -> None:
-        committed(project)
-        (project / "results/runs").mkdir(parents=True)
-        (project / "results/runs/mine.json").write_text("{}", encoding="utf-8")
-        for files in ((), ("new.py",)):
-            for name in files:
-                (project / name).write_text("", encoding="utf-8")
-            assert baseline(run, "--force") == 0
-            assert json.loads(of_latency(project).read_text())["revision"]["dirty"] is bool(files)
-
-    @pytest.mark.slow
     def test_baselines_themselves_make_no_tree_dirty(self, project: Path, run: Command) -> None:
         baseline(run)
         committed(project)

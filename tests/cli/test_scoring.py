@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from retrieval_bench_exchange.formats.squad import paragraph_id
 from retrieval_bench_score.conventions import CONVENTIONS
 from tests.builders.files import json_lines, save, save_all
-from tests.builders.processes import completed, loads
+from tests.builders.processes import loads
 from tests.cli.project import QRELS, Command
 
 RUN = {
@@ -289,25 +288,6 @@ class TestEvaluate:
         assert run.err == ""
         assert run.out.split()[:3] == ["runid", "all", tag]
 
-    def test_json_is_one_document_with_the_promised_keys(self, run: Command) -> None:
-        document = run.json("score run --run run.trec --qrels qrels.txt --metrics MAP ndcg_cut_10")
-        assert {name: document[name] for name in ("convention", "tie_rule", "metrics_version")} == {
-            "convention": "trec",
-            "tie_rule": "score in single precision desc, id desc",
-            "metrics_version": 1,
-        }
-        assert list(document["metrics"]) == ["AP", "nDCG@10"]
-        assert document["metrics"]["AP"]["mean"] == pytest.approx(MEAN)
-        assert document["metrics"]["AP"]["n"] == 4
-        low, high = document["metrics"]["AP"]["ci95"]
-        assert 0 <= low < MEAN < high <= 1
-        assert document["counts"] == {
-            **{"evaluated": 4, "missing": 1, "unanswerable": 0},
-            **{"unjudged_queries": 0, "unknown_queries": 1},
-        }
-        assert "per_query" not in document
-        assert "abstention" not in document
-
     def test_the_table_shows_what_the_figures_mean(self, run: Command) -> None:
         assert run("score run --run run.trec --qrels qrels.txt --per-query") == 0
         for text in (
@@ -432,16 +412,6 @@ class TestEvaluate:
     ) -> None:
         assert says in run.refused("score run", *arguments)
 
-    def test_repeated_documents(self, project: Path, run: Command) -> None:
-        save(project / "again.trec", "q1 Q0 d2 1 4 t\nq1 Q0 d1 2 3 t\nq1 Q0 d1 3 2 t\n")
-        arguments = "score run --run again.trec --qrels qrels.txt"
-        told = run.refused(arguments)
-        assert "a document stands more than once in the ranking of 1 query" in told
-        assert "query 'q1': document 'd1'" in told
-        assert "choose a convention that counts them again" in told
-        mean = run.json(f"{arguments} --convention mala2025")["metrics"]["AP(norm=hits)@3"]["mean"]
-        assert mean == pytest.approx((1 / 2 + 2 / 3) / 2)
-
     def test_nothing_to_judge_is_neither_right_nor_wrong(self, project: Path, run: Command) -> None:
         (project / "alien.trec").write_text("zz Q0 d1 1 1 t\n", encoding="utf-8")
         arguments = "score run --run alien.trec --qrels qrels.txt"
@@ -449,13 +419,6 @@ class TestEvaluate:
         assert document["metrics"]["AP(norm=hits)@3"]["mean"] is None
         assert "nothing could be judged" in run.err
         assert run(arguments) == 4  # zeros that say nothing of the run
-
-    @pytest.mark.slow
-    def test_the_same_command_prints_the_same_bytes_in_another_process(self, run: Command) -> None:
-        arguments = "score run --run run.trec --qrels qrels.txt --format json --per-query"
-        assert run(arguments) == 0
-        done = completed(sys.executable, "-m", "retrieval_bench", *arguments.split())
-        assert done.stdout == run.out
 
 
 @pytest.mark.usefixtures("systems")

@@ -17,13 +17,11 @@ from retrieval_bench.reports.tables.measure import run as tables
 from retrieval_bench.reports.tables.understand.comparison import (
     PAIRS_SHOWN,
     comparison_tables,
-    differences_table,
 )
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import Summary
 from retrieval_bench_pages import html
 from tests.builders.golden import golden
-from tests.builders.page_sample import make_dataset, make_runs
 from tests.builders.runs import sample_run
 
 
@@ -125,22 +123,6 @@ def test_two_systems_on_two_datasets_with_all_that_can_be_asked_for() -> None:
     comparison = compare_runs(runs, baseline="b", tests=["wilcoxon"], margin=0.2)
     golden("comparison_datasets.txt", terminal.plain(comparison_tables(comparison)))
     golden("comparison_datasets.md", markdown.render(comparison_tables(comparison)))
-
-
-def test_of_very_many_pairs_those_of_the_best_are_shown() -> None:
-    runs = make_runs(make_dataset(60), list("abcde"), rounds=1)
-    best, *others = sorted("abcde", key=lambda name: -_mean(runs["abcde".index(name)]))
-    assert best not in "ab", "the first pairs are not the most telling ones"
-    comparison = compare_runs(runs)
-    group = comparison.groups[0]
-    differences = differences_table(comparison, group, group.metrics[0], 3)
-    assert "7 more pairs: --format json has all." in map(text_of, differences.notes)
-    pairs = [set(str(row[0]).split(" - ")) for row in differences.rows]
-    assert pairs == [{best, other} for other in others[:3]]
-
-
-def _mean(run: Run) -> float:
-    return run.evaluation.means[0].mean
 
 
 def test_of_very_many_systems_all_have_a_number_in_latex() -> None:

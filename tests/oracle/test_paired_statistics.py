@@ -104,16 +104,6 @@ class TestAgainstOtherLibraries:
         assert equivalence_p(d)[0] == pytest.approx(exact, rel=0.02)
         assert equivalence_p(-d)[0] == pytest.approx(exact, rel=0.02)
 
-    def test_statsmodels_holm_over_a_comparison(self) -> None:
-        from statsmodels.stats import multitest
-
-        values = systems(60, count=5, metrics=1)
-        values[4] = (values[4] + 0.05).clip(0, 1)
-        pairs = [(i, j) for i in range(5) for j in range(i + 1, 5)]
-        p = paired_tests(values, pairs).p[:, 0]
-        assert (p < 0.05).any()
-        assert holm(p) == pytest.approx(multitest.multipletests(p, method="holm")[1])
-
     @pytest.mark.parametrize("effect", [0.1, 0.2])
     @pytest.mark.parametrize("alpha", [0.05, 0.005])
     def test_statsmodels_power_of_the_t_test(self, effect: float, alpha: float) -> None:

@@ -404,20 +404,6 @@ class TestEvaluate:
             for judged_by in ("qrels.json", Path("qrels.json"), QRELS, data()):
                 assert evaluate(run, judged_by, metrics=["RR"]).means == {"RR": 0.75}
 
-    def test_a_run_of_our_own_gives_its_own_figures(self) -> None:
-        made = bench("bm25", data(), protocol=ONCE, out="here")
-        again = evaluate("here", data(), metrics=list(made.summary["metrics"]))
-        assert again.as_dict()["metrics"] == made.summary["metrics"]
-        assert again.as_dict()["tie_rule"] == "as saved"
-
-    def test_a_dataset_knows_its_queries_and_those_without_an_answer(self) -> None:
-        result = evaluate({**RUN, "hello": {"a1": 0.1}}, data())
-        counts = result.as_dict()["counts"]
-        assert (counts["unanswerable"], counts["unjudged_queries"]) == (2, 1)
-        assert counts["unknown_queries"] == 0
-        assert result.as_dict()["abstention"]["run"]["n"] == 4
-        assert "Abstention" in str(result)
-
     def test_it_shows_itself_as_text_and_as_html(self) -> None:
         result = evaluate({**RUN, "<b>": {"d": 1.0}}, QRELS)
         assert str(result).startswith("run against judgements")

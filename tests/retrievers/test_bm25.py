@@ -158,17 +158,6 @@ def test_scores_are_those_of_bm25s_on_every_document_with_a_query_term(variant: 
 
 
 @BOTH
-def test_ties_at_the_cut_go_to_the_lower_id_whatever_the_order_of_the_corpus(make: Make) -> None:
-    documents = [Document(f"d{at:03d}", "same words here") for at in range(300)]
-    documents += [Document(f"x{at:03d}", "other things entirely") for at in range(300)]
-    random.Random(1).shuffle(documents)
-    retriever = make()
-    retriever.index(documents)
-    ranking = retriever.search(Query("q", "same words"), 7)
-    assert list(ranking.doc_ids) == [f"d{at:03d}" for at in range(7)]
-
-
-@BOTH
 def test_only_documents_that_share_a_term_are_found(make: Make) -> None:
     retriever = _indexed(make, ["red fox", "blue fox", "grey wolf", "green bird", ""])
     assert set(_found(retriever, "foxes")) == {"d0000", "d0001"}
@@ -191,17 +180,6 @@ def test_a_corpus_without_terms_finds_nothing(make: Make, texts: list[str]) -> N
     assert len(retriever.search(Query("q", "word"), 3)) == 0
     assert retriever.describe()["vocabulary"] == 0
     assert len(retriever.health([Query("q", "word")])) == 1
-
-
-@BOTH
-def test_the_order_of_the_corpus_changes_no_score(make: Make) -> None:
-    documents = _documents(_zipf_texts(3, 150))
-    shuffled = random.Random(5).sample(documents, len(documents))
-    one, other = make(), make()
-    one.index(documents)
-    other.index(iter(shuffled))
-    for text in ("w0 w1", "w5 w9 w100"):
-        assert _found(one, text, 40) == _found(other, text, 40)
 
 
 @BOTH

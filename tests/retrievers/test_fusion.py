@@ -61,16 +61,6 @@ def test_a_document_that_only_a_leg_of_weight_zero_has_is_left_out() -> None:
     assert fused.tolist() == [-np.inf, 1.0]
 
 
-def test_min_max_maps_the_lowest_to_zero_and_the_highest_to_one() -> None:
-    assert min_max([12.0, 6.0, 0.0]).tolist() == [1.0, 0.5, 0.0]
-    assert min_max([-1.0, -2.0, -5.0]).tolist() == [1.0, 0.75, 0.0]
-
-
-@pytest.mark.parametrize("scores", [[3.0], [0.0], [-2.0, -2.0], [7.5, 7.5, 7.5]])
-def test_min_max_of_equal_scores_is_one_for_each(scores: list[float]) -> None:
-    assert min_max(scores).tolist() == [1.0] * len(scores)
-
-
 @pytest.mark.parametrize("high", [1.7e308, np.finfo(np.float64).max])
 def test_scores_at_the_end_of_double_precision_are_fused_as_any_other(high: float) -> None:
     """S2: their difference overflowed, with warnings of numpy, and the best document was lost."""
@@ -84,20 +74,6 @@ def test_scores_at_the_end_of_double_precision_are_fused_as_any_other(high: floa
 
 def test_min_max_of_nothing_is_nothing() -> None:
     assert min_max([]).shape == (0,)
-
-
-def test_convex_weighs_the_normalised_scores_and_counts_an_absent_document_as_zero() -> None:
-    fused = convex(
-        [[1, 2, 3, 0], [0, 1, 0, 2]], [[30, 20, 10, NAN], [NAN, 0.9, NAN, 0.1]], weights=[0.6, 0.4]
-    )
-    assert fused.tolist() == pytest.approx([0.6, 0.6 * 0.5 + 0.4, 0.0, 0.0], rel=1e-15)
-
-
-def test_convex_of_one_hit_gives_the_weight_of_its_leg() -> None:
-    assert convex([[1, 0], [0, 1]], [[-4, NAN], [NAN, 9]], weights=[0.3, 0.7]).tolist() == [
-        0.3,
-        0.7,
-    ]
 
 
 def test_convex_refuses_hits_without_scores() -> None:

@@ -114,26 +114,9 @@ def test_a_leg_of_weight_zero_adds_nothing_and_is_still_traced(method: str) -> N
     assert list(ranking.legs["Scripted#2"].ranks) == [3, 1, 0]
 
 
-def test_a_tie_at_the_cut_goes_to_the_lower_id() -> None:
-    tied = Hybrid(legs=[Scripted(["b", "c"]), Scripted(["c", "b"])])
-    assert tied.search(QUERY, 1).doc_ids == ["b"]
-
-
 def test_ties_within_a_leg_follow_the_tie_rule_before_they_get_ranks() -> None:
     tied = Hybrid(legs=[Scripted({"z": 1.0, "a": 1.0}), Scripted()])
     assert tied.search(QUERY, 2).doc_ids == ["a", "z"]
-
-
-def test_ids_in_any_script_are_fused() -> None:
-    ids = ["문서", "文書", "وثيقة", "🙂"]
-    hybrid = Hybrid(legs=[Scripted(ids), Scripted(ids[::-1])])
-    assert set(hybrid.search(QUERY, 10).doc_ids) == set(ids)
-
-
-def test_the_fused_ranking_keeps_the_contract() -> None:
-    ranking = two().search(QUERY, 3)
-    assert checked_ranking(ranking, 3, {"a", "b", "c", "d"}) is not None
-    assert len(ranking) == 3
 
 
 def test_legs_may_return_pairs_or_nothing() -> None:

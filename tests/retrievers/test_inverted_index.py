@@ -60,20 +60,6 @@ def test_search_is_the_head_of_all_sums_over_documents_with_a_term(
     assert scores.tolist() == _sums(matrix, counts)[positions].tolist()
 
 
-def test_documents_that_score_nothing_are_found_when_they_have_the_term() -> None:
-    matrix = np.array([[0.0, 0.0, -1.0, 2.0, 0.0]])
-    has = np.array([[True, False, True, True, False]])
-    positions, scores = InvertedIndex(_postings(matrix, has)).search({0: 1}, 5)
-    assert positions.tolist() == [3, 0, 2]
-    assert scores.tolist() == [2.0, 0.0, -1.0]
-
-
-def test_ties_at_the_cut_go_to_the_lower_position() -> None:
-    matrix = np.full((1, 600), 1.5, dtype=np.float32)
-    positions, _ = InvertedIndex(_postings(matrix, matrix > 0)).search({0: 1}, 7)
-    assert positions.tolist() == list(range(7))
-
-
 def test_frequent_terms_are_rows_and_need_no_postings() -> None:
     matrix, has = _random(3)
     index = InvertedIndex(_postings(matrix, has))

@@ -153,13 +153,6 @@ def test_auroc_is_sklearn_s_with_lists_without_hits_below_all(rows: list[Row]) -
     assert ours == pytest.approx(theirs, abs=1e-12)
 
 
-def test_auroc_counts_ties_one_half() -> None:
-    assert auroc([1.0, 1.0], [True, False]) == 0.5
-    assert auroc([2.0, 1.0, 1.0, NAN], [True, True, False, False]) == 3.5 / 4
-    assert auroc([NAN, -9.0], [True, False]) == 0.0
-    assert auroc([NAN, NAN], [True, False]) == 0.5
-
-
 # --- the curve
 
 
@@ -208,15 +201,6 @@ def test_a_threshold_empties_what_scores_below_it(rows: list[Row], threshold: fl
     assert after.returned.tolist() == [row.returned for row in at(rows, threshold)]
     assert after.values().tolist() == [float(value(row)) for row in at(rows, threshold)]
     assert found.under(None).values().tolist() == [float(value(row)) for row in rows]
-
-
-def test_the_curve_starts_where_nothing_changes_and_ends_where_all_is_empty() -> None:
-    found = sample()
-    curve = threshold_curve(found)
-    assert curve.scienceqa_map[0] == pytest.approx(figures(found).scienceqa_map)
-    assert curve.lists(-1).false_return == 0
-    assert curve.true_empty[-1] + curve.false_empty[-1] == len(found)
-    assert curve.scienceqa_map[-1] == 0.5
 
 
 @pytest.mark.parametrize("points", [3, 10, 100])

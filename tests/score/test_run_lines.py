@@ -73,11 +73,6 @@ def _odd_text(rng: Random, columns: tuple[str, ...]) -> str:
 
 
 class TestReading:
-    def test_hits_keep_the_order_of_the_file_not_that_of_the_scores(self, tmp_path: Path) -> None:
-        path = _run_file(tmp_path, "q2 Q0 b 1 1.5 x\nq1 Q0 c 1 7 x\nq2 Q0 a 2 2.5e0 x\n")
-        assert read_run(path) == {"q2": [Hit("b", 1.5), Hit("a", 2.5)], "q1": [Hit("c", 7.0)]}
-        assert list(read_run(path)) == ["q2", "q1"]
-
     @pytest.mark.parametrize(
         ("content", "run"),
         [
@@ -111,13 +106,6 @@ class TestReading:
             d for block in told for d in block.doc_ids
         }
 
-    @pytest.mark.slow
-    def test_lines_of_a_query_need_not_stand_together(self, tmp_path: Path) -> None:
-        lines = [f"q{n % 3} Q0 d{n} 1 {n} x\n" for n in range(90_000)]  # more than one batch
-        run = read_run(_run_file(tmp_path, "".join(lines)))
-        assert list(run) == ["q0", "q1", "q2"]
-        assert run["q1"] == [Hit(f"d{n}", float(n)) for n in range(1, 90_000, 3)]
-
     @pytest.mark.parametrize(
         ("line", "fault"),
         [
@@ -146,44 +134,6 @@ class TestReading:
     ) -> None:
         path = _run_file(tmp_path, b"q0 Q0 d0 1 2 x\n\n" + line + b"\n")
         assert _faults(path) == (f"{path}:3: {fault}",)
-
-    def test_faults_of_all_lines_are_told_at_once(self, tmp_path: Path) -> None:
-        path = _run_file(tmp_path, "q Q0 d 1 2 x\nq d 2\nq Q0 e 3 - x\nr Q0 d 1 2 x")
-        assert {text.split(": ")[0] for text in _faults(path)} == {f"{path}:{n}" for n in (2, 3)}
-
-    @pytest.mark.slow
-    def test_a_line_of_ten_megabytes_is_told_in_one_short_line(self, tmp_path: Path) -> None:
-        for line in (b"a" * 10**7, b"a " * 10**6, b"a\t" * 10**6):
-            path = _run_file(tmp_path, b"q Q0 d 1 2 x\n" + line + b"\nq Q0 e 2 1 x\n")
-            (fault,) = _faults(path)
-            assert fault.startswith(f"{path}:2: ")
-            assert len(fault) < 300
-
-    @pytest.mark.parametrize(
-        ("content", "fault"),
-        [
-            ("q Q0 d 1 2 x\n".encode("utf-16"), ": UTF-16 text; "),
-            (
-                gzip.compress(b"q Q0 d 1 2 x\n", mtime=0),
-                ": gzip data in a file that is not named .gz; ",
-            ),
-        ],
-    )
-    def test_what_is_no_utf_8_is_called_by_its_name(
-        self, tmp_path: Path, content: bytes, fault: str
-    ) -> None:
-        assert fault in _faults(_run_file(tmp_path, content))[0]
-
-    def test_a_path_that_leads_to_no_run_is_an_error(self, tmp_path: Path) -> None:
-        assert _faults(tmp_path / "absent.trec")[0].endswith("absent.trec: no such file")
-        assert "a folder without summary.json" in _faults(tmp_path)[0]
-
-    @pytest.mark.parametrize(
-        "content", [b"no gzip", gzip.compress(b"q1 Q0 d1 1 3 x\n", mtime=0)[:-9]]
-    )
-    def test_a_damaged_packed_file_is_an_error(self, tmp_path: Path, content: bytes) -> None:
-        path = save(tmp_path / "run.gz", content)
-        assert "damaged gzip data" in _faults(path)[0]
 
     @pytest.mark.slow
     @pytest.mark.parametrize("columns", [run_lines.TREC_COLUMNS, run_lines.BEIR_COLUMNS])

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench import bench
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.types import Dataset, Document, Qrels, Query
 from retrieval_bench.data import build_dataset
-from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.reports.render.terminal import plain
 from retrieval_bench_score.conventions import CONVENTIONS, convention
 from retrieval_bench_score.runs.imported import RunFile, read_rankings
@@ -103,18 +101,6 @@ class TestOrder:
         card = score_file(written(tmp_path, LISTS), Truth.of(QRELS), ["RR"])
         assert card.scored.tie_rule == "order of the list"
         assert card.scored.evaluation.per_query[:, 0].tolist() == [0.5, 1.0, 0.0]
-
-    @pytest.mark.slow
-    def test_a_run_folder_is_scored_as_it_was_saved(self, here: Path) -> None:
-        result = bench(
-            "bm25", dataset(), protocol=Protocol(rounds=1, warm_up_s=0), out="saved", k=3
-        )
-        names = list(result.summary["metrics"])
-        card = score_file(read_rankings("saved"), Truth.of(dataset()), names)
-        assert card.scored.tie_rule == "as saved"
-        found = card.scored.as_dict()["metrics"]
-        assert found == result.summary["metrics"]
-        assert found["RR@3"]["mean"] > 0
 
     @pytest.mark.parametrize("name", CONVENTIONS)
     @pytest.mark.parametrize("run", [SCORES, LISTS])

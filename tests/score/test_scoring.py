@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.metrics import METRICS_VERSION, Judgements, parse_metrics
+from retrieval_bench.metrics import METRICS_VERSION, Judgements
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.stats.intervals import SHARE, mean_intervals
 from retrieval_bench_score.conventions import convention
@@ -255,23 +255,6 @@ def test_intervals_hold_their_mean_and_belong_to_the_values() -> None:
     assert result.values(result.metrics[1]).tolist() == result.per_query[:, 1].tolist()
 
 
-def test_an_interval_is_one_of_95_percent() -> None:
-    judged = {f"q{i}": {"a": 1} for i in range(400)}
-    lists = {query_id: ["x", "a"][i % 2 :] for i, query_id in enumerate(judged)}
-    (mean,) = scored(Answers(lists=lists), judged, "RR").evaluation.means
-    # half of the values is 1, half 1/2: by the normal distribution
-    half = 1.96 * 0.25 / np.sqrt(400)
-    # the bound allows for a query at the lowest there is, which is further away
-    assert mean.ci95 == pytest.approx((0.75 - half, 0.75 + half), abs=0.1 * half)
-
-
-def test_an_interval_of_a_metric_does_not_depend_on_which_others_are_asked_for() -> None:
-    data = generated(953, 40)
-    alone = scored(Answers(scores=data.scores), data.qrels, "nDCG@10").evaluation.means[0]
-    among = scored(Answers(scores=data.scores), data.qrels, "AP", "nDCG@10", "RR").evaluation
-    assert among.mean(parse_metrics(["nDCG@10"])[0]).ci95 == pytest.approx(alone.ci95)
-
-
 CHILD = """
 import sys
 from retrieval_bench.metrics import Judgements
@@ -302,14 +285,3 @@ def test_another_process_writes_the_same_bytes() -> None:
     }
     assert len(written) == 1
     assert written.pop().startswith('[\n  {\n    "convention": "trec"')
-
-
-VALUES = np.random.default_rng(956).normal(size=50)
-
-
-def test_the_same_run_has_the_same_interval_again() -> None:
-    data = generated(955, 40)
-    first, second = (scored(Answers(scores=data.scores), data.qrels).as_dict() for _ in "12")
-    assert first == second
-    other = mean_intervals(VALUES[:, None], [None], seed=1)
-    assert mean_intervals(VALUES[:, None], [None]).tolist() != other.tolist()

@@ -77,16 +77,9 @@ class TestCollapse:
         units = collapse(Ranking(["a1", "b1", "a2", "b2"]), UNITS, 2)
         assert (units.doc_ids, units.scores, units.collapsed) == (["A", "B"], None, 0)
 
-    def test_an_id_without_a_unit_is_a_unit_of_its_own(self) -> None:
-        assert collapse(Ranking(["x", "a1", "y"]), UNITS, 9).doc_ids == ["x", "A", "y"]
-
     def test_ids_that_repeat_collapse_without_any_mapping(self) -> None:
         units = collapse(Ranking(["x", "y", "x", "z"]), {}, 3)
         assert (units.doc_ids, units.collapsed) == (["x", "y", "z"], 1)
-
-    def test_ties_come_by_unit_id_also_at_the_cut(self) -> None:
-        ranking = Ranking(["1", "2", "3"], [1.0, 1.0, 1.0])
-        assert collapse(ranking, {"1": "z", "2": "y", "3": "x"}, 1).doc_ids == ["x"]
 
     def test_legs_and_stages_go_with_their_hits(self) -> None:
         leg = LegTrace(np.array([3, 1, 2], np.int32), np.array([0.3, 0.1, 0.2]))
@@ -140,11 +133,6 @@ class TestUnitRetriever:
         inner = Fixed([("a1", 9), ("a2", 8), ("b1", 7)])
         ranking = UnitRetriever(inner, UNITS).search(QUERY, 5)
         assert (ranking.doc_ids, inner.asked) == (["A", "B"], [6])
-
-    def test_a_tie_with_the_last_unit_is_followed_past_the_cut(self) -> None:
-        hits = [(f"c{i:02}", 1.0) for i in range(20)]
-        units = {f"c{i:02}": f"u{19 - i:02}" for i in range(20)}
-        assert UnitRetriever(Fixed(hits), units).search(QUERY, 2).doc_ids == ["u00", "u01"]
 
     def test_without_scores_the_order_of_the_list_counts(self) -> None:
         hits = [("b1", 0.0), ("b2", 0.0), ("a1", 0.0), ("c1", 0.0)]

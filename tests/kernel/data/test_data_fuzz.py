@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.core.errors import HarnessError
-from retrieval_bench.data import dataset_fingerprint, load_dataset, read_qrels
+from retrieval_bench.data import dataset_fingerprint, load_dataset
 
 ROUNDS = 250
 POOL = [
@@ -172,24 +172,3 @@ def test_mutated_files_give_a_dataset_or_a_clear_error(tmp_path: Path, name: str
             assert all(query.text.strip() for query in dataset.queries)
     assert outcomes["loaded"] > ROUNDS // 20
     assert outcomes["refused"] > ROUNDS // 20
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "content", [b"q1 0 d1 1\nq2\t0\td 2\t0\n", BEIR["qrels/test.tsv"].encode()]
-)
-def test_mutated_judgements_give_judgements_or_a_clear_error(
-    tmp_path: Path, content: bytes
-) -> None:
-    chance = random.Random(5)
-    path = tmp_path / "qrels"
-    read = 0
-    for _ in range(ROUNDS):
-        path.write_bytes(mutated(content, chance))
-        try:
-            qrels = read_qrels(path)
-        except HarnessError:
-            continue
-        read += 1
-        assert all(isinstance(grade, int) for grades in qrels.values() for grade in grades.values())
-    assert 0 < read < ROUNDS
