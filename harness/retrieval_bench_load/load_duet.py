@@ -26,6 +26,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.stats.percentiles import needs, quantiles
+from retrieval_bench_duet.account import about
 from retrieval_bench_duet.controller import MOST_LOST, DuetProtocol
 from retrieval_bench_duet.decision import ALPHA, GATES, Judged, Trial, visible
 from retrieval_bench_duet.duet import Request
@@ -231,7 +232,10 @@ def duet_under_load(
             for side, subject in enumerate(subjects)
             for text in subject.warnings()
         ]
-    facts = [_facts(*of) for of in zip(sides, subjects, strict=True)]
+    facts = []
+    for side, subject in zip(sides, subjects, strict=True):
+        (candidate,) = subject.experiment.candidates
+        facts.append(about(side, {"name": candidate.name, "config": candidate.config}, {}))
     data = subjects[0].experiment.dataset
     result = replace(
         _result(blocks, trial, facts, blocks.facts(rate, protocol.seconds)),
@@ -266,20 +270,6 @@ def _check(request: Request, rate: float, protocol: DuetProtocol) -> None:
 def _spec(side: Side, dataset: str | Path, split: str, k: int, threads: int) -> Mapping[str, Any]:
     protocol = Protocol(threads=threads)
     return LaunchSpec([side.retriever], dataset, split, k, (), side.overrides, protocol).message(0)
-
-
-def _facts(side: Side, subject: Subject) -> SideFacts:
-    (candidate,) = subject.experiment.candidates
-    place = side.place
-    return SideFacts(
-        side.name,
-        candidate.name,
-        place.label,
-        place.commit,
-        list(side.overrides),
-        candidate.config,
-        {},
-    )
 
 
 def _result(

@@ -19,11 +19,6 @@ def _false(value: Any) -> bool:
     return value is False
 
 
-def _there(value: Any) -> bool:
-    """Neither null nor empty."""
-    return bool(value)
-
-
 def _one_true(value: Any) -> bool:
     return isinstance(value, Mapping) and True in value.values()
 
@@ -47,7 +42,7 @@ class Sign:
     Attributes:
         engines: that say it so.
         path: keys that lead to it.
-        partial: whether the value there says it.
+        partial: whether the value there says it; ``bool``: it is neither null nor empty.
         says: it in words, with places for what stands beside it; empty = the value itself.
     """
 
@@ -96,21 +91,21 @@ SIGNS: tuple[Sign, ...] = (
     Sign("Elasticsearch", ("is_partial",), _true),
     # Solr, common query parameters: timeAllowed, cpuAllowed, shards.tolerant; it is true, or
     # "omitted" with partialResults=false.
-    Sign("Solr", ("responseHeader", "partialResults"), _there),
+    Sign("Solr", ("responseHeader", "partialResults"), bool),
     # Vespa, graceful degradation, and default JSON result format: root.errors.
     Sign("Vespa", ("root", "coverage", "coverage"), _below_100, "coverage is {coverage} %"),
     Sign("Vespa", ("root", "coverage", "full"), _false, "coverage is not full"),
     Sign("Vespa", ("root", "coverage", "degraded"), _one_true),
-    Sign("Vespa", ("root", "errors"), _there),
+    Sign("Vespa", ("root", "errors"), bool),
     # GraphQL, section 7.1: errors beside data.
-    Sign("Weaviate, Quickwit", ("errors",), _there),
+    Sign("Weaviate, Quickwit", ("errors",), bool),
     # Typesense, search parameters: search_cutoff_ms.
     Sign("Typesense", ("search_cutoff",), _true),
     # Meilisearch, federated search over a network of instances.
-    Sign("Meilisearch", ("remoteErrors",), _there),
+    Sign("Meilisearch", ("remoteErrors",), bool),
     # Azure AI Search, documents - search post: minimumCoverage, semantic ranking.
     Sign("Azure AI Search", ("@search.coverage",), _below_100),
-    Sign("Azure AI Search", ("@search.semanticPartialResponseReason",), _there),
+    Sign("Azure AI Search", ("@search.semanticPartialResponseReason",), bool),
     # Couchbase, search response: status.
     Sign("Couchbase", ("status", "failed"), _counted, "{failed} of {total} partitions failed"),
 )
