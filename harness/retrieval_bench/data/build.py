@@ -88,8 +88,12 @@ def build_dataset(
     given: Any = documents
     documents = list(given) if isinstance(given, Iterator) else documents  # walked several times
     source = Source(
-        None if documents is None else Stream("documents", partial(_held_documents, documents)),
-        Stream("queries", partial(_held_queries, queries)),
+        None
+        if documents is None
+        else Stream(
+            "documents", partial(_typed, "documents", documents, Document, ("title", "text"))
+        ),
+        Stream("queries", partial(_typed, "queries", queries, Query, ("text",))),
         None
         if qrels is None or kind_of_truth(qrels)  # which queries say themselves
         else Stream("judgements", partial(_held_judgements, qrels)),
@@ -334,14 +338,6 @@ def _tell_apart(
         more = "; where documents are chunks, `unit_key: NAME` says which of their keys is judged"
     message = f"not one judged {what} is {where}, {shown(examples)} for example{cause}"
     report.error(None, message, f"ids such as {shown(accepted)}{more}")
-
-
-def _held_documents(documents: Documents, faults: Faults) -> Located[Document]:
-    return _typed("documents", documents, Document, ("title", "text"), faults)
-
-
-def _held_queries(queries: Iterable[Query], faults: Faults) -> Located[Query]:
-    return _typed("queries", queries, Query, ("text",), faults)
 
 
 def _typed(

@@ -19,6 +19,8 @@ Kind = (
 """What a parameter may be: one of some words; a whole number from 1; a number between 0 and 1; True
 or False; any number from 0; numbers ``[1,-1,0.5]``; gains of grades, ``{1:3.5,2:9}``."""
 
+Cut = Literal["required", "optional", "refused", "recall"]
+
 
 @dataclass(frozen=True, slots=True)
 class Definition:
@@ -43,7 +45,7 @@ class Definition:
     """
 
     compute: Callable[..., NDArray[np.float64]]
-    cut: Literal["required", "optional", "refused", "recall"]
+    cut: Cut
     params: Mapping[str, Kind] = field(default_factory=dict)
     mean: Literal["arithmetic", "geometric", "sum"] = "arithmetic"
     compared: bool = True
@@ -55,52 +57,58 @@ _REL: Mapping[str, Kind] = {"rel": int}
 _GAINS: Mapping[str, Kind] = {"gains": "gains"}
 _ROUNDING: Mapping[str, Kind] = {"rounding": ("nearest", "up")}
 
+
+def _share(
+    compute: Callable[..., NDArray[np.float64]],
+    meaning: str,
+    *,
+    cut: Cut = "refused",
+    params: Mapping[str, Kind] = _REL,
+) -> Definition:
+    """A share of something, from 0 to 1; unless said otherwise of all hits."""
+    return Definition(compute, cut, params, scale=SHARE, meaning=meaning)
+
+
+def _count(
+    compute: Callable[..., NDArray[np.float64]], meaning: str, *, params: Mapping[str, Kind] = _REL
+) -> Definition:
+    """A number over all queries, of which more is not better."""
+    return Definition(compute, "refused", params, "sum", compared=False, meaning=meaning)
+
+
 DEFINITIONS: Mapping[str, Definition] = {
-    "nDCG": Definition(
+    "nDCG": _share(
         ranking.ndcg,
-        "optional",
-        {"gain": ("linear", "exp"), "ideal": ("judged", "returned"), **_GAINS},
-        scale=SHARE,
-        meaning="how good the order of {hits} is: 1 is the best possible, 0 means that nothing "
+        "how good the order of {hits} is: 1 is the best possible, 0 means that nothing "
         "relevant is there",
+        cut="optional",
+        params={"gain": ("linear", "exp"), "ideal": ("judged", "returned"), **_GAINS},
     ),
-    "AP": Definition(
+    "AP": _share(
         ranking.average_precision,
-        "optional",
-        {**_REL, "norm": ("relevant", "hits")},
-        scale=SHARE,
-        meaning="how early all relevant documents stand in {hits}: 1 means before all others, 0 "
+        "how early all relevant documents stand in {hits}: 1 means before all others, 0 "
         "that none is there",
+        cut="optional",
+        params={**_REL, "norm": ("relevant", "hits")},
     ),
-    "RR": Definition(
+    "RR": _share(
         ranking.reciprocal_rank,
-        "optional",
-        _REL,
-        scale=SHARE,
-        meaning="how early the first relevant document stands in {hits}: 1 at the top, 0.5 in the "
+        "how early the first relevant document stands in {hits}: 1 at the top, 0.5 in the "
         "second place, 0 where there is none",
+        cut="optional",
     ),
-    "P": Definition(
+    "P": _share(
         ranking.precision,
-        "required",
-        {**_REL, "relative": bool},
-        scale=SHARE,
-        meaning="the share of relevant documents in {hits}",
+        "the share of relevant documents in {hits}",
+        cut="required",
+        params={**_REL, "relative": bool},
     ),
-    "R": Definition(
+    "R": _share(
         ranking.recall,
-        "optional",
-        _REL,
-        scale=SHARE,
-        meaning="the share of all relevant documents that are found in {hits}",
+        "the share of all relevant documents that are found in {hits}",
+        cut="optional",
     ),
-    "F1": Definition(
-        ranking.f1,
-        "required",
-        _REL,
-        scale=SHARE,
-        meaning="the harmonic mean of precision and recall in {hits}",
-    ),
+    "F1": _share(ranking.f1, "the harmonic mean of precision and recall in {hits}", cut="required"),
     "Success": Definition(
         ranking.success,
         "optional",
@@ -108,39 +116,32 @@ DEFINITIONS: Mapping[str, Definition] = {
         scale=HIT,
         meaning="the share of the queries with a relevant document in {hits}",
     ),
-    "Rprec": Definition(
+    "Rprec": _share(
         ranking.r_precision,
-        "refused",
-        {**_REL, "mult": "number"},
-        scale=SHARE,
-        meaning="the share of relevant documents in as many hits as there are such documents",
+        "the share of relevant documents in as many hits as there are such documents",
+        params={**_REL, "mult": "number"},
     ),
-    "Bpref": Definition(
+    "Bpref": _share(
         ranking.bpref,
-        "refused",
-        _REL,
-        scale=SHARE,
-        meaning="how seldom a document that was judged not relevant stands before a relevant one",
+        "how seldom a document that was judged not relevant stands before a relevant one",
     ),
-    "RBP": Definition(
+    "RBP": _share(
         ranking.rank_biased_precision,
-        "optional",
-        {**_REL, "p": float},
-        scale=SHARE,
-        meaning="how much a reader finds who goes on from hit to hit with a fixed probability",
+        "how much a reader finds who goes on from hit to hit with a fixed probability",
+        cut="optional",
+        params={**_REL, "p": float},
     ),
-    "ERR": Definition(
+    "ERR": _share(
         ranking.expected_reciprocal_rank,
-        "optional",
-        {"highest": int},
-        scale=SHARE,
-        meaning="how early a reader who stops at a good hit is expected to stop: 1 at the top",
+        "how early a reader who stops at a good hit is expected to stop: 1 at the top",
+        cut="optional",
+        params={"highest": int},
     ),
-    "Judged": Definition(
+    "Judged": _share(
         ranking.judged,
-        "required",
-        scale=SHARE,
-        meaning="the share of documents with a judgement in {hits}",
+        "the share of documents with a judgement in {hits}",
+        cut="required",
+        params={},
     ),
     "GMAP": Definition(
         ranking.geometric_ap,
@@ -149,54 +150,34 @@ DEFINITIONS: Mapping[str, Definition] = {
         mean="geometric",
         meaning="how early relevant documents stand, where the worst queries weigh most",
     ),
-    "set_P": Definition(
+    "set_P": _share(
         ranking.set_precision,
-        "refused",
-        {**_REL, "relative": bool},
-        scale=SHARE,
-        meaning="the share of all hits that are relevant",
+        "the share of all hits that are relevant",
+        params={**_REL, "relative": bool},
     ),
-    "set_R": Definition(
-        ranking.set_recall,
-        "refused",
-        _REL,
-        scale=SHARE,
-        meaning="the share of the relevant documents that are among all hits",
+    "set_R": _share(
+        ranking.set_recall, "the share of the relevant documents that are among all hits"
     ),
-    "set_F": Definition(
+    "set_F": _share(
         ranking.set_f,
-        "refused",
-        {**_REL, "beta": "number"},
-        scale=SHARE,
-        meaning="the mean of precision and recall over all hits",
+        "the mean of precision and recall over all hits",
+        params={**_REL, "beta": "number"},
     ),
-    "set_AP": Definition(
-        ranking.set_ap,
-        "refused",
-        _REL,
-        scale=SHARE,
-        meaning="precision times recall of all hits, whatever their order",
-    ),
-    "IPrec": Definition(
+    "set_AP": _share(ranking.set_ap, "precision times recall of all hits, whatever their order"),
+    "IPrec": _share(
         trec_measures.interpolated_precision,
-        "recall",
-        {**_REL, **_ROUNDING, "recall": "number"},
-        scale=SHARE,
-        meaning="the best precision there is from that share of the relevant documents on",
+        "the best precision there is from that share of the relevant documents on",
+        cut="recall",
+        params={**_REL, **_ROUNDING, "recall": "number"},
     ),
-    "IAP": Definition(
+    "IAP": _share(
         trec_measures.interpolated_ap,
-        "refused",
-        {**_REL, **_ROUNDING, "recalls": "numbers"},
-        scale=SHARE,
-        meaning="interpolated precision, averaged over eleven shares of the relevant documents",
+        "interpolated precision, averaged over eleven shares of the relevant documents",
+        params={**_REL, **_ROUNDING, "recalls": "numbers"},
     ),
-    "infAP": Definition(
+    "infAP": _share(
         trec_measures.inferred_ap,
-        "refused",
-        _REL,
-        scale=SHARE,
-        meaning="what AP would be, guessed from a pool of which only a sample was judged",
+        "what AP would be, guessed from a pool of which only a sample was judged",
     ),
     "YAAP": Definition(
         trec_measures.log_odds_ap,
@@ -212,33 +193,24 @@ DEFINITIONS: Mapping[str, Definition] = {
         meaning="how seldom a document that was judged not relevant stands before a relevant one, "
         "where the worst queries weigh most",
     ),
-    "G": Definition(
+    "G": _share(
         trec_measures.normalised_gain,
-        "refused",
-        _GAINS,
-        scale=SHARE,
-        meaning="how much is gained, each hit discounted by what could have been gained before it",
+        "how much is gained, each hit discounted by what could have been gained before it",
+        params=_GAINS,
     ),
-    "binG": Definition(
+    "binG": _share(
         trec_measures.binary_gain,
-        "refused",
-        _REL,
-        scale=SHARE,
-        meaning="how few hits that are not relevant stand before the relevant ones",
+        "how few hits that are not relevant stand before the relevant ones",
     ),
-    "nDCG_rel": Definition(
+    "nDCG_rel": _share(
         trec_measures.ndcg_at_relevant,
-        "refused",
-        _GAINS,
-        scale=SHARE,
-        meaning="nDCG, averaged over the ranks of the relevant documents",
+        "nDCG, averaged over the ranks of the relevant documents",
+        params=_GAINS,
     ),
-    "Rndcg": Definition(
+    "Rndcg": _share(
         trec_measures.ndcg_at_levels,
-        "refused",
-        {**_REL, **_GAINS},
-        scale=SHARE,
-        meaning="nDCG, averaged over the ranks where the best order goes to the next lower grade",
+        "nDCG, averaged over the ranks where the best order goes to the next lower grade",
+        params={**_REL, **_GAINS},
     ),
     "Utility": Definition(
         trec_measures.utility,
@@ -261,43 +233,14 @@ DEFINITIONS: Mapping[str, Definition] = {
         scale=SHARE,
         meaning="by how much RBP could rise if all that is not judged were relevant",
     ),
-    "NumQ": Definition(
-        trec_measures.number_of_queries,
-        "refused",
-        mean="sum",
-        compared=False,
-        meaning="the number of queries",
+    "NumQ": _count(trec_measures.number_of_queries, "the number of queries", params={}),
+    "NumRet": _count(trec_measures.number_returned, "the number of hits", params={}),
+    "NumRelRet": _count(trec_measures.number_relevant_returned, "the number of relevant hits"),
+    "NumRel": _count(
+        trec_measures.number_relevant, "the number of relevant documents, returned or not"
     ),
-    "NumRet": Definition(
-        trec_measures.number_returned,
-        "refused",
-        mean="sum",
-        compared=False,
-        meaning="the number of hits",
-    ),
-    "NumRelRet": Definition(
-        trec_measures.number_relevant_returned,
-        "refused",
-        _REL,
-        mean="sum",
-        compared=False,
-        meaning="the number of relevant hits",
-    ),
-    "NumRel": Definition(
-        trec_measures.number_relevant,
-        "refused",
-        _REL,
-        mean="sum",
-        compared=False,
-        meaning="the number of relevant documents, returned or not",
-    ),
-    "NumNonrelRet": Definition(
-        trec_measures.number_nonrelevant,
-        "refused",
-        _REL,
-        mean="sum",
-        compared=False,
-        meaning="the number of hits that were judged not relevant",
+    "NumNonrelRet": _count(
+        trec_measures.number_nonrelevant, "the number of hits that were judged not relevant"
     ),
 }
 """Name -> definition, in the order in which they are listed."""

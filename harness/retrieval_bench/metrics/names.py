@@ -47,46 +47,31 @@ EVERYWHERE: Mapping[str, Kind] = {"depth": int, "judged_only": bool}
 
 Param = str | int | float | tuple[float, ...] | tuple[tuple[int, float], ...]
 
+_IN_ANY_CASE = (
+    "AP Bpref ERR F1 infAP IPrec Judged nDCG NumQ NumRel NumRelRet NumRet P R RBP Rprec RR set_AP "
+    "set_F set_P Success"
+)
+
 ALIASES: Mapping[str, str] = {
-    "ap": "AP",
-    "bpref": "Bpref",
-    "err": "ERR",
-    "f1": "F1",
+    **{name.lower(): name for name in _IN_ANY_CASE.split()},
     "gm_bpref": "GMBpref",
     "gm_map": "GMAP",
     "hit_rate": "Success",
     "hitrate": "Success",
-    "infap": "infAP",
-    "iprec": "IPrec",
-    "judged": "Judged",
     "map": "AP",
     "map_cut": "AP",
     "mrr": "RR",
-    "ndcg": "nDCG",
     "ndcg_burges": "nDCG(gain=exp)",
     "ndcg_cut": "nDCG",
-    "numq": "NumQ",
-    "numrel": "NumRel",
-    "numrelret": "NumRelRet",
-    "numret": "NumRet",
-    "p": "P",
     "precision": "P",
-    "r": "R",
     "r-precision": "Rprec",
-    "rbp": "RBP",
     "recall": "R",
     "recip_rank": "RR",
-    "rprec": "Rprec",
-    "rr": "RR",
-    "set_ap": "set_AP",
-    "set_f": "set_F",
-    "set_p": "set_P",
     "set_recall": "set_R",
     "setap": "set_AP",
     "setf": "set_F",
     "setp": "set_P",
     "setr": "set_R",
-    "success": "Success",
 }
 """Names of ir_measures, trec_eval, ranx and of articles, in lower case -> ours."""
 
