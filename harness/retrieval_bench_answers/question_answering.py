@@ -36,7 +36,6 @@ from retrieval_bench.data.needs_judgements import require_judged
 from retrieval_bench.experiment.candidate import Searched
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.calls import OK
-from retrieval_bench.metrics import Judgements
 from retrieval_bench.stats.percentiles import percentile
 from retrieval_bench_answers.answers import (
     Answer,
@@ -53,7 +52,7 @@ from retrieval_bench_answers.contract import Reader, Readings, read_all
 from retrieval_bench_answers.jsonl import write_lines
 from retrieval_bench_answers.reader import DENOMINATORS, ReaderResult, score_reader
 from retrieval_bench_score.conventions import convention
-from retrieval_bench_score.scoring import Answers, score
+from retrieval_bench_score.scorecard import Truth
 
 _ACCEPTED = 'a list of texts, or of {"text": ..., "answer_start": ...}'
 
@@ -426,19 +425,11 @@ def _failures(queries: Sequence[Query], status: Sequence[str]) -> list[str]:
 
 
 def _retrieval(experiment: Experiment, rankings: Mapping[str, Sequence[str]]) -> tuple[Found, ...]:
-    data = experiment.dataset
-    unanswerable = [query.id for query in data.unanswerable]
+    truth = Truth.of(experiment.dataset)
     rows = []
     for name, metrics in _METRICS.items():
-        rules = convention(name)
-        evaluation = score(
-            Answers(lists=rankings),
-            Judgements(data.qrels),
-            rules,
-            rules.parse([f"{metric}@{experiment.k}" for metric in metrics]),
-            known=[query.id for query in data.queries],
-            unanswerable=unanswerable,
-        ).evaluation
+        cut = [f"{metric}@{experiment.k}" for metric in metrics]
+        evaluation = truth.score(rankings, convention(name), cut).evaluation
         for metric, mean in zip(evaluation.metrics, evaluation.means, strict=True):
             value = mean.mean if np.isfinite(mean.mean) else None
             rows.append(Found(name, str(metric), value, mean.ci95, mean.n))

@@ -28,7 +28,6 @@ from retrieval_bench_answers.standalone import LAST, Rewriter, standalone_querie
 from retrieval_bench_score.conventions import convention
 from retrieval_bench_score.outcomes import Outcomes, figures, outcomes
 from retrieval_bench_score.scorecard import Truth, top_score
-from retrieval_bench_score.scoring import Answers, score
 from retrieval_bench_score.thresholds import AbstentionReport, abstention_report, threshold_curve
 
 CHOICES = 10
@@ -111,17 +110,8 @@ class JudgedRankings:
         if not qrels and not self.truth.unanswerable:
             return values
         for name, metrics in self._names.items():
-            rules = convention(name)
-            parsed = rules.parse(metrics)
-            scored = score(
-                Answers(lists=lists),
-                self.truth.judgements,
-                rules,
-                parsed,
-                known=self.truth.known,
-                unanswerable=self.truth.unanswerable,
-            ).evaluation
-            for metric, column in zip(parsed, scored.per_query.T.tolist(), strict=True):
+            scored = self.truth.score(lists, convention(name), metrics).evaluation
+            for metric, column in zip(scored.metrics, scored.per_query.T.tolist(), strict=True):
                 values[name, str(metric)] = dict(zip(scored.query_ids, column, strict=True))
         return values
 

@@ -134,6 +134,18 @@ class Truth:
             require_judged(source, "a score")
         return cls.of(source, split, self_hits=self_hits)
 
+    def score(
+        self, lists: Mapping[str, Sequence[str]], rules: Convention, metrics: Sequence[str]
+    ) -> Scored:
+        """Score lists of documents, best first, under a convention.
+
+        Raises:
+            ConfigError, DataError: as :func:`score_file`.
+        """
+        known, unanswerable = self.known, self.unanswerable
+        answers, asked = Answers(lists=lists), rules.parse(metrics)
+        return score(answers, self.judgements, rules, asked, known=known, unanswerable=unanswerable)
+
     @property
     def ids(self) -> Collection[str]:
         """Ids of all that a run could return: units, documents, or what is judged of them."""

@@ -338,12 +338,8 @@ def _first_places(doc_ids: Sequence[str]) -> dict[str, int]:
 
 
 def _first_repeated(doc_ids: Sequence[str]) -> str:
-    seen: set[str] = set()
-    for doc_id in doc_ids:
-        if doc_id in seen:
-            return doc_id
-        seen.add(doc_id)
-    return ""
+    places = _first_places(doc_ids)
+    return next(doc_id for at, doc_id in enumerate(doc_ids) if places[doc_id] != at)
 
 
 def _without_relevant(

@@ -208,7 +208,7 @@ class TestAbstention:
         abstention = some(score_mapping(run, Truth.of(qrels), dev_ids=dev).abstention)
         threshold = some(abstention.threshold)
         assert (sorted(threshold.dev_ids), threshold.threshold) == (sorted(dev), 3.0)
-        assert threshold.rest_before.n == n - 6
+        assert threshold.rest.before.n == n - 6
         assert abstention.auroc == 1.0
 
     def test_queries_to_choose_on_are_refused_where_they_are_unknown_or_all_have_an_answer(

@@ -30,7 +30,7 @@ from retrieval_bench_answers.reproduction.published import (
 from retrieval_bench_score.conventions import Convention, Ties, convention
 from retrieval_bench_score.runs.imported import RunFile, read_rankings
 from retrieval_bench_score.scorecard import Truth
-from retrieval_bench_score.scoring import Answers, Scored, score
+from retrieval_bench_score.scoring import Scored
 
 DATA_FOLDER = "BENCH_DATA"
 """The environment variable that names the folder of the data."""
@@ -161,16 +161,8 @@ class Answered:
         """
         data = self.data(dataset)
         lists = self.lists(system, dataset, k).ordered(convention.ties)
-        truth = data.truth
         try:
-            return score(
-                Answers(lists=lists),
-                truth.judgements,
-                convention,
-                convention.parse(metrics),
-                known=truth.known,
-                unanswerable=truth.unanswerable,
-            )
+            return data.truth.score(lists, convention, metrics)
         except HarnessError as problem:
             raise NotAtHandError(sentence(problem)) from None
 
