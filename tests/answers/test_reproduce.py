@@ -122,11 +122,6 @@ def test_a_run_is_scored_under_the_convention_of_the_figure(folder: Path) -> Non
     assert (trec.status, trec.n) == (Status.OK, 3)
 
 
-@pytest.mark.parametrize(("value", "status"), [(0.745, "CLOSE"), (0.7, "FAIL")])
-def test_another_value_is_close_or_missed(folder: Path, value: float, status: str) -> None:
-    assert checked(folder, published(folder, values={"AP@3": value})).status == status
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["bm25", "inline"])
 def test_a_retriever_is_run(folder: Path, system: str) -> None:
@@ -264,12 +259,6 @@ def test_ctrl_c_ends_it_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     )
     with pytest.raises(KeyboardInterrupt):
         reproduce(published(folder, system="bm25"), folder)
-
-
-def test_without_data_everything_is_not_measured(folder: Path) -> None:
-    found = reproduce(published(folder), None)
-    assert found.worst is Status.NOT_MEASURED
-    assert "BENCH_DATA names no folder" in found.figures[0].reason
 
 
 @pytest.mark.parametrize(

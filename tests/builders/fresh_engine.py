@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench_writes.freshness import (
-    Freshness,
-    legs_of,
-    polling_of,
-    shown_of,
-    warnings_of,
-)
+from retrieval_bench_writes.freshness import Freshness, legs_of, polling_of, shown_of, warnings_of
 from retrieval_bench_writes.probes import probes
 from retrieval_bench_writes.study import Kind, Seen, Study
 

@@ -6,14 +6,12 @@ import base64
 import json
 import socket
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-import pytest
-
 from tests.builders.mcp_toy import MODERN, TOOL, End, Pause, Raw, Status, Toy
+from tests.builders.service import Handler, listening
 
 _META = "io.modelcontextprotocol/"
 _EVENTS = {"Content-Type": "text/event-stream; charset=utf-8"}
@@ -25,19 +23,23 @@ class Running:
     Attributes:
         url: of its one endpoint.
         headers: of all requests, names in lower case.
-        connections: opened by clients so far.
         sessions: that it knows, of the older era.
         posted: answers and notifications that clients sent.
         methods: of HTTP, of all requests.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, opened: Sequence[socket.socket]) -> None:
         self.url = f"http://127.0.0.1:{port}/mcp"
         self.headers: list[Mapping[str, str]] = []
         self.sessions: set[str] = set()
         self.posted: list[Mapping[str, Any]] = []
         self.methods: list[str] = []
-        self.connections = self._begun = 0
+        self._opened, self._begun = opened, 0
+
+    @property
+    def connections(self) -> int:
+        """Opened by clients so far."""
+        return len(self._opened)
 
     def begin(self) -> str:
         """A session."""
@@ -59,30 +61,14 @@ def mcp_service(
         talks: it goes on there, as does a stream in answer to a notification.
     """
     ending = threading.Event()
-    sockets: list[socket.socket] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def setup(self) -> None:
-            super().setup()
-            sockets.append(self.connection)
-            running.connections += 1
-
-        def handle(self) -> None:
-            with suppress(OSError):
-                super().handle()
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-        def do_DELETE(self) -> None:
+    class Speaking(Handler):
+        def do_DELETE(self) -> None:  # noqa: N802 - the library names them
             running.methods.append("DELETE")
             running.sessions.discard(self.headers.get("mcp-session-id", ""))
             self._plain(Status(200, b""))
 
-        def do_POST(self) -> None:
+        def do_POST(self) -> None:  # noqa: N802
             running.methods.append("POST")
             message = json.loads(self.rfile.read(int(self.headers["content-length"])))
             headers = {name.lower(): value for name, value in self.headers.items()}
@@ -184,23 +170,9 @@ def mcp_service(
         def _chunk(self, content: bytes) -> None:
             self.wfile.write(b"%x\r\n%b\r\n" % (len(content), content))
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = False
-
-    with pytest.MonkeyPatch.context() as patch, Server(("127.0.0.1", 0), Handler) as server:
-        patch.setenv("NO_PROXY", "127.0.0.1")
-        running = Running(server.server_address[1])
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield running
-        finally:
-            ending.set()
-            server.shutdown()
-            thread.join()
-            for one in sockets:
-                with suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
+    with listening(Speaking, ending) as port:
+        running = Running(port, Speaking.opened)
+        yield running
 
 
 def _bytes(item: Any) -> bytes:

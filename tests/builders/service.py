@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import pytest
 
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.types import Document, Query
@@ -62,16 +63,22 @@ class Service:
     Attributes:
         url: without a path.
         requests: all that came, in order.
-        connections: opened by clients so far.
         answer: makes the reply to a request; a test may set another.
     """
 
-    def __init__(self, port: int, answer: Callable[[Request], Reply]) -> None:
+    def __init__(
+        self, port: int, answer: Callable[[Request], Reply], opened: Sequence[socket.socket]
+    ) -> None:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.answer = answer
         self.requests: list[Request] = []
-        self.connections = 0
+        self._opened = opened
+
+    @property
+    def connections(self) -> int:
+        """Opened by clients so far."""
+        return len(self._opened)
 
 
 def replies(*given: Reply) -> Callable[[Request], Reply]:
@@ -102,32 +109,60 @@ def searching(documents: Sequence[Document]) -> Callable[[Request], Reply]:
     return answer
 
 
+class Handler(BaseHTTPRequestHandler):
+    """Says nothing of what it answers; ``opened`` gets each connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    opened: list[socket.socket]
+
+    def setup(self) -> None:
+        super().setup()
+        self.opened.append(self.connection)
+
+    def handle(self) -> None:
+        with suppress(OSError):  # the client went away, or the server ends
+            super().handle()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def listening(handler: type[Handler], ending: threading.Event) -> Iterator[int]:
+    """The port of a server that runs until the end of the block, which sets ``ending``; afterwards
+    all its sockets are closed. Meanwhile no proxy stands before it."""
+    handler.opened = []
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        ThreadingHTTPServer(("127.0.0.1", 0), handler) as server,
+    ):
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        server.daemon_threads = False  # so that closing waits for them
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            ending.set()
+            server.shutdown()
+            thread.join()
+            for one in handler.opened:
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+
+
 @contextmanager
 def service(answer: Callable[[Request], Reply], *, waits: bool = False) -> Iterator[Service]:
-    """A service that runs until the end of the block; afterwards all its sockets are closed.
-    Meanwhile no proxy stands before it.
+    """A service of :func:`listening`.
 
     Args:
         waits: it sends the second piece of an answer when the first one is acknowledged.
     """
     ending = threading.Event()
-    sockets: list[socket.socket] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    class Answering(Handler):
         disable_nagle_algorithm = not waits
-
-        def setup(self) -> None:
-            super().setup()
-            sockets.append(self.connection)
-            running.connections += 1
-
-        def handle(self) -> None:
-            with suppress(OSError):  # the client went away, or the service ends
-                super().handle()
-
-        def log_message(self, *_: Any) -> None:
-            pass
 
         def do(self) -> None:
             length = int(self.headers.get("content-length") or 0)
@@ -154,26 +189,9 @@ def service(answer: Callable[[Request], Reply], *, waits: bool = False) -> Itera
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do  # noqa: N815 - the library names them
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = False  # so that closing waits for them
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        running = Service(server.server_address[1], answer)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        proxies, os.environ["NO_PROXY"] = os.environ.get("NO_PROXY"), "127.0.0.1"
-        try:
-            yield running
-        finally:
-            os.environ.pop("NO_PROXY")
-            if proxies is not None:
-                os.environ["NO_PROXY"] = proxies
-            ending.set()
-            server.shutdown()
-            thread.join()
-            for one in sockets:
-                with suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
+    with listening(Answering, ending) as port:
+        running = Service(port, answer, Answering.opened)
+        yield running
 
 
 def free_port() -> int:

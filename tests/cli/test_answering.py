@@ -91,16 +91,6 @@ QA = ("score", "qa", "--retriever", "bm25", "--dataset", "holidays", "--split", 
 
 
 class TestSubmit:
-    def test_the_file_can_be_evaluated_and_scores_the_same(self, run: Command) -> None:
-        document = run.json(*SUBMIT, "--out", "s.jsonl")
-        assert document["out"] == "s.jsonl"
-        assert document["counts"]["lines"] == 40
-        scores = {(one["queries"], one["metric"]): one["submitted"] for one in document["scores"]}
-        arguments = "score run --run s.jsonl --dataset science-ko-mini"
-        for name, metric in (("scienceqa", "AP(norm=hits)@3"), ("trec", "AP@3")):
-            metrics = run.json(arguments, "--convention", name, "--metrics", "AP@3")["metrics"]
-            assert metrics[metric]["mean"] == pytest.approx(scores["judged queries", metric])
-
     def test_the_lines_are_those_of_the_competition(self, project: Path, run: Command) -> None:
         assert run(*SUBMIT, "--out", "s.jsonl", "--threshold", "none") == 0
         text = (project / "s.jsonl").read_text(encoding="utf-8")

@@ -60,15 +60,6 @@ def test_saved_runs_are_reported_with_the_texts_of_their_dataset(
 
 
 @pytest.mark.slow
-def test_without_texts(project: Path, run: Command, runs: list[str]) -> None:
-    assert run("report", *runs, "--no-text") == 0
-    page = page_of(project)
-    assert "질문" in page, "ids stay"
-    for text in (*QUERIES.values(), *DOCUMENTS.values()):
-        assert text not in page
-
-
-@pytest.mark.slow
 def test_as_json_the_path_and_the_recommendation(
     project: Path, run: Command, runs: list[str]
 ) -> None:
@@ -108,16 +99,6 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(
 def test_a_dry_run_writes_nothing(project: Path, run: Command) -> None:
     assert run("report --dry-run", *BOTH) == 0
     assert not (project / "results").exists()
-
-
-@pytest.mark.slow
-def test_metrics_of_saved_runs_are_chosen_among_those_they_have(
-    project: Path, run: Command, runs: list[str]
-) -> None:
-    assert run("report", *runs, "--metrics", "RR@10", "R@10") == 0
-    page = page_of(project)
-    assert "MRR@10 over all" in page
-    assert "MAP@10" not in page
 
 
 @pytest.mark.slow

@@ -42,19 +42,6 @@ def test_json_is_one_document_with_every_choice(run: Command) -> None:
     assert document["metric"] == "nDCG@10"
 
 
-@pytest.mark.slow
-def test_the_recommended_config_is_written_and_taken_by_bench(project: Path, run: Command) -> None:
-    given = ("--grid", "k1=[0.5,2]", "b=[0]", *QUICK)
-    assert run("tune --retriever bm25 --dataset data", *given, "--out", "tuned.yaml") == 0
-    assert "best on the tuning queries is in tuned.yaml" in run.err
-    best = re.search(r"Recommended: (.*)\.", run.out)
-    assert best is not None
-    assert best[1] in (project / "tuned.yaml").read_text(encoding="utf-8")
-    bench = "bench --retriever tuned.yaml --dataset data --profile smoke"
-    assert run.json(bench)["retriever"] == "bm25-tuned"
-    assert "not there yet" in run.refused("tune --retriever bm25 --dataset data --out tuned.yaml")
-
-
 def test_a_dev_split_is_chosen_on(project: Path, run: Command) -> None:
     qrels = project / "data" / "qrels"
     lines = (qrels / "test.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
@@ -74,25 +61,6 @@ def test_a_dev_split_and_folds_exclude_each_other(option: str, run: Command) -> 
     assert "--dev-split with --folds or --repeats" in run.err
 
 
-def test_everything_that_is_wrong_is_told_at_once(run: Command) -> None:
-    code = run(
-        "tune --retriever bm52 --dataset nowhere --grid 'k1=[]' --k 0 --metric "
-        "nDGC --sample 0 --folds 1 --out tuned.json"
-    )
-    assert code == 2
-    assert run.out == ""
-    for part in ("bm52", "nowhere", "'k1=[]'", "k = 0", "--folds 1"):
-        assert part in run.err, part
-    assert "Traceback" not in run.err
-
-
-def test_a_faulty_value_hides_no_other_fault(run: Command) -> None:
-    grid = ("--grid", "k1=[-1,2]", "bb=[1]", "depth=", "--k", "0", "--metric", "x", "--folds", "2")
-    assert run("tune --retriever bm25 --dataset data", *grid) == 2
-    for part in ("4 problems", "k = 0", "metric 'x'", "'depth='", "unknown key 'bb'"):
-        assert part in run.err, part
-
-
 def test_a_parameter_that_does_not_exist_is_told_with_those_that_do(run: Command) -> None:
     assert run("tune --retriever bm25 --dataset data --grid 'kk=[1,2]'") == 2
     assert "unknown key 'kk'" in run.err
@@ -110,10 +78,6 @@ def test_a_grid_that_is_too_large_is_sampled_on_request(run: Command) -> None:
     assert first["sampled"] is True
     assert run(*OWN, "--grid", f"boost=[{values}]", *sampled) == 0
     assert json.loads(run.out) == first
-
-
-def test_a_retriever_that_names_no_parameters_needs_a_grid(run: Command) -> None:
-    assert "does not say what is worth tuning" in run.refused(*OWN)
 
 
 def test_set_is_for_what_stays_the_same(run: Command) -> None:

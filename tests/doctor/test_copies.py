@@ -9,13 +9,7 @@ import pytest
 from retrieval_bench.core.scripts import tokens
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench_doctor import copies as module
-from retrieval_bench_doctor.copies import (
-    Copies,
-    Place,
-    Twin,
-    Twins,
-    look_into,
-)
+from retrieval_bench_doctor.copies import Copies, Place, Twin, Twins, look_into
 
 ENGLISH = "The old lighthouse keeper counted nine ships before the storm came in."
 

@@ -10,12 +10,7 @@ import pytest
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench_doctor.copies import Copies, Place, Twin, Twins
-from retrieval_bench_doctor.judgements import (
-    Grade,
-    Judgements,
-    counts,
-    nothing_relevant,
-)
+from retrieval_bench_doctor.judgements import Grade, Judgements, counts, nothing_relevant
 from retrieval_bench_doctor.pools import Held, JudgedAt, Pool
 
 POOL = "`retrieval-bench label pool @last`"

@@ -11,102 +11,84 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.data import load_dataset
 from tests.builders.files import save, save_all
 
+TABLE = "id,text\n1,one\n2,two\n"
+BODIES = "docno,body\n1,one\n2,two\n"
+LINES = '{"id": "1", "text": "one"}\n{"id": "2", "text": "two"}\n'
+ASKED = "q1\tone?\nq2\ttwo?\n"
+QUESTIONS = "id,text\nq1,one?\nq2,two?\n"
+QRELS = "q1 0 1 1\nq2 0 2 2\n"
+GRADES = "query_id,doc_id,grade\nq1,1,1\nq2,2,2\n"
+
 
 @pytest.mark.parametrize(
-    ("files", "kind"),
+    ("kind", "files"),
     [
         (
+            "marco",
             {
                 "collection.tsv": "1\tone\n2\ttwo\n",
-                "queries.dev.tsv": "q1\tone?\nq2\ttwo?\n",
-                "qrels.dev.tsv": "q1\t0\t1\t1\nq2\t0\t2\t2\n",
+                "queries.dev.tsv": ASKED,
+                "qrels.dev.tsv": QRELS.replace(" ", "\t"),
             },
-            "marco",
         ),
+        ("plain", {"documents.csv": TABLE, "questions.csv": QUESTIONS, "judgements.csv": GRADES}),
         (
-            {
-                "documents.csv": "id,text\n1,one\n2,two\n",
-                "questions.csv": "id,text\nq1,one?\nq2,two?\n",
-                "judgements.csv": "query_id,doc_id,grade\nq1,1,1\nq2,2,2\n",
-            },
-            "plain",
-        ),
-        (
+            "trec",
             {
                 "docs.trec": "<DOC><DOCNO>1</DOCNO>one</DOC>\n<DOC><DOCNO>2</DOCNO>two</DOC>\n",
-                "topics.txt": "q1\tone?\nq2\ttwo?\n",
-                "qrels.txt": "q1 0 1 1\nq2 0 2 2\n",
+                "topics.txt": ASKED,
+                "qrels.txt": QRELS,
             },
-            "trec",
         ),
         (
-            {
-                "corpus.jsonl": '{"id": "1", "contents": "one"}\n{"id": "2", "contents": "two"}\n',
-                "queries.tsv": "q1\tone?\nq2\ttwo?\n",
-                "qrels.txt": "q1 0 1 1\nq2 0 2 2\n",
-            },
             "trec",
-        ),
-        (
             {
-                "documents.csv": "id,text\n1,one\n2,two\n",
-                "questions.csv": "id,text\nq1,one?\nq2,two?\n",
-                "qrels.txt": "q1 0 1 1\nq2 0 2 2\n",
+                "corpus.jsonl": LINES.replace("text", "contents"),
+                "queries.tsv": ASKED,
+                "qrels.txt": QRELS,
             },
+        ),
+        ("plain", {"documents.csv": TABLE, "questions.csv": QUESTIONS, "qrels.txt": QRELS}),
+        ("trec", {"documents.csv": BODIES, "topics.tsv": ASKED, "qrels.txt": QRELS}),
+        (
             "plain",
+            {"documents.jsonl": LINES, "queries.tsv": "qid\tquery\n" + ASKED, "qrels.txt": QRELS},
         ),
         (
-            {
-                "documents.csv": "docno,body\n1,one\n2,two\n",
-                "topics.tsv": "q1\tone?\nq2\ttwo?\n",
-                "qrels.txt": "q1 0 1 1\nq2 0 2 2\n",
-            },
-            "trec",
-        ),
-        (
-            {
-                "documents.jsonl": '{"id": "1", "text": "one"}\n{"id": "2", "text": "two"}\n',
-                "queries.tsv": "qid\tquery\nq1\tone?\nq2\ttwo?\n",
-                "qrels.txt": "q1 0 1 1\nq2 0 2 2\n",
-            },
             "plain",
-        ),
-        (
             {
-                "documents.jsonl": '{"id": "1", "text": "one"}\n{"id": "2", "text": "two"}\n',
+                "documents.jsonl": LINES,
                 "queries.txt": '{"id": "q1", "text": "one?"}\n{"id": "q2", "text": "two?"}\n',
-                "qrels.csv": "query_id,doc_id,grade\nq1,1,1\nq2,2,2\n",
+                "qrels.csv": GRADES,
             },
-            "plain",
         ),
         (
+            "plain",
             {
-                "my corpus.csv": "docno,body\n1,one\n2,two\n",
+                "my corpus.csv": BODIES,
                 "questions.csv": "qid,question\nq1,one?\nq2,two?\n",
                 "relevance.csv": "qid,docno,label\nq1,1,1\nq2,2,2\n",
             },
-            "plain",
         ),
         (
+            "quotes",
             {
-                "corpus.jsonl": '{"doc_id": "1", "contents": "one"}\n'
-                '{"doc_id": "2", "contents": "two"}\n',
+                "corpus.jsonl": LINES.replace("id", "doc_id").replace("text", "contents"),
                 "qa.jsonl": '{"qid": "q1", "query": "one?", "retrieval_gt": [["1"]]}\n'
                 '{"qid": "q2", "query": "two?", "retrieval_gt": [["2"]]}\n',
             },
-            "quotes",
         ),
         (
+            "quotes",
             {
                 "문서.json": '[{"id": "1", "text": "one"}, {"id": "2", "text": "two"}]',
                 "faq, 2024.csv": "id,question,context\nq1,one?,one\nq2,two?,two\n",
             },
-            "quotes",
         ),
     ],
 )
 def test_a_folder_of_known_names_gets_the_lines_that_read_it(
-    tmp_path: Path, files: Mapping[str, str], kind: str
+    tmp_path: Path, kind: str, files: Mapping[str, str]
 ) -> None:
     folder = save_all(tmp_path, files)
     with pytest.raises(ConfigError, match="no layout of a dataset recognised") as caught:

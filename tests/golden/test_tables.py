@@ -14,10 +14,7 @@ from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench.reports.render.table import Table, text_of, warning
 from retrieval_bench.reports.tables.brief import comparison_brief
 from retrieval_bench.reports.tables.measure import run as tables
-from retrieval_bench.reports.tables.understand.comparison import (
-    PAIRS_SHOWN,
-    comparison_tables,
-)
+from retrieval_bench.reports.tables.understand.comparison import PAIRS_SHOWN, comparison_tables
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import Summary
 from retrieval_bench_pages import html

@@ -35,12 +35,7 @@ def _label(store: Store, truth: dict[Pair, int], *, error: float = 0.05, n: int 
     """Anna judges the first ``n`` queries, the model all; gives these n."""
     rng, first = random.Random(3), [query.id for query in store.pool().queries[:n]]
     label_all(store, "anna", Kind.PERSON, lambda q, d: truth[Pair(q, d)] if q in first else None)
-    label_all(
-        store,
-        "gpt",
-        Kind.MODEL,
-        lambda q, d: truth[Pair(q, d)] ^ int(rng.random() < error),
-    )
+    label_all(store, "gpt", Kind.MODEL, lambda q, d: truth[Pair(q, d)] ^ int(rng.random() < error))
     return first
 
 

@@ -388,7 +388,4 @@ def test_warnings_of_other_launches_are_told_once() -> None:
         made(["a"], warnings=["load was 2.25", "3 repeated calls failed"]),
         made(["a"], warnings=["4 repeated calls failed"]),
     )
-    assert run.summary.warnings == [
-        "load was 1.5",
-        "launch 2: 3 repeated calls failed",
-    ]
+    assert run.summary.warnings == ["load was 1.5", "launch 2: 3 repeated calls failed"]

@@ -11,7 +11,7 @@ import pytest
 
 from retrieval_bench.reports.render.terminal import plain
 from retrieval_bench_load.engine.generator import LevelCalls
-from retrieval_bench_load.engine.load import Plan, load
+from retrieval_bench_load.engine.load import LoadResult, Plan, load
 from retrieval_bench_load.engine.saved import read_load
 from retrieval_bench_load.engine.soak import course_of, watch
 from retrieval_bench_load.engine.stamps import FAILED
@@ -97,25 +97,30 @@ def test_memory_of_this_process_is_read_until_it_is_over(monkeypatch: pytest.Mon
         assert readings[0][2] is None
 
 
-@pytest.mark.slow
-def test_a_soak_is_saved_and_read_back(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def soaked(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadResult, Path]:
+    """A load of two seconds and where it is saved."""
+    out = tmp_path_factory.mktemp("soak") / "load"
     given = {"target": "tests.builders.troubled:Troubled", "retry": {"times": 0}}
     plan = Plan(clients=[1], seconds=2.0, warm_up_s=0.0, soak=True)
-    found = load(given, "science-mini", plan, out=tmp_path / "load")
-    alone, soaked = found.unloaded, found.levels[0]
-    assert alone.course is None
-    assert soaked.course is not None
-    assert read_load(tmp_path / "load").levels[0].course == soaked.course
+    return load(given, "science-mini", plan, out=out), out
+
+
+@pytest.mark.slow
+def test_a_soak_is_saved_and_read_back(soaked: tuple[LoadResult, Path]) -> None:
+    found, out = soaked
+    level = found.levels[0]
+    assert found.unloaded.course is None
+    assert level.course is not None
+    assert read_load(out).levels[0].course == level.course
     text = plain(load_tables(found))
     assert "1 client over 2 s" in text
     assert "Nothing was lost" in text
 
 
 @pytest.mark.slow
-def test_what_is_shown_says_when_it_was_answered_again(tmp_path: Path) -> None:
-    given = {"target": "tests.builders.troubled:Troubled", "retry": {"times": 0}}
-    plan = Plan(clients=[1], seconds=1.0, warm_up_s=0.0, soak=True)
-    found = load(given, "science-mini", plan, out=tmp_path / "load")
+def test_what_is_shown_says_when_it_was_answered_again(soaked: tuple[LoadResult, Path]) -> None:
+    found, _ = soaked
     made = _made()
     status = made.calls.status.copy()
     status[3_000:3_050] = FAILED

@@ -13,12 +13,8 @@ from numpy.typing import NDArray
 
 from retrieval_bench.stats.paired import equivalence_p, paired_tests
 from retrieval_bench.stats.power import queries_needed
-from retrieval_bench.stats.randomization import (
-    randomization_p,
-)
-from retrieval_bench.stats.resampling import (
-    holm,
-)
+from retrieval_bench.stats.randomization import randomization_p
+from retrieval_bench.stats.resampling import holm
 from tests.builders import some
 
 Floats = NDArray[np.float64]

@@ -109,9 +109,7 @@ def autorag_ndcg(run: Run, qrels: Qrels) -> dict[str, float]:
 
 
 def sentence_transformers_ndcg(run: Run, qrels: Qrels) -> float:
-    from sentence_transformers.sentence_transformer.evaluation import (
-        InformationRetrievalEvaluator,
-    )
+    from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
     evaluator = InformationRetrievalEvaluator(
         queries=dict.fromkeys(run, "text"),

@@ -107,9 +107,7 @@ def change_blanks(data: bytes, rng: random.Random) -> bytes:
     return data.replace(old, new, rng.choice((1, 2, -1)))
 
 
-MUTATIONS = [
-    *(flip, cut, insert, remove, change_lines, change_cells, change_number, change_blanks),
-]
+MUTATIONS = [*(flip, cut, insert, remove, change_lines, change_cells, change_number, change_blanks)]
 
 
 def mutated(content: bytes, rng: random.Random) -> bytes:

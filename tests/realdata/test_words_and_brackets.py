@@ -12,13 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.contradictions import (
-    Statement,
-    hidden_ends,
-    of_csv,
-    of_document,
-    of_text,
-)
+from tests.builders.contradictions import Statement, hidden_ends, of_csv, of_document, of_text
 from tests.builders.files import save
 from tests.cli.project import Command
 

@@ -16,13 +16,7 @@ from retrieval_bench.core.types import Dataset, Document, Query, Ranking, by_rul
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.metrics import (
-    Judgements,
-    default_metrics,
-    judge,
-    judge_lists,
-    parse_metric,
-)
+from retrieval_bench.metrics import Judgements, default_metrics, judge, judge_lists, parse_metric
 from retrieval_bench.metrics.names import check_defined
 from retrieval_bench.runs.records import read_run, write_run
 from retrieval_bench_rules.metrics import DEFINED, METRICS

@@ -200,10 +200,7 @@ def test_the_tail_takes_five_launches_and_two_hundred_queries() -> None:
     assert (found.verdict, found.beyond) == (Verdict.WORSE, 0.03)
     assert found.ratio == pytest.approx(1.06, rel=0.01)
     few = deltas(a[:, :, :199], a[:, :, :199] * 2)[1]
-    assert (few.verdict, few.reason) == (
-        Verdict.UNDECIDED,
-        "judged from 200 queries on, here 199",
-    )
+    assert (few.verdict, few.reason) == (Verdict.UNDECIDED, "judged from 200 queries on, here 199")
     assert few.ratio is None
     one = deltas(a[:4], a[:4] * 2)[1]
     assert "--launches 5" in one.reason
@@ -292,10 +289,7 @@ def test_holm_looks_at_all_that_was_tested() -> None:
     clear = typical(FLAT, FLAT * 2 * UNEQUAL)
     close = replace(clear, ratio=1.04, ci98=(1.01, 1.07), p=0.004, p_equivalence=0.2)
     untested = LatencyDelta("x", "y", "typical", Verdict.MISSING, reason="r")
-    assert [one.verdict for one in corrected([close, untested])] == [
-        Verdict.WORSE,
-        Verdict.MISSING,
-    ]
+    assert [one.verdict for one in corrected([close, untested])] == [Verdict.WORSE, Verdict.MISSING]
     found = corrected([close, clear, replace(close), replace(close)])
     assert [one.verdict for one in found] == [
         Verdict.UNDECIDED,

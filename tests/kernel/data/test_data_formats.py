@@ -388,10 +388,7 @@ def test_plain_files_may_be_json_lists(tmp_path: Path) -> None:
         "j.json": '[{"query_id": "q", "doc_id": 1, "grade": 2}]',
     }
     told = dataset_faults(write(tmp_path, files))
-    assert [fault.split("; ")[0] for fault in told] == [
-        "q.json: [1]: 7",
-        "q.json: [2]: no 'text'",
-    ]
+    assert [fault.split("; ")[0] for fault in told] == ["q.json: [1]: 7", "q.json: [2]: no 'text'"]
     dataset = load_dataset(write(tmp_path, {"q.json": '[{"id": "q", "text": "eau"}]'}))
     assert dataset.qrels == {"q": {"1": 2}}
 

@@ -66,10 +66,7 @@ def test_what_was_measured_before_comes_with_what_cannot_be_saved(
     runs.write_text("", encoding="utf-8")
     with pytest.raises(RecordError) as caught:
         next(made)
-    assert [run.summary.dataset.name for run in caught.value.runs] == [
-        "one",
-        "two",
-    ]
+    assert [run.summary.dataset.name for run in caught.value.runs] == ["one", "two"]
     assert Closing.closed == 3
 
 

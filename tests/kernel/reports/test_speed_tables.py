@@ -78,10 +78,7 @@ def test_one_process_says_that_it_shows_only_large_differences() -> None:
 
 def test_the_tail_stands_below_the_typical_times() -> None:
     table = speed([LAUNCHED, TAIL])
-    assert [row[:2] for row in table.rows] == [
-        ["dense / bm25", "typical"],
-        ["dense / bm25", "p95"],
-    ]
+    assert [row[:2] for row in table.rows] == [["dense / bm25", "typical"], ["dense / bm25", "p95"]]
     assert table.rules == (1,)
     assert "interval over 5 launches" in text_of(table.notes[1])
     assert '1 % (p95: 3 %); "equally fast": by less than 5 %' in text_of(table.notes[2])

@@ -14,13 +14,8 @@ from retrieval_bench.stats.defaults import EXTRA
 from retrieval_bench.stats.intervals import ALPHA
 from retrieval_bench.stats.paired import PairedTests, equivalence_p, paired_tests, tost_p
 from retrieval_bench.stats.power import queries_needed
-from retrieval_bench.stats.randomization import (
-    randomization_p,
-    sign_patterns,
-)
-from retrieval_bench.stats.resampling import (
-    mean_below_p,
-)
+from retrieval_bench.stats.randomization import randomization_p, sign_patterns
+from retrieval_bench.stats.resampling import mean_below_p
 from tests.lazily import Lazily
 
 Floats = NDArray[np.float64]

@@ -7,14 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.benchmarks.quality_coverage import (
-    ONE_SAMPLE,
-    PAIRED,
-    SIZES,
-    Shape,
-    cells,
-    least,
-)
+from tests.benchmarks.quality_coverage import ONE_SAMPLE, PAIRED, SIZES, Shape, cells, least
 
 ALL = {**ONE_SAMPLE, **{f"paired: {name}": shape for name, shape in PAIRED.items()}}
 

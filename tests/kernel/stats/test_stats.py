@@ -6,10 +6,7 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from retrieval_bench.stats.intervals import SHARE, interval, mean_intervals
-from retrieval_bench.stats.randomization import (
-    randomization_p,
-    sign_patterns,
-)
+from retrieval_bench.stats.randomization import randomization_p, sign_patterns
 from retrieval_bench.stats.resampling import (
     bootstrap_means,
     gamma_sum_p,
