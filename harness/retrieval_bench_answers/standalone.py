@@ -22,6 +22,7 @@ from retrieval_bench.core.errors import (
     near_names,
 )
 from retrieval_bench.core.types import Query
+from retrieval_bench_exchange.outgoing import turns
 
 LAST = "last"
 JOINED = "joined"
@@ -94,13 +95,7 @@ def standalone_queries(queries: Sequence[Query], rule: str | Rewriter) -> Standa
 
 
 def _joined(query: Query) -> str:
-    return "\n".join(turn["content"] for turn in _turns(query) if turn["content"].strip())
-
-
-def _turns(query: Query) -> list[dict[str, str]]:
-    if not query.messages:
-        return [{"role": "user", "content": query.text}]
-    return [{"role": turn.role, "content": turn.content} for turn in query.messages]
+    return "\n".join(turn["content"] for turn in turns(query) if turn["content"].strip())
 
 
 def _rewritten(queries: Sequence[Query], function: Rewriter) -> Standalone:
@@ -110,7 +105,7 @@ def _rewritten(queries: Sequence[Query], function: Rewriter) -> Standalone:
     for query in queries:
         try:
             with folder_kept(), foreign_code(lambda problem: ContractError(message_of(problem))):
-                text = function(_turns(query))
+                text = function(turns(query))
         except HarnessError as problem:
             failed[query.id] = problem.given
             text = query.text

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,9 @@ from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, Remembered
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.types import Dataset, Qrels, Query, Ranking, kind_of_truth
+from retrieval_bench.core.types import EMPTY, Dataset, Qrels, Query, Ranking, kind_of_truth
 from retrieval_bench.core.units.self_hits import as_judged
+from retrieval_bench.data.id_spaces import known_ids
 from retrieval_bench.data.saved_indexes import documents_to_index
 from retrieval_bench.experiment.building import built
 from retrieval_bench.measure.protocol import Protocol
@@ -62,7 +62,12 @@ class Tunable:
             shared = dict(self.base.shared(Memory()))
         if self._legs and "legs" not in shared:
             shared["legs"] = self._legs
-        own = [path for path in parameters for at in (*shared, "chunk") if _is_inside(path, at)]
+        own = [
+            path
+            for path in parameters
+            for at in (*shared, "chunk")
+            if f"{path}.".startswith(f"{at}.")
+        ]
         if own:
             self._legs, shared = [], {}
         self._shared = shared
@@ -105,15 +110,18 @@ class Tunable:
         changed = inline_config(given, setting.overrides)
         return own.model_copy(update={"params": changed.params, "chunk": changed.chunk})
 
-    def build(self, setting: Setting) -> Retriever:
+    def build(self, setting: Setting, *, sharing: bool = True) -> Retriever:
         """A retriever of its own for ``setting``; with shared legs it is ready to search once these
         are indexed.
+
+        Args:
+            sharing: False: legs of its own, too.
 
         Raises:
             HarnessError: there can be no retriever with these values.
         """
         config = self.config_of(setting)
-        if self._shared:
+        if sharing and self._shared:
             config = config.model_copy(update={"params": placed(config.params, self._shared)})
         with folder_kept():  # a path in it starts where the user stands, each time
             return built(config)
@@ -154,18 +162,6 @@ class Tunable:
             self.base.close()
 
 
-def _is_inside(path: str, place: str) -> bool:
-    return path == place or path.startswith(f"{place}.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Corpus:
-    """A dataset, and the ids that may be returned; None where they are not known."""
-
-    data: Dataset
-    known: Container[str] | None
-
-
 def values_of(
     tunable: Tunable,
     grid: Grid,
@@ -188,7 +184,9 @@ def values_of(
     Raises:
         HarnessError: a setting that fails: it has no value to be judged by.
     """
-    corpus = _corpus(tunable.base, data)
+    known = None
+    if not tunable.base.capabilities.external and data.documents is not None:
+        known = known_ids(data.documents, data.unit_of, EMPTY)
     values = np.empty((len(grid.settings), len(queries)))
     ids, judgements = [query.id for query in queries], Judgements(qrels)
     kind = kind_of_truth(qrels)
@@ -203,7 +201,7 @@ def values_of(
         ) as task:
             for row, setting in enumerate(grid.settings):
                 task(row, len(grid.settings))
-                rankings = _rankings(tunable, setting, queries, k, corpus)
+                rankings = _rankings(tunable, setting, data, queries, k=k, known=known)
                 if row == 0:
                     asked(rankings)
                 packed = pack_rankings(ids, rankings, k)
@@ -215,44 +213,48 @@ def values_of(
 
 
 def _rankings(
-    tunable: Tunable, setting: Setting, queries: Sequence[Query], k: int, corpus: _Corpus
+    tunable: Tunable,
+    setting: Setting,
+    data: Dataset,
+    queries: Sequence[Query],
+    *,
+    k: int,
+    known: Container[str] | None,
 ) -> list[Ranking]:
     """The first ``k`` of every query, as a run has them."""
-    retriever, name = tunable.build(setting), f"{tunable.config.name} with {setting}"
-    retriever = as_judged(retriever, corpus.data)
-    with _closing(retriever, name), ExitStack() as stack:
-        with _told(name):
-            retriever.use_k(k)
-        _index(retriever, corpus.data, name)  # those that share are indexed, or take a moment
+    with ready(tunable, setting, data, k, sharing=True) as retriever, ExitStack() as stack:
         if not tunable.shares:
             stack.enter_context(search_threads(Protocol().threads))
         has_scores = retriever.capabilities.has_scores
         rankings = []
         for query in queries:
-            with _told(f"{name}, query {query.id!r}"):
+            with _told(f"{tunable.config.name} with {setting}, query {query.id!r}"):
                 raw = retriever.search(query, k)
                 if isinstance(raw, Ranking):  # where legs had it is not asked here
                     raw = raw.first(k)
-                rankings.append(checked_ranking(raw, k, corpus.known, has_scores=has_scores))
+                rankings.append(checked_ranking(raw, k, known, has_scores=has_scores))
     return rankings
 
 
 @contextmanager
-def ready(tunable: Tunable, setting: Setting, data: Dataset, k: int) -> Iterator[Retriever]:
-    """A retriever of its own for ``setting``, which shares nothing, indexed; closed at the end.
+def ready(
+    tunable: Tunable, setting: Setting, data: Dataset, k: int, *, sharing: bool = False
+) -> Iterator[Retriever]:
+    """A retriever of its own for ``setting``, indexed; closed at the end.
 
     Raises:
         HarnessError: it cannot be built or indexed.
     """
     name = f"{tunable.config.name} with {setting}"
-    with folder_kept():
-        retriever = built(tunable.config_of(setting))
-    retriever = as_judged(retriever, data)
-    with _closing(retriever, name):
+    retriever = as_judged(tunable.build(setting, sharing=sharing), data)
+    try:
         with _told(name):
             retriever.use_k(k)
-        _index(retriever, data, name)
+        _index(retriever, data, name)  # those that share are indexed, or take a moment
         yield retriever
+    finally:
+        with _told(name):
+            retriever.close()
 
 
 def _index(
@@ -265,23 +267,6 @@ def _index(
         with (reporter or Silent()).phase(Phase(Step.INDEXING, name)) as task:
             retriever.progress = task
             retriever.index(documents)
-
-
-def _corpus(retriever: Retriever, data: Dataset) -> _Corpus:
-    if retriever.capabilities.external or data.documents is None:
-        return _Corpus(data, None)
-    if data.unit_of:
-        return _Corpus(data, set(data.unit_of.values()))
-    return _Corpus(data, {document.id for document in data.documents})
-
-
-@contextmanager
-def _closing(retriever: Retriever, name: str) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        with _told(name):
-            retriever.close()
 
 
 @contextmanager

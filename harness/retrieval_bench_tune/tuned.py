@@ -7,7 +7,7 @@ Decides in data; reads no file and prints nothing.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -225,14 +225,7 @@ class Tuning(Documented):
     def choices(self) -> list[ChosenValues]:
         """The choice of each fold."""
         return [
-            ChosenValues(
-                choice.repeat,
-                choice.fold,
-                self.grid.settings[choice.setting].values,
-                choice.tuning,
-                choice.held_out,
-                choice.n_held_out,
-            )
+            ChosenValues(**asdict(choice), values=self.grid.settings[choice.setting].values)
             for choice in self.selection.choices
         ]
 
