@@ -464,11 +464,7 @@ def _label(
     question = gold.get(query.id)
     if not (query.answerable if question is None else question.answerable):
         return NO_ANSWER
-    if question is not None:
-        relevant: Sequence[str] = question.documents
-    else:
-        grades = experiment.dataset.qrels.get(query.id, {})
-        relevant = [doc_id for doc_id, grade in grades.items() if grade >= 1]
+    relevant = _relevant(query, experiment.dataset) if question is None else question.documents
     return RETRIEVED if set(relevant) & set(labels) else NOT_RETRIEVED
 
 

@@ -43,6 +43,10 @@ class Given(NamedTuple):
     run: Run
     qrels: Qrels
 
+    def with_each(self, change: Callable[[str, dict[str, float]], dict[str, float]]) -> Given:
+        """The same judgements, and what ``change`` makes of each query and its documents."""
+        return Given({q: change(q, of) for q, of in self.run.items()}, self.qrels)
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -148,16 +152,14 @@ def trials() -> tuple[Trial, ...]:
     """Build the trials in which one value is held against another."""
     base, worst = _ordinary(), _relevant_last()
     hard = sorted(base.run)[QUERIES // 2 :]
-    half = Given(
-        {q: of if q not in hard else worst.run[q] for q, of in base.run.items()}, base.qrels
-    )
+    half = base.with_each(lambda q, of: of if q not in hard else worst.run[q])
     best = _best()
     spread = _collection(lambda rng, docs: [docs[0], *docs[:0:-1]])
     return (
         Trial(
             *("constant shift", "scores less 1,000, all below 0", "the same order"),
             *("the same as", "reads the size of scores, not their order"),
-            Given(_scores(base.run, lambda s: s - 1000.0), base.qrels),
+            base.with_each(lambda _, of: {doc: score - 1000.0 for doc, score in of.items()}),
             base,
         ),
         Trial(
@@ -171,25 +173,19 @@ def trials() -> tuple[Trial, ...]:
         Trial(
             *("reversed", "relevant documents last", "relevant documents first"),
             *("at most", "rewards a ranking that is upside down"),
-            Given(_scores(best.run, lambda s: -s), best.qrels),
+            best.with_each(lambda _, of: {doc: -score for doc, score in of.items()}),
             best,
         ),
         Trial(
             *("short lists", "only the first hit of each query", "all 20 hits"),
             *("at most", "rewards short lists: what was not returned is forgiven"),
-            Given({q: _first(of, 1) for q, of in spread.run.items()}, spread.qrels),
+            spread.with_each(lambda _, of: _first(of, 1)),
             spread,
         ),
         Trial(
             *("padding", "1,000 more documents behind the last hit", "without them"),
             *("at most", "rewards more results"),
-            Given(
-                {
-                    q: {**of, **{f"pad{i}": -1e6 - i for i in range(1000)}}
-                    for q, of in base.run.items()
-                },
-                base.qrels,
-            ),
+            base.with_each(lambda _, of: of | {f"pad{i}": -1e6 - i for i in range(1000)}),
             base,
         ),
         Trial(
@@ -198,13 +194,7 @@ def trials() -> tuple[Trial, ...]:
                 "less than",
                 "unjudged documents cost nothing: whatever nobody judged may stand first",
             ),
-            Given(
-                {
-                    q: {**{f"new{i}": 1e6 - i for i in range(10)}, **of}
-                    for q, of in best.run.items()
-                },
-                best.qrels,
-            ),
+            best.with_each(lambda _, of: {f"new{i}": 1e6 - i for i in range(10)} | of),
             best,
         ),
         Trial(
@@ -216,7 +206,7 @@ def trials() -> tuple[Trial, ...]:
         Trial(
             *("empty results", "nothing for the 20 queries that went badly", "results for all 40"),
             *("at most", "rewards empty results: they are in no mean"),
-            Given({q: {} if q in hard else of for q, of in half.run.items()}, base.qrels),
+            half.with_each(lambda q, of: {} if q in hard else of),
             half,
         ),
         Trial(
@@ -228,7 +218,7 @@ def trials() -> tuple[Trial, ...]:
         Trial(
             *("NaN scores", "NaN for the relevant documents, which stood last", "their scores"),
             *("at most", "rewards scores that are not a number"),
-            Given(_nan_of_relevant(worst), worst.qrels),
+            worst.with_each(lambda q, of: of | _nan_of_relevant(of, worst.qrels[q])),
             worst,
         ),
         Trial(
@@ -412,19 +402,12 @@ def _relevant_last() -> Given:
     return _collection(lambda rng, docs: docs[::-1])
 
 
-def _scores(run: Run, change: Callable[[float], float]) -> Run:
-    return {q: {doc: change(score) for doc, score in of.items()} for q, of in run.items()}
-
-
 def _first(of: Mapping[str, float], n: int) -> dict[str, float]:
     return {doc: of[doc] for doc in sorted(of, key=of.__getitem__, reverse=True)[:n]}
 
 
-def _nan_of_relevant(given: Given) -> Run:
-    return {
-        q: {doc: math.nan if given.qrels[q].get(doc, 0) > 0 else s for doc, s in of.items()}
-        for q, of in given.run.items()
-    }
+def _nan_of_relevant(of: Mapping[str, float], grades: Mapping[str, int]) -> dict[str, float]:
+    return {doc: math.nan for doc in of if grades.get(doc, 0) > 0}
 
 
 def _renamed(given: Given) -> Given:
@@ -440,10 +423,9 @@ def _renamed(given: Given) -> Given:
 def _tied_by_place() -> tuple[Given, Given]:
     """All scores equal, relevant documents first and last in the dictionaries."""
     base = _best()
-    ranked = {q: _first(of, len(of)) for q, of in base.run.items()}
-    first = {q: dict.fromkeys(of, 1.0) for q, of in ranked.items()}
-    last = {q: dict.fromkeys(reversed(of), 1.0) for q, of in ranked.items()}
-    return Given(first, base.qrels), Given(last, base.qrels)
+    ranked = base.with_each(lambda _, of: _first(of, len(of)))
+    last = ranked.with_each(lambda _, of: dict.fromkeys(reversed(of), 1.0))
+    return ranked.with_each(lambda _, of: dict.fromkeys(of, 1.0)), last
 
 
 def _tied_by_id() -> tuple[Given, Given]:
