@@ -253,26 +253,17 @@ def slicings(
     Args:
         dataset: what the runs were measured on.
         names: of ``DIMENSIONS`` and ``BY_FILTER``, or metadata keys of the queries; none = every
-            one of them that has at least two slices, see :func:`all_slicings`.
+            dimension that has at least two slices, but not by values that hardly two queries share.
         baseline: the system that others are compared with; None, or one that is not here, = the
             first.
 
     Raises:
         ConfigError: a name that is neither a dimension nor a metadata key.
     """
-    if not names:
-        return all_slicings(group, dataset, baseline=baseline)
     check_names(names, dataset)
     systems = _Systems(group, dataset, baseline)
-    return [systems.sliced(systems.grouping(by)) for by in dict.fromkeys(names)]
-
-
-def all_slicings(
-    group: DatasetComparison, dataset: Dataset, *, baseline: str | None = None
-) -> list[Slicing]:
-    """Every dimension that has at least two slices, but not by values that hardly two queries
-    share; arguments as of :func:`slicings`."""
-    systems = _Systems(group, dataset, baseline)
+    if names:
+        return [systems.sliced(systems.grouping(by)) for by in dict.fromkeys(names)]
     found = [systems.grouping(by) for by in dimensions(dataset)]
     telling = [one for one in found if len(one.groups) > 1 and not one.one_by_one]
     return [systems.sliced(one) for one in telling]

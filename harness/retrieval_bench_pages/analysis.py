@@ -19,7 +19,7 @@ from retrieval_bench_explain.diff import Explanation, explain
 from retrieval_bench_explain.ledger import ledger_of
 from retrieval_bench_explain.partitions import Partition
 from retrieval_bench_explain.parts import Ledger
-from retrieval_bench_explain.slices import Slicing, all_slicings
+from retrieval_bench_explain.slices import Slicing, slicings
 from retrieval_bench_explain.steps import Reached, reached
 from retrieval_bench_pages.pictures.of_comparison import time_level
 
@@ -113,7 +113,7 @@ def _group(
     # The intervals of slices are those of a number of queries that was fixed beforehand.
     sliced = all(run.asked is None for run in group.runs)
     first = recommendation.system or group.highest(group.metrics[0])
-    slicings = all_slicings(group, source, baseline=first) if sliced else ()
+    groups = slicings(group, source, baseline=first) if sliced else ()
     queries = query_values(group, source, first)
     metric, level = group.metrics[0], float(time_level(group.runs).removeprefix("p") or 50)
     named = list(zip(group.names, group.runs, strict=True))
@@ -123,7 +123,7 @@ def _group(
         group,
         recommendation,
         "",
-        tuple(slicings),
+        tuple(groups),
         queries,
         tuple(ledger for ledger in ledgers if ledger is not None),
         {name: reached(run, source, metric, level) for name, run in named},

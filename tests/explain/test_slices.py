@@ -19,7 +19,7 @@ from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import mean_intervals
-from retrieval_bench_explain.slices import FEWEST, Slicing, all_slicings, slicings
+from retrieval_bench_explain.slices import FEWEST, Slicing, slicings
 from tests.builders import some
 from tests.builders.runs import numbered
 from tests.builders.runs import run as valued
@@ -184,16 +184,15 @@ def test_slices_are_of_the_queries_that_all_systems_finished_and_none_without_an
     assert slicing.slices == ()
     assert slicing.whole.n == 0
     assert json.loads(to_json(slicing.as_dict()))["whole"]["n"] == 0
-    assert all_slicings(apart, dataset()) == []
+    assert slicings(apart, dataset()) == []
 
 
 @pytest.mark.slow
 def test_all_are_those_with_two_slices_and_names_are_taken_once_in_their_order() -> None:
-    assert [s.by for s in all_slicings(three(), dataset())] == ["tags", "length", "relevant"]
     assert [s.by for s in slicings(three(), dataset())] == ["tags", "length", "relevant"]
     queries = tuple(Query(q, "one text", metadata={"source": "wiki"}) for q in ids())
     plain = Dataset("tiny", None, queries, {q: {"d": 1} for q in ids()}, "test", None, "f")
-    assert all_slicings(three(), plain) == []
+    assert slicings(three(), plain) == []
     assert [s.label for s in slicings(three(), plain, ["source"])[0].slices] == ["wiki"]
     names = ["length", "tags", "length"]
     assert [s.by for s in slicings(three(), dataset(), names)] == ["length", "tags"]
@@ -202,7 +201,7 @@ def test_all_are_those_with_two_slices_and_names_are_taken_once_in_their_order()
 def test_sources_that_are_as_good_as_ids_are_left_out_unless_asked_for() -> None:
     queries = tuple(Query(q, "one text", metadata={"source": q}) for q in ids())
     data = Dataset("tiny", None, queries, {q: {"d": 1} for q in ids()}, "test", None, "f")
-    assert all_slicings(three(), data) == []
+    assert slicings(three(), data) == []
     (slicing,) = slicings(three(), data, ["source"])
     assert len(slicing.slices) == 20
     assert slicing.slices[-1].n == 41
