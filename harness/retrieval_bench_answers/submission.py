@@ -26,7 +26,7 @@ from retrieval_bench.measure.calls import OK
 from retrieval_bench_answers.jsonl import write_lines
 from retrieval_bench_answers.standalone import LAST, Rewriter, standalone_queries
 from retrieval_bench_score.conventions import convention
-from retrieval_bench_score.outcomes import Outcomes, figures, outcomes
+from retrieval_bench_score.outcomes import Outcomes, figures
 from retrieval_bench_score.scorecard import Truth, top_score
 from retrieval_bench_score.thresholds import AbstentionReport, abstention_report, threshold_curve
 
@@ -87,20 +87,8 @@ class JudgedRankings:
             "trec": [f"{name}@{k}" for name in ("AP", "nDCG", "RR", "R")],
         }
         self._values = self._scored(rankings)
-        self.known = self._outcomes()
-
-    def _outcomes(self) -> Outcomes:
         ap = self._values.get((_COMPETITION, "AP(norm=hits)@3"), {})
-        ids = list(ap)
-        rankings = [self.found[query_id] for query_id in ids]
-        no_answer = self.truth.no_answer
-        return outcomes(
-            ids,
-            [query_id not in no_answer for query_id in ids],
-            [len(ranking) for ranking in rankings],
-            [top_score(ranking) for ranking in rankings],
-            list(ap.values()),
-        )
+        self.known = truth.outcomes({q: rankings[q] for q in ap}, list(ap.values()))
 
     def _scored(self, rankings: Mapping[str, Ranking]) -> dict[tuple[str, str], dict[str, float]]:
         """Convention and metric -> query -> value."""

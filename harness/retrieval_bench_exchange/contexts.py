@@ -25,7 +25,16 @@ def contexts_of(path: Path) -> tuple[dict[str, Ranking], dict[str, str]] | None:
     Raises:
         DataError: all that is wrong with the file.
     """
-    return _read(path) if _holds_contexts(path) else None
+    if not _holds_contexts(path):
+        return None
+    with reporting("the run", path) as faults:  # its warnings are about judgements
+        source = open_questions(Files(None, None, path), Columns(), faults, _RETRIEVED)
+    rankings: dict[str, list[str]] = {query.id: [] for _, query in source.queries.read(faults)}
+    for _, (query_id, doc_id, _) in source.judgements.read(faults) if source.judgements else ():
+        rankings[query_id].append(doc_id)
+    documents = source.documents.read(Faults()) if source.documents else ()
+    texts = {document.id: document.text for _, document in documents}
+    return {query_id: Ranking(doc_ids) for query_id, doc_ids in rankings.items()}, texts
 
 
 def _holds_contexts(path: Path) -> bool:
@@ -35,14 +44,3 @@ def _holds_contexts(path: Path) -> bool:
         return False  # a large file of something else is not read
     keys = set(first_keys(path))
     return not keys.isdisjoint(RAGAS.question) and not keys.isdisjoint(names)
-
-
-def _read(path: Path) -> tuple[dict[str, Ranking], dict[str, str]]:
-    with reporting("the run", path) as faults:  # its warnings are about judgements
-        source = open_questions(Files(None, None, path), Columns(), faults, _RETRIEVED)
-    rankings: dict[str, list[str]] = {query.id: [] for _, query in source.queries.read(faults)}
-    for _, (query_id, doc_id, _) in source.judgements.read(faults) if source.judgements else ():
-        rankings[query_id].append(doc_id)
-    documents = source.documents.read(Faults()) if source.documents else ()
-    texts = {document.id: document.text for _, document in documents}
-    return {query_id: Ranking(doc_ids) for query_id, doc_ids in rankings.items()}, texts

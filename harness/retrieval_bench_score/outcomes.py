@@ -6,7 +6,7 @@ What a threshold on the top score would change is in :mod:`retrieval_bench_score
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,12 +71,11 @@ class Outcomes:
         if threshold is None:
             return self
         emptied = self.top_score < threshold
-        return Outcomes(
-            self.query_ids,
-            self.answerable,
-            np.where(emptied, 0, self.returned),
-            np.where(emptied, np.nan, self.top_score),
-            np.where(emptied, 0.0, self.ap),
+        return replace(
+            self,
+            returned=np.where(emptied, 0, self.returned),
+            top_score=np.where(emptied, np.nan, self.top_score),
+            ap=np.where(emptied, 0.0, self.ap),
         )
 
     def values(self) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeGuard, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from retrieval_bench.core.as_json.document import Documented
 from retrieval_bench.core.errors import ConfigError
@@ -45,7 +46,7 @@ from retrieval_bench_score.joining import (
     without_selves,
     without_selves_in,
 )
-from retrieval_bench_score.outcomes import outcomes
+from retrieval_bench_score.outcomes import Outcomes, outcomes
 from retrieval_bench_score.runs.as_units import in_units
 from retrieval_bench_score.runs.imported import RUN_FOLDER, RunFile
 from retrieval_bench_score.scoring import Answers, Scored, score, values_of
@@ -145,6 +146,12 @@ class Truth:
         known, unanswerable = self.known, self.unanswerable
         answers, asked = Answers(lists=lists), rules.parse(metrics)
         return score(answers, self.judgements, rules, asked, known=known, unanswerable=unanswerable)
+
+    def outcomes(self, rankings: Mapping[str, Ranking], ap: ArrayLike) -> Outcomes:
+        """What each ranking is where a query may have no answer; ``ap`` as of :func:`.outcomes`."""
+        no_answer, of = self.no_answer, rankings.values()
+        lengths, top = [len(ranking) for ranking in of], [top_score(ranking) for ranking in of]
+        return outcomes(list(rankings), [q not in no_answer for q in rankings], lengths, top, ap)
 
     @property
     def ids(self) -> Collection[str]:
@@ -432,8 +439,7 @@ def _abstention(
         complete: the run has every query that was answered, if with nothing: one that it does not
             have failed, and says nothing of abstention.
     """
-    no_answer = truth.no_answer
-    if not no_answer:
+    if not truth.no_answer:
         if dev_ids is None:
             return None
         raise ConfigError(
@@ -446,8 +452,6 @@ def _abstention(
     queries = list(dict.fromkeys([*truth.judgements.qrels, *truth.unanswerable]))
     if complete or rules.missing == "left out":
         queries = [query_id for query_id in queries if query_id in ordered]
-    nothing = Ranking(())
-    rankings = [ordered.get(query_id, nothing) for query_id in queries]
     competition = convention(_COMPETITION)
     _, values = values_of(
         Answers(lists={q: ranking.doc_ids for q, ranking in ordered.items()}),
@@ -456,14 +460,8 @@ def _abstention(
         [competition.read(parse_metric(ABSTENTION))],
         queries,
     )
-    known = outcomes(
-        queries,
-        [query_id not in no_answer for query_id in queries],
-        [len(ranking) for ranking in rankings],
-        [top_score(ranking) for ranking in rankings],
-        values[:, 0],
-    )
-    return abstention_report(known, dev_ids=dev_ids)
+    rankings = {query_id: ordered.get(query_id, Ranking(())) for query_id in queries}
+    return abstention_report(truth.outcomes(rankings, values[:, 0]), dev_ids=dev_ids)
 
 
 def top_score(ranking: Ranking) -> float:
