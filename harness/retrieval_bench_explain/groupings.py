@@ -21,7 +21,7 @@ from retrieval_bench.core.scripts import BLANKLESS, main_script, script_profile
 from retrieval_bench.core.types import Dataset, Qrels, Query, kind_of_truth
 
 DIMENSIONS = ("tags", "source", "length", "relevant")
-"""What queries of any dataset are grouped by."""
+"""Properties that queries of any dataset are grouped by."""
 
 BY_FILTER = ("filter", "selectivity")
 """What they are grouped by besides where they have filters: by the fields these name, and by the

@@ -140,7 +140,7 @@ class Ledger(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Parts(Documented):
-    """What is found of the parts of a run.
+    """Findings on the parts of a run.
 
     Attributes:
         leg: of a hybrid, its best leg beside it; None for any other retriever.

@@ -13,7 +13,7 @@ from retrieval_bench.experiment.until import Target
 from retrieval_bench.runs.dataset import n_alike
 
 GRADES = range(4)
-"""What a judgement can say."""
+"""Grades that a judgement can have."""
 
 GUIDELINES: Mapping[int, str] = {
     0: "Not relevant: nothing in it helps with the question.",
@@ -21,7 +21,7 @@ GUIDELINES: Mapping[int, str] = {
     2: "Answers in part, or needs other documents to be understood.",
     3: "Answers the question fully.",
 }
-"""What the grades mean, unless a pool says otherwise."""
+"""Meaning of the grades, unless a pool says otherwise."""
 
 
 class Kind(StrEnum):

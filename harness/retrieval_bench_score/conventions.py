@@ -29,7 +29,7 @@ TIES: Mapping[Ties, str] = {
     "trec": "score in single precision desc, id desc",
     "list": "order of the list",
 }
-"""What each rule for ties is called in outputs."""
+"""Name of each rule for ties in outputs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def _spread(result: DuetResult) -> float:
 
 
 def summary(file: Path) -> Table:
-    """What the lines of a file say, by kind and what ran beside them."""
+    """Verdicts of the lines of a file, by kind and what ran beside them."""
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     groups = sorted({(line["kind"], line["beside"]) for line in lines})
     rows = []

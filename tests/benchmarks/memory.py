@@ -44,7 +44,7 @@ def reset_peak() -> None:
 
 
 def grown(work: Callable[[], Result]) -> tuple[Result, int | None]:
-    """What ``work`` gives, and the most memory that it added, where the system tells."""
+    """Result of ``work``, and the most memory that it added, where the system tells."""
     collect()
     reset_peak()
     before = resident_bytes()

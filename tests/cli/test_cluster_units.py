@@ -20,7 +20,7 @@ SIX = [0.358, 0.9959]
 
 
 class How(StrEnum):
-    """What a command does with clusters."""
+    """Commands on clustered queries."""
 
     UNIT = "clusters are the unit of its tests and intervals"
     TOLD = "it makes none of clusters, and says so"

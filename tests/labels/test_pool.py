@@ -1,4 +1,4 @@
-"""What is pooled, how it is shuffled, and what is remembered."""
+"""Pooled documents, how they are shuffled, and what is remembered."""
 
 from __future__ import annotations
 

@@ -292,7 +292,7 @@ def test_no_table_has_a_row_twice() -> None:
 
 
 def test_no_test_imports_another_test() -> None:
-    """What several need is in tests/builders."""
+    """Shared builders are in tests/builders."""
     for path in (ROOT / "tests").rglob("*.py"):
         found = re.findall(r"^ *from tests\.\S*\btest_\w+", path.read_text("utf-8"), re.MULTILINE)
         assert not found, path

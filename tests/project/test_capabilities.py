@@ -72,7 +72,7 @@ class TestAway:
         return f"import sys\nsys.path[:0] = {path!r}\nsys.path.append({libraries!r})\n"
 
     def run(self, kernel: Path, *words: str, code: str = _COMMAND) -> str:
-        """What ``code`` prints there."""
+        """Run ``code`` there and return its output."""
         command = self.start(kernel) + code
         done = completed(sys.executable, "-S", "-c", command, *words, check=False)
         return done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""What the parts of a retriever buy and take: for each its gain with an interval, and beside it its
+"""Gains and costs of the parts of a retriever: for each its gain with an interval, beside it its
 share of a call."""
 
 from __future__ import annotations

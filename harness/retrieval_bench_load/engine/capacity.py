@@ -58,7 +58,7 @@ class Limit(Documented):
 
 
 class Shown(StrEnum):
-    """What levels at one rate show of the limit."""
+    """Evidence of the levels at one rate on the limit."""
 
     KEEPS = "keeps"
     BREAKS = "breaks"

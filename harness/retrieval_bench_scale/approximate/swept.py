@@ -130,7 +130,7 @@ class SweptLevel(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Sweep(Documented):
-    """What ``bench --sweep`` found.
+    """Findings of ``bench --sweep``.
 
     Attributes:
         retriever: its name.

@@ -29,7 +29,7 @@ TURNS_SHOWN = 12
 """Sentences, those on the largest differences; the JSON document has all."""
 
 _ROUNDED = 5e-5
-"""What is shown as 0 with four digits."""
+"""Values below this are shown as 0 with four digits."""
 
 _WORDS: Mapping[tuple[str, str], str] = {
     ("definition", "AP(norm=hits)"): "AP is divided by the hits found, not by all relevant ones",
