@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -106,27 +107,34 @@ def test_a_minimum_holds_or_does_not_or_nobody_can_tell(project: Path) -> None:
     assert "warning" not in strict.stdout.splitlines()[-1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("marker", "says"),
-    [
-        ("", "the fixture `retrieval` without a marker that fits: missing a required argument"),
-        ("@pytest.mark.retrieval('bm25', data='x')", "unexpected keyword argument 'data'"),
-        ("@pytest.mark.retrieval('bm25', undecided='no')", "undecided = 'no'"),
-        ("@pytest.mark.retrieval('bm25', overrides=5)", "'int' object is not iterable"),
-        ("@pytest.mark.retrieval('bm25', '\\udcff')", "is neither a known name nor a folder"),
-        ("@pytest.mark.retrieval('bm26')", "bm26"),
-        ("@pytest.mark.retrieval('bm25')", "no baseline of quality"),
-    ],
+WRONG = (
+    ("", "the fixture `retrieval` without a marker that fits: missing a required argument"),
+    ("@pytest.mark.retrieval('bm25', data='x')", "unexpected keyword argument 'data'"),
+    ("@pytest.mark.retrieval('bm25', undecided='no')", "undecided = 'no'"),
+    ("@pytest.mark.retrieval('bm25', overrides=5)", "'int' object is not iterable"),
+    ("@pytest.mark.retrieval('bm25', '\\udcff')", "is neither a known name nor a folder"),
+    ("@pytest.mark.retrieval('bm26')", "bm26"),
+    ("@pytest.mark.retrieval('bm25')", "no baseline of quality"),
 )
-def test_what_is_wrong_is_said(project: Path, marker: str, says: str) -> None:
-    given = f"import pytest\n{marker}\ndef test_it(retrieval):\n    retrieval.not_worse()\n"
-    done = _pytest(project, mine=given)
+"""Markers, and what is said of each."""
+
+
+@pytest.mark.slow
+def test_what_is_wrong_is_said(project: Path) -> None:
+    given = [
+        f"{marker}\ndef test_{at}(retrieval):\n    retrieval.not_worse()\n"
+        for at, (marker, _) in enumerate(WRONG)
+    ]
+    done = _pytest(project, mine="import pytest\n" + "".join(given))
     assert done.returncode == 1
-    assert says in done.stdout
     assert "measured.py" not in done.stdout
-    assert len(done.stdout.splitlines()) < 20
     assert "passed" not in done.stdout.splitlines()[-1]
+    parts = re.split(r"(?m)^_+ .*test_(\d) _+$", done.stdout.partition("short test summary")[0])
+    said = dict(zip(map(int, parts[1::2]), parts[2::2], strict=True))
+    assert len(said) == len(WRONG)
+    for at, (_, says) in enumerate(WRONG):
+        assert says in said[at]
+        assert len(said[at].splitlines()) < 16
 
 
 @pytest.mark.slow

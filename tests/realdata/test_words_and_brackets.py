@@ -70,12 +70,13 @@ class Reader:
         self._keep(command[0], "json", of_document(found))
         return found
 
-    def texts(self, *command: str, forms: Sequence[str] = ("markdown", "latex", "csv")) -> None:
-        """All forms of a command, read."""
+    def texts(self, *command: str, forms: Sequence[str] = ("markdown", "latex", "csv")) -> Any:
+        """All forms of a command, read; its JSON."""
         found = self.document(*command)
         for form in ("", "-v", *forms):
             options = ("--format", form) if form in forms else (form,) * bool(form)
             self.text(command[0], form, self.ask(*command, *options), found)
+        return found
 
     def text(self, command: str, form: str, text: str, document: Any) -> None:
         """What was printed beside its document, read."""
@@ -101,8 +102,7 @@ def read_all(reader: Reader, here: Path) -> None:
     runs = sorted(map(str, (here / "results" / "runs").iterdir()))
     runs = [one for one in runs if Path(one).is_dir()]
     assert len(runs) == 5
-    found = reader.document("compare", *runs)
-    reader.texts("compare", *runs)
+    found = reader.texts("compare", *runs)
     reader.texts("compare", *runs, "--baseline", "bm25", "--margin", "0.05")
     reader.texts("compare", *runs[:2], "--slices", "length", "relevant")
     reader.ask("report", *runs, "--out", "page.html")
