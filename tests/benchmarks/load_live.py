@@ -1,9 +1,10 @@
 """``load`` against servers of this machine whose own stamps are known: ``python -m
-tests.benchmarks.load_live STUDY [N]``, of ``stall``, ``loadgen``, ``starved``, ``slo``. Nothing
-else may run meanwhile."""
+tests.benchmarks.load_live STUDY [N]``, of ``stall``, ``loadgen``, ``starved``, ``slo``, ``duets``
+(equal; ``duets 5 1.1``: b is 10 % slower), ``gates``. Nothing else may run meanwhile."""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -12,18 +13,31 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
+from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.types import Verdict
+from retrieval_bench_duet.controller import DuetProtocol
+from retrieval_bench_duet.decision import GATES
+from retrieval_bench_duet.duet import Request
+from retrieval_bench_load import load_duet
 from retrieval_bench_load.engine.capacity import Limit
 from retrieval_bench_load.engine.levels import LevelResult, State
 from retrieval_bench_load.engine.load import LoadResult, Plan, load
 from retrieval_bench_load.engine.stamps import ANSWERED, Calls
+from retrieval_bench_load.load_duet import duet_under_load
+from retrieval_bench_load.loads import regress_load
+from retrieval_bench_load.refusals import REFUSALS
+from retrieval_bench_regress.regress import Request as Regression
+from tests.builders.load_service import answering, loadable, refusing, well
 from tests.builders.queue_server import Running, connect, running
 
 DATASET = "science-mini"
@@ -233,8 +247,101 @@ def slo(n: int = 4, minutes: float = 6.0) -> None:
         )
 
 
+def duets(
+    n: int = 10,
+    slower: float = 1.0,
+    minutes: float = 5.0,
+    block_s: float = load_duet.BLOCK_S,
+    first: int = 0,
+) -> None:
+    """Two servers at half of what they can take, the second slower by that factor."""
+    load_duet.BLOCK_S, load_duet._WARM_UP_S = block_s, min(1.0, block_s / 5)
+    protocol = DuetProtocol(block_s, limits={"p50": GATES["p50"].limit}, most_s=60 * minutes)
+    words = Counter[str]()
+    for seed in range(first, first + n):
+        with (
+            running(seed=2 * seed, mean_s=0.002) as a,
+            running(seed=2 * seed + 1, mean_s=0.002 * slower) as b,
+            tempfile.TemporaryDirectory() as name,
+        ):
+            paths = [Path(name) / f"{side}.yaml" for side in "ab"]
+            for path, server in zip(paths, (a, b), strict=True):
+                path.write_text(json.dumps(server.config | {"name": path.stem}), encoding="utf-8")
+            request = Request(a=str(paths[0]), b=str(paths[1]))
+            result = duet_under_load(
+                request,
+                DATASET,
+                250.0,
+                protocol=replace(protocol, seed=seed),
+                out=Path(name) / "duet",
+            )
+        gate = result.gates[0]
+        words[result.word] += 1
+        print(
+            result.word,
+            gate.ratio,
+            gate.interval,
+            f"{result.launches} pairs",
+            *result.lost,
+            dict(words),
+            flush=True,
+        )
+
+
+def gates(n: int = 20, then: int = 0, now: int = 20, seconds: float = 5.0) -> None:
+    """A load of a service that refuses each ``then``-th request (0 = none), kept, and made again
+    when it refuses each ``now``-th: ``gates 20 0 20``, ``gates 20 20 20``."""
+    plan = Plan(rates=[100.0], seconds=seconds, warm_up_s=0.5, timeout_s=3.0)
+    words = Counter[str]()
+    for seed in range(n):
+        with (
+            tempfile.TemporaryDirectory() as name,
+            chdir(name),
+            _refusing_apart(Path(name), then, now) as (config, change),
+        ):
+            kept = load(config, DATASET, replace(plan, seed=seed))
+            change()
+            found = regress_load(Regression(config), str(kept.folder))
+        assert found.latency is not None
+        of_refusals = [gate for gate in found.latency.gates if REFUSALS in gate.gate]
+        worse = [gate.gate for gate in found.latency.gates if gate.verdict is Verdict.WORSE]
+        verdicts = [f"refusals {gate.verdict}" for gate in of_refusals] or ["not measured"]
+        words[f"{verdicts[0]}, all {found.latency.verdict}"] += 1
+        why = [] if found.latency.verdict is Verdict.EQUIVALENT else [found.latency.reason]
+        print(*(gate.reason for gate in of_refusals), *worse, *why, dict(words), flush=True)
+
+
+@contextmanager
+def _refusing_apart(folder: Path, then: int, now: int) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A service in a process of its own, which would take processor time of the generator's: the
+    path of its config, and what makes it refuse as ``now``."""
+    here, there = multiprocessing.Pipe()
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_refuse, args=(folder, then, now, there), daemon=True)
+    process.start()
+    config = here.recv()
+
+    def change() -> None:
+        here.send("now")
+        here.recv()
+
+    try:
+        yield config, change
+    finally:
+        here.send("end")
+        process.join()
+
+
+def _refuse(folder: Path, then: int, now: int, told: Connection) -> None:
+    with loadable(folder, refusing(then) if then else well) as (service, config):
+        told.send(config)
+        while told.recv() == "now":
+            service.answer = answering(refusing(now) if now else well)
+            told.send("done")
+
+
 STUDIES: dict[str, Callable[..., None]] = {
-    study.__name__: study for study in (stall, loadgen, starved, slo)
+    study.__name__: study for study in (stall, loadgen, starved, slo, duets, gates)
 }
 
 if __name__ == "__main__":
