@@ -176,13 +176,15 @@ def test_no_answer_is_longer_than_it_may_be(
 ) -> None:
     *before, words = BUNDLED.get(name) or ({**READING, **MEASURING}[name],)
     words = tuple(word for word in words if not word.startswith("--per-"))
-    if name == "baseline":
-        words = (*words, "--force")  # the second time there is one
-    forms = ("table", "json")[name in ONCE_ONLY :]
-    with _files(name, here, monkeypatch):
-        for earlier in before:
-            printed(*earlier)
-        answers = [printed(*words, "--format", form) for form in forms]
+    answers = []
+    for earlier in before:
+        printed(*earlier)
+    for form in ("table", "json")[name in ONCE_ONLY :]:
+        folder = here if name in BUNDLED else here / form
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        with _files(name, folder, monkeypatch):
+            answers.append(printed(*words, "--format", form))
     *text, document = answers
     assert ("error" in json.loads(document)) == (name == "error"), document
     costs = Row(text=sum(map(tokens, text)), json=tokens(document))
