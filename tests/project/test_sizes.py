@@ -45,7 +45,7 @@ MOST: Mapping[str, int] = {
     "the kernel": 32_000,
     "a package beside the kernel": 5_600,
     "product": 122_000,
-    "tests": 102_500,
+    "tests": 101_500,
     "frozen data": 11_550,
 }
 """Lines of each room of the kernel and of the retrievers (without one: loose modules), of the
