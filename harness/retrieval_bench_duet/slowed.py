@@ -6,14 +6,13 @@ import hashlib
 import time
 from bisect import insort
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
 from retrieval_bench.core.config import build_retriever
-from retrieval_bench.core.retriever import RankingLike, Retriever
-from retrieval_bench.core.types import Query
-from retrieval_bench.core.units.wrapped import Wrapped
+from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
+from retrieval_bench.core.types import Document, Query
 
 _BLOCK = bytes(256)
 _UNITS, _BLOCKS = 300, 31
@@ -21,7 +20,7 @@ _UNITS, _BLOCKS = 300, 31
 the last so many pieces of work took says what a unit takes."""
 
 
-class Slowed(Wrapped):
+class Slowed(Retriever):
     """Another retriever that takes longer by a share of what each query usually takes.
 
     The work is done by the processor within the call, as that of a regression would be: no time is
@@ -39,15 +38,27 @@ class Slowed(Wrapped):
         share: float = 0.0,
         queries: Sequence[str] | None = None,
     ) -> None:
-        super().__init__(build_retriever(retriever))
+        self.inner = build_retriever(retriever)
         self.share = share
         self.slowed = None if queries is None else frozenset(queries)
         self._times: dict[str, list[int]] = {}
         self._unit_ns = deque((_unit_ns(_UNITS) for _ in range(_BLOCKS)), maxlen=_BLOCKS)
 
-    def around(self, inner: Retriever) -> Retriever:
-        """Leave it as it is: a duet asks for no part."""
-        return inner
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.inner.capabilities
+
+    def use_k(self, k: int) -> None:
+        self.inner.use_k(k)
+
+    def use_language(self, language: str | None) -> None:
+        self.inner.use_language(language)
+
+    def use_filters(self, fields: Sequence[str]) -> None:
+        self.inner.use_filters(fields)
+
+    def index(self, documents: Iterable[Document]) -> None:
+        self.inner.index(documents)
 
     def search(self, query: Query, k: int) -> RankingLike:
         start = time.perf_counter_ns()
@@ -69,6 +80,9 @@ class Slowed(Wrapped):
         times = self._times.setdefault(query_id, [])
         insort(times, took)
         return times[(len(times) - 1) // 2]
+
+    def close(self) -> None:
+        self.inner.close()
 
 
 def _unit_ns(units: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -98,6 +98,7 @@ def _warming(runs: Sequence[Run]) -> dict[str, Any]:
 
 def _joined(numbers: Sequence[int], parts: Sequence[Timings]) -> Timings:
     sizes = [len(part.wall_ns) for part in parts]
+    stages = dict.fromkeys(name for part in parts for name in part.stages)
     arrays: dict[str, Any] = {
         field.name: np.concatenate([getattr(part, field.name) for part in parts])
         for field in fields(Timings)
@@ -105,20 +106,24 @@ def _joined(numbers: Sequence[int], parts: Sequence[Timings]) -> Timings:
     }
     return Timings(
         **arrays,
-        stages=_of_all([part.stages for part in parts], sizes, np.int64(-1)),
+        stages={name: np.concatenate([_stage(part, name) for part in parts]) for name in stages},
         launch=np.repeat(np.array(numbers, dtype=np.int32), sizes),
         first_ns=np.vstack([part.first_ns for part in parts]),
-        usage=_of_all([part.usage for part in parts], sizes, np.full(len(FIELDS), np.nan)),
+        usage={
+            name: np.concatenate([_used(part, name) for part in parts])
+            for name in dict.fromkeys(name for part in parts for name in part.usage)
+        },
     )
 
 
-def _of_all(parts: Sequence[Mapping[str, Any]], sizes: Sequence[int], none: Any) -> dict[str, Any]:
-    """What launches have of each stage, one behind the other; ``none`` for a call without it."""
-    missing = [np.full((size, *np.shape(none)), none) for size in sizes]
-    return {
-        name: np.concatenate([of.get(name, gap) for of, gap in zip(parts, missing, strict=True)])
-        for name in dict.fromkeys(name for of in parts for name in of)
-    }
+def _used(timings: Timings, stage: str) -> NDArray[np.float64]:
+    missing = np.full((len(timings.wall_ns), len(FIELDS)), np.nan)
+    return timings.usage.get(stage, missing)
+
+
+def _stage(timings: Timings, name: str) -> NDArray[np.int64]:
+    missing = np.full(len(timings.wall_ns), -1, dtype=np.int64)
+    return timings.stages.get(name, missing)
 
 
 def _differences(base: Run, others: Sequence[Run]) -> list[str]:

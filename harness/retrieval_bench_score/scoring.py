@@ -339,7 +339,7 @@ def _first_places(doc_ids: Sequence[str]) -> dict[str, int]:
 
 def _first_repeated(doc_ids: Sequence[str]) -> str:
     places = _first_places(doc_ids)
-    return next(doc_id for at, doc_id in enumerate(doc_ids) if places[doc_id] != at)
+    return next((doc_id for at, doc_id in enumerate(doc_ids) if places[doc_id] != at), "")
 
 
 def _without_relevant(

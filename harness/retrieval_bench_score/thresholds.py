@@ -179,14 +179,16 @@ class ThresholdReport(Documented):
         chosen: index in ``curve``.
         curve: on the dev queries.
         dev_ids: the dev queries; the others are the held-out ones.
-        dev: The dev queries.
-        rest: The held-out queries.
+        dev_before, dev_after: the dev queries as they are, and with the threshold.
+        rest_before, rest_after: the same for the held-out queries.
+        difference: of the held-out means, with the threshold minus without.
+        ci95: its interval over held-out queries, the threshold held fixed.
         criterion: by which it was chosen.
         rule: what it does.
     """
 
     KEYS = (
-        "criterion rule threshold=known_threshold n_dev=dev.before.n n_rest=rest.before.n dev "
+        "criterion rule threshold=known_threshold n_dev=dev_before.n n_rest=rest_before.n dev "
         "rest optimism curve_on_dev"
     )
 
@@ -196,25 +198,38 @@ class ThresholdReport(Documented):
     chosen: int
     curve: ThresholdCurve
     dev_ids: tuple[str, ...]
-    dev: BeforeAndAfter
-    rest: HeldOut
+    dev_before: Figures
+    dev_after: Figures
+    rest_before: Figures
+    rest_after: Figures
+    difference: float
+    ci95: tuple[float, float]
 
     @property
     def gain_dev(self) -> float:
         """The gain of the threshold on the queries on which it was chosen."""
-        before, after = self.dev.before.scienceqa_map, self.dev.after.scienceqa_map
-        return (after or 0.0) - (before or 0.0)
+        return (self.dev_after.scienceqa_map or 0.0) - (self.dev_before.scienceqa_map or 0.0)
 
     @property
     def optimism(self) -> float:
         """Gain on the dev queries minus gain on the held-out ones: how much too good the dev
         figure looks. Gains, not means, so that one half being easier does not count."""
-        return self.gain_dev - self.rest.difference
+        return self.gain_dev - self.difference
 
     @property
     def known_threshold(self) -> float | None:
         """The threshold; None when none is better than none at all."""
         return None if self.threshold is None else _number(self.threshold)
+
+    @property
+    def dev(self) -> BeforeAndAfter:
+        """The dev queries."""
+        return BeforeAndAfter(self.dev_before, self.dev_after)
+
+    @property
+    def rest(self) -> HeldOut:
+        """The held-out queries."""
+        return HeldOut(self.rest_before, self.rest_after, self.difference, self.ci95)
 
     @property
     def curve_on_dev(self) -> list[CurvePoint]:
@@ -282,10 +297,12 @@ def _threshold_report(dev: Outcomes, rest: Outcomes) -> ThresholdReport:
         chosen=chosen,
         curve=curve,
         dev_ids=dev.query_ids,
-        dev=BeforeAndAfter(figures(dev), figures(dev.under(threshold))),
-        rest=HeldOut(
-            figures(rest), figures(after), float(change.mean()), (float(low), float(high))
-        ),
+        dev_before=figures(dev),
+        dev_after=figures(dev.under(threshold)),
+        rest_before=figures(rest),
+        rest_after=figures(after),
+        difference=float(change.mean()),
+        ci95=(float(low), float(high)),
     )
 
 

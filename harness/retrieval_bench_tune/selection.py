@@ -28,11 +28,11 @@ class Choice:
     """One setting, chosen on some queries and tried on others.
 
     Attributes:
-        repeat, fold: of the cross-validation, from 0.
+        repeat, fold: which queries were held out, both from 0.
         setting: its place among the settings.
-        tuning: mean on the queries that chose the values.
-        held_out: mean on queries that chose nothing.
-        n_held_out: number of these.
+        tuning: its mean on the queries that it was chosen on.
+        held_out: its mean on the others.
+        n_held_out: how many these are.
     """
 
     repeat: int

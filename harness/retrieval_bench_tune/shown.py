@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from retrieval_bench_tune.selection import Choice
-
 Values = Mapping[str, Any]
 """Of parameters, by their paths: whatever a config may hold."""
 
@@ -98,16 +96,23 @@ class RecommendedValues:
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenValues(Choice):
+class ChosenValues:
     """Choice of one fold.
 
     Attributes:
+        repeat, fold: of the cross-validation, from 0.
         values: of the parameters that were chosen.
+        tuning: mean on the queries that chose the values.
+        held_out: mean on queries that chose nothing.
+        n_held_out: number of these.
     """
 
-    KEYS = "repeat fold values tuning held_out n_held_out"
-
+    repeat: int
+    fold: int
     values: Values
+    tuning: float
+    held_out: float
+    n_held_out: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ Decides in data; reads no file and prints nothing.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -225,7 +225,14 @@ class Tuning(Documented):
     def choices(self) -> list[ChosenValues]:
         """The choice of each fold."""
         return [
-            ChosenValues(**asdict(choice), values=self.grid.settings[choice.setting].values)
+            ChosenValues(
+                choice.repeat,
+                choice.fold,
+                self.grid.settings[choice.setting].values,
+                choice.tuning,
+                choice.held_out,
+                choice.n_held_out,
+            )
             for choice in self.selection.choices
         ]
 

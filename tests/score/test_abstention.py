@@ -248,11 +248,11 @@ def test_another_seed_draws_others() -> None:
 def test_no_query_is_in_both_the_choosing_and_the_reporting_set() -> None:
     found = sample()
     report = studied(abstention_report(found))
-    assert report.dev.before.n == len(report.dev_ids) == 30
-    assert report.dev.before.n + report.rest.before.n == len(found)
+    assert report.dev_before.n == len(report.dev_ids) == 30
+    assert report.dev_before.n + report.rest_before.n == len(found)
     rest = found.only(np.array([q not in report.dev_ids for q in found.query_ids]))
-    assert report.rest.before == figures(rest)
-    assert report.rest.after == figures(rest.under(report.threshold))
+    assert report.rest_before == figures(rest)
+    assert report.rest_after == figures(rest.under(report.threshold))
 
 
 def test_held_out_queries_and_the_choice_know_of_each_other_by_the_threshold_alone() -> None:
@@ -270,13 +270,13 @@ def test_held_out_queries_and_the_choice_know_of_each_other_by_the_threshold_alo
         np.where(in_dev, found.ap, 1.0),
     )
     again = studied(abstention_report(other))
-    assert (again.threshold, again.dev.after) == (report.threshold, report.dev.after)
-    assert again.rest.after != report.rest.after
+    assert (again.threshold, again.dev_after) == (report.threshold, report.dev_after)
+    assert again.rest_after != report.rest_after
     other = outcomes(ids, answerable, returned, top, np.where(in_dev, 1.0, found.ap))
     again = studied(abstention_report(other))
-    assert again.dev.before != report.dev.before
+    assert again.dev_before != report.dev_before
     assert again.threshold != report.threshold
-    assert again.rest.before == report.rest.before
+    assert again.rest_before == report.rest_before
 
 
 def test_given_dev_queries_are_used_and_all_others_reported_but_unknown_ones_refused() -> None:
@@ -284,20 +284,20 @@ def test_given_dev_queries_are_used_and_all_others_reported_but_unknown_ones_ref
     dev = found.query_ids[:20]
     report = studied(abstention_report(found, dev_ids=set(dev)))
     assert report.dev_ids == dev
-    assert report.rest.before.n == 40
+    assert report.rest_before.n == 40
     with pytest.raises(DataError, match="1 dev query that this run does not know: q9999"):
         abstention_report(sample(), dev_ids={"q0001", "q9999"})
 
 
 def test_difference_gain_and_optimism_belong_together() -> None:
     report = studied(abstention_report(sample(400)))
-    before, after = report.rest.before.scienceqa_map, report.rest.after.scienceqa_map
-    assert report.rest.difference == pytest.approx(some(after) - some(before))
-    assert report.rest.ci95[0] < report.rest.difference < report.rest.ci95[1]
+    before, after = report.rest_before.scienceqa_map, report.rest_after.scienceqa_map
+    assert report.difference == pytest.approx(some(after) - some(before))
+    assert report.ci95[0] < report.difference < report.ci95[1]
     assert report.gain_dev > 0
-    assert report.optimism == pytest.approx(report.gain_dev - report.rest.difference)
+    assert report.optimism == pytest.approx(report.gain_dev - report.difference)
     assert report.curve.scienceqa_map[report.chosen] == pytest.approx(
-        report.dev.after.scienceqa_map
+        report.dev_after.scienceqa_map
     )
 
 
@@ -310,9 +310,9 @@ def test_where_no_threshold_helps_none_is_chosen_and_nothing_changes() -> None:
     )
     report = studied(abstention_report(found))
     assert (report.threshold, report.chosen) == (None, 0)
-    assert report.rest.after == report.rest.before
-    assert (report.rest.difference, report.gain_dev) == (0.0, 0.0)
-    assert report.rest.ci95[0] == pytest.approx(-report.rest.ci95[1])
+    assert report.rest_after == report.rest_before
+    assert (report.difference, report.gain_dev) == (0.0, 0.0)
+    assert report.ci95[0] == pytest.approx(-report.ci95[1])
 
 
 def test_a_threshold_may_empty_every_list() -> None:
@@ -322,7 +322,7 @@ def test_a_threshold_may_empty_every_list() -> None:
     report = studied(abstention_report(found))
     assert report.threshold == np.nextafter(-3.0, 0.0)
     assert len(report.curve) == 2
-    assert report.rest.after.scienceqa_map == 0.75
+    assert report.rest_after.scienceqa_map == 0.75
 
 
 def test_the_order_of_the_queries_changes_nothing_not_even_a_bit() -> None:

@@ -65,7 +65,7 @@ def _share(
     cut: Cut = "refused",
     params: Mapping[str, Kind] = _REL,
 ) -> Definition:
-    """A share of something, from 0 to 1; unless said otherwise of all hits."""
+    """One from 0 to 1; unless said otherwise without a cut-off."""
     return Definition(compute, cut, params, scale=SHARE, meaning=meaning)
 
 

@@ -97,16 +97,16 @@ def _choice(choice: Choice, *, with_dev: bool) -> list[Content]:
 
 
 def _chosen(report: ThresholdReport) -> list[str]:
-    dev = report.dev.before.abstention
-    low, high = report.rest.ci95
+    dev = report.dev_before.abstention
+    low, high = report.ci95
     return [
         (
-            f"It was chosen by dev MAP on {counted(report.dev.before.n, 'dev query')} "
+            f"It was chosen by dev MAP on {counted(report.dev_before.n, 'dev query')} "
             f"({dev.n_answerable:,} answerable, {dev.n_unanswerable:,} unanswerable); all other "
             "columns are of queries that it was not chosen on."
         ),
         (
-            f"MAP of the held-out queries changes by {signed(report.rest.difference)} [{low:+.3f}, "
+            f"MAP of the held-out queries changes by {signed(report.difference)} [{low:+.3f}, "
             f"{high:+.3f}], that of the dev queries by {signed(report.gain_dev)}: the optimism is "
             f"{signed(report.optimism)}."
         ),

@@ -174,7 +174,7 @@ def _if_several(head: str, cells: Sequence[str]) -> dict[str, Sequence[Content]]
 
 
 def _keyed(head: str, keys: Sequence[Same | None]) -> list[str]:
-    """Settings that tell rows with different keys apart."""
+    """Lines on how rows with different keys differ."""
     named = {_key(key): dict(flat({**key.facts, **key.words})) for key in keys if key is not None}
     return _apart(f"{head}: compare only rows with the same key.", named)
 

@@ -130,7 +130,7 @@ class SweptLevel(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Sweep(Documented):
-    """Findings of ``bench --sweep``.
+    """What ``bench --sweep`` found.
 
     Attributes:
         retriever: its name.

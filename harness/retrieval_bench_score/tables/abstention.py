@@ -49,11 +49,11 @@ def abstention_sentences(report: AbstentionReport) -> list[AnyNote]:
     elif study.threshold is None:
         more = f"No threshold on the top score raises {CRITERION}."
     else:
-        low, high = study.rest.ci95
+        low, high = study.ci95
         more = (
             f"Returning nothing when the top score is below {study.threshold:.6g} changes "
-            f"{CRITERION} by {signed(study.rest.difference)} [{low:+.3f}, {high:+.3f}] on "
-            f"{counted(study.rest.before.n, 'held-out query')}."
+            f"{CRITERION} by {signed(study.difference)} [{low:+.3f}, {high:+.3f}] on "
+            f"{counted(study.rest_before.n, 'held-out query')}."
         )
     return [result(told), result(more)]
 
@@ -93,14 +93,14 @@ def _as_it_is(report: AbstentionReport) -> Table:
 
 
 def _effect(report: ThresholdReport, threshold: float) -> Table:
-    before, after = report.rest.before, report.rest.after
+    before, after = report.rest_before, report.rest_after
     then, now = before.abstention, after.abstention
     rows: list[list[Content]] = [
         [
             CRITERION,
             QUALITY(before.scienceqa_map),
             QUALITY(after.scienceqa_map),
-            DIFFERENCE(report.rest.difference, report.rest.ci95),
+            DIFFERENCE(report.difference, report.ci95),
         ]
     ]
     for name, label in _RATIOS.items():
@@ -119,12 +119,12 @@ def _effect(report: ThresholdReport, threshold: float) -> Table:
         [
             result(f"The threshold: return nothing when the top score is below {threshold:.6g}."),
             (
-                f"It was chosen on {_kinds(report.dev.before)} by the highest {CRITERION}; the "
+                f"It was chosen on {_kinds(report.dev_before)} by the highest {CRITERION}; the "
                 f"table is about the other {before.n:,}."
             ),
             (
                 f"The gain is {signed(report.gain_dev)} on the dev queries and "
-                f"{signed(report.rest.difference)} here: the optimism is {signed(report.optimism)}."
+                f"{signed(report.difference)} here: the optimism is {signed(report.optimism)}."
             ),
             f"Empty lists alone would give {CRITERION} {then.n_unanswerable / before.n:.4f} here.",
             "Brackets: 95 % over held-out queries (Gaffke's bound), the threshold held fixed.",
@@ -133,7 +133,7 @@ def _effect(report: ThresholdReport, threshold: float) -> Table:
 
 
 def _choices(report: ThresholdReport) -> Table:
-    curve, dev = report.curve, report.dev.before
+    curve, dev = report.curve, report.dev_before
     chosen = None if report.threshold is None else report.chosen
     rows: list[list[Content]] = []
     for i in curve.thinned(CHOICES, report.chosen).tolist():
@@ -153,7 +153,7 @@ def _choices(report: ThresholdReport) -> Table:
     if chosen is None:
         answer = result(
             f"No threshold raises {CRITERION} on {_kinds(dev)}: none is chosen, and nothing "
-            f"changes on the other {report.rest.before.n:,}."
+            f"changes on the other {report.rest_before.n:,}."
         )
     return Table(
         "Thresholds on the dev queries",

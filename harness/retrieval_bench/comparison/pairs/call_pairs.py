@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,8 +74,15 @@ class Pairs:
 
     def take(self, which: NDArray[np.bool_]) -> Pairs:
         """Some of them."""
-        arrays: dict[str, Any] = {f.name: getattr(self, f.name)[which] for f in fields(self)[:-1]}
-        return replace(self, **arrays)
+        return Pairs(
+            self.log_a[which],
+            self.log_b[which],
+            self.launch[which],
+            self.round[which],
+            self.position[which],
+            self.query[which],
+            self.failed,
+        )
 
 
 def log_ratios(a: Timings, b: Timings) -> Pairs:
