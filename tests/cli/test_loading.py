@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.errors import DataError
+from retrieval_bench.core.errors import ContractError, DataError
+from retrieval_bench.core.types import Document
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.stores import Load, Loaded
 from retrieval_bench_exchange.stores import load_documents
@@ -118,6 +119,29 @@ def test_a_load_fills_a_table_once_and_refuses_another_content(run: Command, dsn
 @on_postgres
 @pytest.mark.slow
 @pytest.mark.long
+def test_an_interrupted_load_goes_on_where_it_stopped(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "BATCH", 50)
+    data = load_dataset("science-mini")
+    seen: list[tuple[int, int]] = []
+
+    def stop(done: int, total: int) -> None:
+        seen.append((done, total))
+        if done >= 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load_documents(data, dsn, progress=stop)
+    assert seen == [(50, 220), (100, 220)]
+    loaded = load_documents(data, dsn)
+    assert (loaded.n_documents, loaded.n_loaded, loaded.n_there) == (220, 120, 100)
+    assert loaded.language == "english"
+
+
+@on_postgres
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_load_of_a_part_is_told_by_who_searches_it(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,7 +161,14 @@ def test_a_load_of_a_part_is_told_by_who_searches_it(
     retriever.close()
 
 
-def test_a_dataset_without_documents_is_told() -> None:
-    empty = replace(load_dataset("science-mini"), documents=None)
+@on_postgres
+@pytest.mark.slow
+@pytest.mark.long
+def test_ids_that_come_twice_are_told(dsn: str) -> None:
+    data = load_dataset("science-mini")
+    twice = replace(data, documents=[Document("1", "a"), Document("1", "b")])
+    with pytest.raises(ContractError, match="two documents have one id"):
+        load_documents(twice, dsn)
+    empty = replace(data, documents=None)
     with pytest.raises(DataError, match="has no documents to load"):
-        load_documents(empty, "memory://here")
+        load_documents(empty, dsn)

@@ -65,7 +65,7 @@ def _queries_are_encoded_once(
 ) -> None:
     """What others do with vectors is checked on those of before; TestDense and TestDenseLight
     encode each query whenever it is asked."""
-    if request.cls is not TestHybridLight:
+    if request.cls not in (TestDenseHNSW, TestHybrid, TestHybridLight):
         return
     encode = Encoder.encode_query
 
@@ -167,6 +167,14 @@ class TestDense(RetrieverConformance):
 
 @pytest.mark.dense
 @pytest.mark.slow
+@pytest.mark.long
+class TestDenseHNSW(RetrieverConformance):
+    target = "dense"
+    params: ClassVar[Mapping[str, Any]] = {"index": "hnsw"}
+
+
+@pytest.mark.dense
+@pytest.mark.slow
 class TestDenseLight(RetrieverConformance):
     target = "dense"
     params: ClassVar[Mapping[str, Any]] = {"model": "all-MiniLM-L6-v2-int8", "cache": False}
@@ -213,6 +221,16 @@ class TestLearnedSparse(RetrieverConformance):
 
     def make(self) -> Retriever:
         return plugins.construct("learned-sparse", {"model": _model(build_sparse_encoder)})
+
+
+@pytest.mark.dense
+@pytest.mark.slow
+class TestHybrid(RetrieverConformance):
+    target = "hybrid"
+    params: ClassVar[Mapping[str, Any]] = {
+        "legs": ["bm25", "dense"],
+        "depth": 20,
+    }
 
 
 def _overlap(documents: Sequence[Any], k: int) -> Any:
@@ -433,8 +451,16 @@ def test_retrievers_with_required_parameters_say_so() -> None:
 
     for target in (
         *("maxsim", "learned-sparse", "trec_run", "callable", "langchain", "llamaindex"),
-        *("haystack", "pyterrier", "hybrid", "hybrid-dynamic", "pipeline"),
-        *("http", "command", "mcp"),
+        *(
+            "haystack",
+            "pyterrier",
+            "hybrid",
+            "hybrid-dynamic",
+            "pipeline",
+            "http",
+            "command",
+            "mcp",
+        ),
     ):
         with pytest.raises(ConfigError):
             plugins.construct(target, {})
