@@ -78,7 +78,8 @@ def _without(
         words = [sys.executable, "-S", "-c", code, "-q", *_PLUGINS, *chosen, *tests]
         done = subprocess.run(words, cwd=place, stdout=PIPE, stderr=STDOUT, text=True, check=False)
     shown = done.stdout if done.returncode else done.stdout.strip().rpartition("\n")[2]
-    sys.stdout.write(f"without {' '.join(packages)}: {shown}\n")
+    gone = " ".join(package.removeprefix("retrieval_bench_") for package in packages)
+    sys.stdout.write(f"without {gone}: {shown}\n")
     return done.returncode
 
 

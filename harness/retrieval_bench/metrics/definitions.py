@@ -65,14 +65,14 @@ def _share(
     cut: Cut = "refused",
     params: Mapping[str, Kind] = _REL,
 ) -> Definition:
-    """One from 0 to 1; unless said otherwise without a cut-off."""
+    """A metric from 0 to 1, by default without a cut-off."""
     return Definition(compute, cut, params, scale=SHARE, meaning=meaning)
 
 
 def _count(
     compute: Callable[..., NDArray[np.float64]], meaning: str, *, params: Mapping[str, Kind] = _REL
 ) -> Definition:
-    """A number over all queries, of which more is not better."""
+    """A sum over all queries, of which more is not better."""
     return Definition(compute, "refused", params, "sum", compared=False, meaning=meaning)
 
 
