@@ -100,6 +100,7 @@ class Sleeps(Retriever):
 
     def search(self, query: Query, k: int) -> Ranking:
         self.asked += 1
+        time.sleep(0.044)
         return Ranking(["a"], np.array([1.0]))
 
 
@@ -133,8 +134,21 @@ def test_a_delayed_acknowledgement_is_proved(path: str, connections: str) -> Non
     assert about_times(text)
 
 
+def test_a_call_that_is_over_before_it_is_met_waits_for_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was told as one that nobody can tell of, where each was quicker than the first look."""
+    monkeypatch.setattr(server_time, "_EACH_S", 600.0)
+    params = {"body": {"text": "{text}"}, "ids": "hits[].id", "connections": "new"}
+    with service(_answered) as running:
+        retriever = HTTP(url=f"{running.url}/at-once", **params)  # type: ignore[arg-type]
+        assert not kept_back(Candidate("svc", retriever, {}), ASKS, CONSTANT)
+        retriever.close()
+
+
 def test_where_nobody_can_tell_it_may_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_time, "_SOCKETS", Path("nowhere"))
+    monkeypatch.setattr(server_time, "_CALLS", 4)
     (text,) = kept_back(Candidate("svc", Sleeps(), {}), ASKS, CONSTANT)
     assert "That may be the 40 ms of a delayed acknowledgement" in text
     varied = np.arange(40, 60) * MS
