@@ -16,11 +16,7 @@ from retrieval_bench_exchange.export import export_dataset as export_dataset
 from retrieval_bench_exchange.trackers.sent import export_run as export_run
 from retrieval_bench_explain.api import diff as diff
 from retrieval_bench_pages.api import report as report
-from retrieval_bench_regress.api import (
-    baseline as baseline,
-    history as history,
-    regress as regress,
-)
+from retrieval_bench_regress.api import baseline as baseline, history as history, regress as regress
 from retrieval_bench_score.api import audit as audit, evaluate as evaluate
 from retrieval_bench_tune.api import tune as tune
 

@@ -24,6 +24,23 @@ def closed(name: str) -> dict[str, Any]:
     return _closed(schema_of(name))  # type: ignore[no-any-return]
 
 
+def keys_of(schema: Any) -> Iterator[str]:
+    """The names of all properties, at any depth."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", ())
+        for one in schema.values():
+            yield from keys_of(one)
+    if isinstance(schema, list):
+        for one in schema:
+            yield from keys_of(one)
+
+
+def commands_with(*keys: str) -> set[str]:
+    """Commands, as they are typed, whose documents have one of these keys."""
+    there = {of.command: set(keys_of(schema_of(name))) for name, of in DOCUMENTS.items()}
+    return {command for command, its in there.items() if its & {*keys}}
+
+
 def _closed(schema: Any) -> Any:
     if isinstance(schema, list):
         return [_closed(one) for one in schema]

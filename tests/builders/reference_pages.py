@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 import retrieval_bench
-from retrieval_bench.capabilities import Capability, named
+from retrieval_bench.capabilities import Capability, capabilities, named
 from retrieval_bench.cli import parser
 from retrieval_bench.cli.commands import GROUPS
 from retrieval_bench_catalog.documents import DOCUMENTS, schema_of
@@ -248,6 +248,28 @@ def _line(named: tuple[str, Any]) -> tuple[str, str]:
 
 def _class_line(kind: type) -> tuple[str, str]:
     return _line((kind.__name__, kind))
+
+
+def stub(module: str) -> str:
+    """What type checkers read of ``__init__`` or ``testing``, which name no package themselves."""
+    inside = "" if module == "__init__" else module
+    own = {} if inside else vars(retrieval_bench)["_HOME"]
+    places = {name: f"{home}:{name}" for name, home in own.items()}
+    for added in capabilities():
+        for path, place in added.names.items():
+            of, _, name = path.rpartition(".")
+            if of == inside:
+                places[name] = place
+    homes: dict[str, list[str]] = {}
+    for name, place in sorted(places.items()):
+        home, _, attribute = place.partition(":")
+        homes.setdefault(home, []).append(f"{attribute} as {name}")
+    text = ""
+    for home in sorted(homes):
+        line = f"from {home} import {', '.join(homes[home])}\n"
+        below = "".join(f"    {one},\n" for one in homes[home])
+        text += line if len(line) <= 101 else f"from {home} import (\n{below})\n"
+    return text + ("" if inside else "\n__version__: str\n__all__: list[str]\n")
 
 
 # -- packages --------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from tests.builders.reference_pages import (
     options_page,
     package_page,
     python_page,
+    stub,
 )
 
 PAGES = {"options.md": options_page, "json.md": json_page, "python.md": python_page}
@@ -29,6 +30,12 @@ PAGES = {"options.md": options_page, "json.md": json_page, "python.md": python_p
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_what_the_code_says(name: str) -> None:
     _assert_is(guide_file(name), PAGES[name]())
+
+
+@pytest.mark.parametrize("module", ["__init__", "testing"])
+def test_type_checkers_read_of_the_names_that_are_there(module: str) -> None:
+    """In a stub: the modules themselves name no package beside the kernel."""
+    _assert_is(CORE / f"{module}.pyi", stub(module))
 
 
 def test_pages_are_listed_for_programs() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from retrieval_bench.runs.summary import Summary
 from retrieval_bench_catalog.documents import DOCUMENTS, schema_of
 from retrieval_bench_catalog.schemas import schema
 from tests.builders.frozen import HERE, MEASURING, READING
-from tests.builders.json_schemas import closed, faults, unnoticed
+from tests.builders.json_schemas import closed, faults, keys_of, unnoticed
 from tests.builders.reference_pages import commands
 
 FROZEN = sorted(HERE.glob("expected/*.json"))
@@ -69,16 +68,4 @@ def _told(field: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_no_name_from_data_is_a_property(name: str) -> None:
-    assert not [
-        key for key in _properties(closed(name)) if not re.fullmatch("[a-z][a-z0-9_]*", key)
-    ]
-
-
-def _properties(schema: Any) -> Iterator[str]:
-    if isinstance(schema, dict):
-        yield from schema.get("properties", ())
-        for one in schema.values():
-            yield from _properties(one)
-    if isinstance(schema, list):
-        for one in schema:
-            yield from _properties(one)
+    assert not [key for key in keys_of(closed(name)) if not re.fullmatch("[a-z][a-z0-9_]*", key)]

@@ -47,13 +47,8 @@ EVERYWHERE: Mapping[str, Kind] = {"depth": int, "judged_only": bool}
 
 Param = str | int | float | tuple[float, ...] | tuple[tuple[int, float], ...]
 
-_IN_ANY_CASE = (
-    "AP Bpref ERR F1 infAP IPrec Judged nDCG NumQ NumRel NumRelRet NumRet P R RBP Rprec RR set_AP "
-    "set_F set_P Success"
-)
-
 ALIASES: Mapping[str, str] = {
-    **{name.lower(): name for name in _IN_ANY_CASE.split()},
+    **{name.lower(): name for name in DEFINITIONS},
     "gm_bpref": "GMBpref",
     "gm_map": "GMAP",
     "hit_rate": "Success",
@@ -73,7 +68,7 @@ ALIASES: Mapping[str, str] = {
     "setp": "set_P",
     "setr": "set_R",
 }
-"""Names of ir_measures, trec_eval, ranx and of articles, in lower case -> ours."""
+"""Our names, and those of ir_measures, trec_eval, ranx and of articles, in lower case -> ours."""
 
 _LABELS = {"AP": "MAP", "RR": "MRR", "R": "recall", "Success": "success", "P": "precision"}
 _LABELLED = re.compile(rf"^({'|'.join(_LABELS)})(?=[@(]|$)")

@@ -49,9 +49,17 @@ def test_a_name_prints_back_exactly(name: str) -> None:
     assert parse_metric(str(metric)) == metric
 
 
-def test_every_metric_that_there_is_stands_in_the_tests() -> None:
-    assert {parse_metric(name).name for name in NAMES} == set(DEFINITIONS)
-    assert {name.partition("(")[0] for name in SHORT.values()} <= set(DEFINITIONS)
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_every_metric_is_read_in_any_case(name: str) -> None:
+    cut = {"required": "@5", "recall": "@0.5"}.get(DEFINITIONS[name].cut, "")
+    rest = ("(p=0.8)" if "p" in DEFINITIONS[name].params else "") + cut
+    assert {str(parse_metric(one + rest)) for one in (name, name.lower(), name.upper())} == {
+        name + rest
+    }
+
+
+def test_other_names_are_those_of_metrics() -> None:
+    assert {name.partition("(")[0] for name in SHORT.values()} == set(DEFINITIONS)
 
 
 @settings(deadline=None, derandomize=True)
@@ -293,7 +301,11 @@ def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another package has registered metrics, one of them broken."""
     entries = [
         EntryPoint(name, f"{__name__}:{target}", "retrieval_bench.metrics")
-        for name, target in [("First", "FIRST"), ("Depth", "DEPTH"), ("Broken", "NOT_A_METRIC")]
+        for name, target in [
+            ("AcmeFirst", "FIRST"),
+            ("AcmeDepth", "DEPTH"),
+            ("Broken", "NOT_A_METRIC"),
+        ]
     ]
     kinds = dict.fromkeys(plugins.BUILT_IN, EntryPoints()) | {"metric": EntryPoints(entries)}
     monkeypatch.setattr("retrieval_bench.core.plugins._installed", lambda _: kinds)
@@ -304,34 +316,34 @@ def test_a_package_that_is_installed_meanwhile_is_found(
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     os.utime(tmp_path, ns=(0, 0))
-    assert "First" not in plugins.names("metric")
-    (tmp_path / "first-1.dist-info").mkdir()
-    entry = f"[retrieval_bench.metrics]\nFirst = {__name__}:FIRST\n"
-    (tmp_path / "first-1.dist-info" / "entry_points.txt").write_text(entry, encoding="utf-8")
-    assert "First" in plugins.names("metric")
+    assert "AcmeFirst" not in plugins.names("metric")
+    (tmp_path / "acme-1.dist-info").mkdir()
+    entry = f"[retrieval_bench.metrics]\nAcmeFirst = {__name__}:FIRST\n"
+    (tmp_path / "acme-1.dist-info" / "entry_points.txt").write_text(entry, encoding="utf-8")
+    assert "AcmeFirst" in plugins.names("metric")
 
 
 @pytest.mark.usefixtures("third_party")
 def test_a_metric_of_another_package_is_a_metric_like_any_other() -> None:
     run = judge_lists({"q": ["a", "b", "c"]}, ["q"], Judgements({"q": {"a": 2}}))
-    names = ["First", "First(plus=2)", "Depth(unit=cm)", "Depth(unit=mm)@2"]
+    names = ["AcmeFirst", "AcmeFirst(plus=2)", "AcmeDepth(unit=cm)", "AcmeDepth(unit=mm)@2"]
     assert [str(metric) for metric in parse_metrics(names)] == names
     assert [metric.compute(run).tolist() for metric in parse_metrics(names)] == [
         [0.5], [2.5], [3.0], [20.0],
     ]  # fmt: skip
-    assert parse_metric("First(plus=2)").geometric
-    assert not parse_metric("Depth(unit=cm)").geometric
+    assert parse_metric("AcmeFirst(plus=2)").geometric
+    assert not parse_metric("AcmeDepth(unit=cm)").geometric
 
 
 @pytest.mark.usefixtures("third_party")
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("First@3", "First without a cut-off"),
-        ("First(minus=1)", "parameters plus"),
-        ("Depth", "a value for unit"),
-        ("Depth(unit=km)", "unit = cm or mm"),
-        ("Depht(unit=cm)", "did you mean Depth"),
+        ("AcmeFirst@3", "AcmeFirst without a cut-off"),
+        ("AcmeFirst(minus=1)", "parameters plus"),
+        ("AcmeDepth", "a value for unit"),
+        ("AcmeDepth(unit=km)", "unit = cm or mm"),
+        ("AcmeDepht(unit=cm)", "did you mean AcmeDepth"),
         ("Broken", "retrieval_bench.metrics.Definition"),
     ],
 )
@@ -350,13 +362,13 @@ def test_a_geometric_mean_of_another_package_is_taken() -> None:
     rules = convention("trec")
     qrels = {"q1": {"a": 4}, "q2": {"a": 1}}
     lists = {"q1": ["a"], "q2": ["a"]}
-    metrics = rules.parse(["First", "Depth(unit=cm)"])
+    metrics = rules.parse(["AcmeFirst", "AcmeDepth(unit=cm)"])
     scored = score(Answers(lists=lists), Judgements(qrels), rules, metrics)
     first, depth = scored.evaluation.means
     assert first.mean == pytest.approx(0.5)
     assert depth.mean == 1
     assert first.ci95 == pytest.approx((0.25, 1))
-    assert [*scored.as_dict()["metrics"]] == ["First", "Depth(unit=cm)"]
+    assert [*scored.as_dict()["metrics"]] == ["AcmeFirst", "AcmeDepth(unit=cm)"]
 
 
 class TestOfOnesOwn:
