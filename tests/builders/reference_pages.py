@@ -98,7 +98,8 @@ def _below(whole: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentPars
 def _actions(one: argparse.ArgumentParser) -> list[argparse.Action]:
     shown = [action for action in one._actions if action.help != argparse.SUPPRESS]
     for action in shown:
-        action.required |= action.dest == one.get_default("needs")
+        needed = one.get_default("needs")
+        action.required |= needed is not None and action.dest == needed.name
     return shown
 
 

@@ -162,25 +162,16 @@ def _check_needs(options: argparse.Namespace) -> None:
     ConfigError: what the command is about is not named, where that is needed.
     """
     needs = getattr(options, "needs", None)
-    if needs is None or getattr(options, needs) is not None:
+    if needs is None or getattr(options, needs.name) is not None:
         return
     from retrieval_bench.core.config import retriever_names
     from retrieval_bench.core.errors import ConfigError, listed
 
-    if needs == "retriever":
-        what, example = "retriever", "hybrid"
+    accepted, fix = needs.accepted, f"name one, behind the command or with {needs.option}"
+    if needs.name == "retriever":
         accepted = f"{listed(retriever_names())}, a YAML file, or module:Class"
-    else:
-        what, accepted, example = _NEEDED[needs]
-    raise ConfigError(f"no {what}", accepted=accepted, fix=f"name one, such as {example}")
-
-
-_NEEDED = {
-    "dataset": ("dataset", "ir_datasets:NAME", "ir_datasets:beir/scifact/test"),
-    "run_file": ("run", "a run in TREC text, a BEIR table, JSON, or a run folder", "my.run"),
-    "records": ("file of labelled answers", "JSON lines", "answers.jsonl"),
-}
-"""What is missing, what is accepted, and an example."""
+        fix = "name one, such as hybrid"
+    raise ConfigError(f"no {needs.option.lstrip('-')}", accepted=accepted, fix=fix)
 
 
 def _put_error(problem: HarnessError, code: int) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrieval_bench.capabilities import capabilities, named
 
@@ -254,6 +254,15 @@ def _read(line: str) -> tuple[str, list[str], dict[str, Any]]:
     return mark, flags.split(", "), given
 
 
+class Needed(NamedTuple):
+    """What a command is about and must be told: its argument, the option for it, and what that
+    takes."""
+
+    name: str
+    option: str
+    accepted: str
+
+
 def _add_named(
     parser: argparse.ArgumentParser,
     name: str,
@@ -266,10 +275,10 @@ def _add_named(
     """Add the argument that names what a command is about, by its place or as an option."""
     text = f"{help}; also {option}"
     parser.add_argument(name, nargs="?", action=_Once, help=text, **given)
-    del given["metavar"]
+    metavar = given.pop("metavar")
     parser.add_argument(option, action=_Once, dest=name, help=argparse.SUPPRESS, **given)
     if needed:
-        parser.set_defaults(needs=name)
+        parser.set_defaults(needs=Needed(name, option, f"{metavar}: {help}"))
 
 
 def defaults(text: str) -> dict[str, Any]:
