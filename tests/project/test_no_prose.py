@@ -59,7 +59,7 @@ def launched(*actions: str, **protocol: Any) -> tuple[list[dict[str, Any]], Reme
 
 @pytest.mark.slow
 def test_a_hung_launch_is_killed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launches, "SILENCE_S", 0.5)
+    monkeypatch.setattr(launches, "SILENCE_S", 3)
     found, reporter = launched("none", "hang", warm_up_s=0.5, timeout_s=0.3, launches=2)
     assert [one["status"] for one in found] == ["complete", "lost"]
     assert {phase.step for phase in reporter.phases} == {Step.INDEXING, Step.SEARCHING}

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from retrieval_bench.core.calls.failures import CallError, Kind, TransientError
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.measure.deadline import QueryTimeoutError, deadline
+from retrieval_bench_retrievers.programs import child as programs_child
 from retrieval_bench_retrievers.programs.child import LINES, Child
 from tests.builders import faulty_program
 from tests.builders.processes import alive, within
@@ -222,15 +224,30 @@ def test_what_it_says_behind_that_hides_nothing(child: Making) -> None:
     assert one.exchange(ASKED) == b"1"
 
 
-def test_a_slow_reader_has_its_time_for_each_part_that_it_reads(child: Making) -> None:
+def test_a_slow_reader_has_its_time_for_each_part_that_it_reads(
+    child: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code = (
-        "import os, sys, time\n"
+        "import os, time\n"
         "left = 8_000_001\n"
-        "while left > 0: time.sleep(0.02); left -= len(os.read(0, 1 << 16))\n"
+        "while left > 0: left -= len(os.read(0, 1 << 16))\n"
         "print('all', flush=True); time.sleep(60)"
     )
     one = child(sys.executable, "-c", code)
-    one.send(b"x" * 8_000_000 + b"\n", idle_s=1.0)  # which takes more than two seconds
+    parts = [0]
+    write = os.write
+
+    def written(file: int, part: memoryview) -> int:
+        n = write(file, part)
+        parts[0] += 1
+        return n
+
+    with monkeypatch.context() as patched:  # 54 s pass with each part, and none besides
+        patched.setattr(os, "write", written)
+        clock = SimpleNamespace(monotonic=lambda: 54.0 * parts[0])
+        patched.setattr(programs_child, "time", clock)
+        one.send(b"x" * 8_000_000 + b"\n", idle_s=60)
+    assert parts[0] > 3
     assert one.next_line(soon(60)) == b"all"
     stuck = child("sleep", "60")
     with pytest.raises(TransientError, match="did not read its input in time"):
@@ -265,7 +282,10 @@ def test_nothing_is_left_of_what_is_closed(child: Making) -> None:
     one.close()  # twice is once
 
 
-def test_what_ends_by_itself_is_not_told_twice(child: Making, tmp_path: Path) -> None:
+def test_what_ends_by_itself_is_not_told_twice(
+    child: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs_child, "_LEAVE_S", 60)
     told = tmp_path / "end"
     one = child("sh", "-c", f"while read a; do :; done; echo saved > {told}")
     one.close()

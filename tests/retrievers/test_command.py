@@ -22,10 +22,10 @@ from retrieval_bench.core.types import Document, Message, Query, Usage
 from retrieval_bench.measure.deadline import QueryTimeoutError, deadline
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench_retrievers.programs.command import Command
-from tests.builders import faulty_program
+from tests.builders import faulty_program, some
 from tests.builders.faulty_program import FAULTS, SHAPES, WRITTEN
 from tests.builders.files import beir
-from tests.builders.processes import alive
+from tests.builders.processes import alive, within
 
 Asking = Callable[..., Command]
 QUERY = Query("7", '물 & "air"?\n')
@@ -395,26 +395,34 @@ def test_a_program_may_say_that_it_has_no_answer(asking: Asking, retry: bool, ki
 
 
 LOGS = """
-import json, sys, time
+import json, pathlib, sys, time
 for line in sys.stdin:
     asked = json.loads(line)
-    if asked["text"] == "log":
+    late = asked["text"] == "log"
+    if late:
         print("loading the model ...", flush=True)
-        time.sleep(0.05)
+        while not pathlib.Path("heard").exists():
+            time.sleep(0.01)
     answer = {"found": [{"doc": "of " + asked["id"]}]} if "bare" in sys.argv else {
         "id": asked["id"], "hits": [{"id": "of " + asked["id"]}]}
     print(json.dumps(answer), flush=True)
+    if late:
+        pathlib.Path("answered").touch()
 """
 
 
 @pytest.mark.parametrize("bare", [True, False])
-def test_a_line_too_many_never_moves_answers_to_other_queries(asking: Asking, bare: bool) -> None:
+def test_a_line_too_many_never_moves_answers_to_other_queries(
+    asking: Asking, here: Path, bare: bool
+) -> None:
     params = {"hits": "found", "id": "doc"} if bare else {}
     retriever = asking(*PYTHON, LOGS, *(["bare"] if bare else []), **params)
     assert retriever.search(Query("1", "air"), 3).doc_ids == ["of 1"]
+    pid = some(retriever.server_pid())
     with pytest.raises(CallError, match="no JSON: loading the model"):
         retriever.search(Query("2", "log"), 3)
-    time.sleep(0.2)  # time enough for the answer that comes late
+    (here / "heard").touch()
+    assert within(60, lambda: (here / "answered").exists() or not alive(pid))
     for at in ("3", "4"):
         assert retriever.search(Query(at, "air"), 3).doc_ids == [f"of {at}"]
     assert "started again once" in retriever.health([])[-1]

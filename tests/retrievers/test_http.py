@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import ssl
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -27,6 +29,7 @@ from retrieval_bench.core.types import Document, Query, Usage
 from retrieval_bench.measure.deadline import QueryTimeoutError, deadline
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench_retrievers.http.http import HTTP
+from tests.builders import some
 from tests.builders.files import beir
 from tests.builders.service import (
     Reply,
@@ -401,17 +404,23 @@ def test_a_service_that_hangs_is_given_up(served: Service, asking: Asking) -> No
         asking(timeout_s=0.05).search(QUERY, 2)
 
 
-@pytest.mark.skipif(not hasattr(__import__("signal"), "setitimer"), reason="needs a timer")
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
 def test_after_a_deadline_the_next_query_gets_its_own_answer(
     served: Service, asking: Asking
 ) -> None:
-    served.answer = replies(TWO, Reply(hang=True), hits(("c", 1.0)))
+    def late(_request: Request) -> Reply:
+        signal.pthread_kill(some(threading.main_thread().ident), signal.SIGALRM)
+        return Reply(hang=True)
+
+    served.answer = replies(TWO)
     retriever = asking()
     retriever.search(QUERY, 2)
-    with deadline(0.1) as timer:
+    served.answer = late
+    with deadline(60) as timer:
         timer.arm()
         with pytest.raises(QueryTimeoutError):
             retriever.search(QUERY, 2)
+    served.answer = replies(hits(("c", 1.0)))
     assert retriever.search(QUERY, 2).doc_ids == ["c"]
     assert served.connections == retriever.describe()["connections_opened"] == 2
 

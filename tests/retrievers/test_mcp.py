@@ -18,6 +18,7 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.secrets import expand
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.data.texts.tokens import counter, estimated
+from retrieval_bench_retrievers.mcp import http
 from retrieval_bench_retrievers.mcp.mcp import MCP
 from retrieval_bench_retrievers.mcp.reading import Reader, suggested
 from retrieval_bench_retrievers.mcp.tool import definition, header_paths, header_value
@@ -55,7 +56,11 @@ def test_rankings_are_those_of_the_function_behind_the_server(era: str, way: str
 
 @pytest.mark.parametrize("era", [MODERN, LEGACY])
 @pytest.mark.parametrize("events", [False, True])
-def test_one_connection_serves_all_calls_and_a_session_is_ended(era: str, events: bool) -> None:
+def test_one_connection_serves_all_calls_and_a_session_is_ended(
+    monkeypatch: pytest.MonkeyPatch, era: str, events: bool
+) -> None:
+    for limit in ("_END_S", "_FIRST_END_S"):  # a stream of this server does end
+        monkeypatch.setattr(http, limit, 60)
     with mcp_service(Toy(era), events=events) as running:
         retriever = over_http(running)
         for _ in range(5):

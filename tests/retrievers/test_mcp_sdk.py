@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.types import Query
+from retrieval_bench_retrievers.mcp import http
 from retrieval_bench_retrievers.mcp.mcp import MCP
 from tests.builders import mcp_toy
 from tests.builders.mcp_toy import DOCS, LEGACY, MODERN, found
@@ -82,6 +83,8 @@ def _served(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.needs("mcp")
 def test_rankings_of_the_sdk_of_python_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("_END_S", "_FIRST_END_S"):  # its streams do end
+        monkeypatch.setattr(http, limit, 60)
     with _served(monkeypatch) as url:
         for protocol, version in (("auto", MODERN), (LEGACY, LEGACY)):
             given: dict[str, Any] = {"protocol": protocol, "hits": "structuredContent.result"}

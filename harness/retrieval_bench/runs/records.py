@@ -17,6 +17,7 @@ import shutil
 import signal
 import tempfile
 import threading
+import time
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -127,12 +128,10 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
     if out is None:
         _keep_out_of_git(root)
     created = datetime.now(UTC)
-    names = (run.name, run.summary.dataset.name)
-    run_id = record_id(created, *names, digest=_content_hash(run))
+    run_id = record_id(created, run.name, run.summary.dataset.name, digest=_content_hash(run))
     shown = (root / run_id if out is None else out).absolute()
-    manifest = secrets.redact_manifest(
-        {"run_id": run_id, "created": created.isoformat(timespec="seconds"), **run.manifest}
-    )
+    second = created.isoformat(timespec="seconds")
+    manifest = secrets.redact_manifest({"run_id": run_id, "created": second, **run.manifest})
     status = _status_texts(run.status)
     try:
         with new_folder(_resolved(shown), run_id) as folder:
@@ -145,8 +144,10 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
             write_arrays(folder, run.rankings, run.timings)
             _write_per_query(folder / PER_QUERY, run, status)
             _write_json(folder / MANIFEST, manifest)
-            # Last and at once: a folder without a summary is no run.
+            # Last and at once: a folder without a summary is no run. Its time is the order in a
+            # session, and the clock of the file system has ticks of some ms.
             _write_json(folder / _PENDING, to_document(summary.as_dict()))
+            os.utime(folder / _PENDING, ns=(now := time.time_ns(), now))
             (folder / _PENDING).replace(folder / SUMMARY)
     except OSError as problem:
         raise cannot_write(shown, problem) from None
@@ -303,8 +304,7 @@ SECOND = "%Y%m%dT%H%M%SZ"  # names of records begin with it
 
 def record_id(created: datetime, *names: str, digest: str | None = None) -> str:
     """Name a record by its second, its ``names``, and a hash of its content, or chance."""
-    second = created.strftime(SECOND)
-    return "-".join((second, *map(slug, names), digest or token_hex(4)))
+    return "-".join((created.strftime(SECOND), *map(slug, names), digest or token_hex(4)))
 
 
 @contextmanager

@@ -31,9 +31,9 @@ def test_one_that_does_not_come_back_from_closing_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What was measured is printed behind it."""
-    monkeypatch.setattr(candidate, "_CLOSING_S", 0.05)
+    monkeypatch.setattr(candidate, "_CLOSING_S", 0.5)
     other = Mine()
     given = [Candidate("hanging", Hanging(), {}), Candidate("other", other, {})]
-    with pytest.warns(RuntimeWarning, match=r"close\(\) of hanging did not return within 0.05 s"):
+    with pytest.warns(RuntimeWarning, match=r"close\(\) of hanging did not return within 0.5 s"):
         close_all(given)
     assert other.closed

@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from retrieval_bench.runs import records
 from retrieval_bench.runs.arrays import RANKINGS
 from retrieval_bench.runs.checksums import SUMS
 from retrieval_bench.runs.evaluation import Mean, evaluate
+from retrieval_bench.runs.find import find_run
 from retrieval_bench.runs.records import SCHEMA_VERSION, read_run, to_json, write_run
 from retrieval_bench.runs.run import Run, pack_rankings
 from retrieval_bench.runs.summary import Summary
@@ -146,6 +148,16 @@ def test_names_that_are_no_file_names_are_made_safe_and_equal_runs_do_not_collid
     assert folder.parent == Path("results/runs").absolute()
     assert "검색_bm_25-tiny_set" in folder.name
     assert write_run(make_run()).folder != write_run(make_run("other")).folder
+
+
+def test_the_order_of_a_session_is_not_that_of_a_coarse_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("time.time_ns", count(1_000_001).__next__)
+    folders = [some(write_run(make_run(name)).folder) for name in ("own", "bm25")]
+    first, second = ((one / records.SUMMARY).stat().st_mtime_ns for one in folders)
+    assert first < second < 2_000_000
+    assert find_run("@last").absolute() == folders[1]
 
 
 def test_a_folder_that_holds_a_run_or_other_files_is_refused_and_an_empty_one_taken(
