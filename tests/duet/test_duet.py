@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render import markdown
 from retrieval_bench.runs.records import to_json
 from retrieval_bench_duet import controller, selftest
+from retrieval_bench_duet import launch as launched
 from retrieval_bench_duet.controller import DuetProtocol, duet
 from retrieval_bench_duet.launch import MOST_CALLS, TURN_NS, Measured, Share, leads, measure
 from retrieval_bench_duet.result import DuetResult, read_duet, write_duet
@@ -148,8 +151,13 @@ def measured(fake: FakeSides, share: Share = ONE_ROUND) -> Measured:
     return measure(processes, fake.n_queries, share, np.random.default_rng(0))
 
 
-def test_a_launch_is_balanced_in_each_round_and_exactly_in_each_pair() -> None:
-    found = measured(FakeSides(n_queries=31), Share(seconds=0.02, warm_up_s=1e-9))
+def test_a_launch_is_balanced_in_each_round_and_exactly_in_each_pair(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: float(next(looks)))
+    monkeypatch.setattr(launched, "time", clock)
+    found = measured(FakeSides(n_queries=31), Share(seconds=9.0, warm_up_s=0.5))
     rounds = int(found.round.max()) + 1
     assert rounds % 2 == 0
     for pair in range(0, rounds, 2):

@@ -284,7 +284,7 @@ def test_fresh_processes_are_timed_from_their_start(
         *("interpreter", "import", "build", "model load", "documents", "index build"),
         *("first query", "second query"),
     ]
-    assert all(1 < some(ms) < 60_000 for ms in start.steps_ms["interpreter"].values)
+    assert all(0 < some(ms) < 60_000 for ms in start.steps_ms["interpreter"].values)
     document = start.as_dict()
     assert document["steps_ms"]["model load"]["reason"] is not None
     memory = document["peak_rss_bytes"]
@@ -345,7 +345,7 @@ def test_a_process_that_hangs_is_ended_and_shows_where_it_was(
 ) -> None:
     monkeypatch.setattr(cold, "TIMEOUT_S", 6.0)
     with pytest.raises(ContractError, match="did not finish within 6 s"):
-        started(config(act="hang", at="index"))
+        started(config(act="hang", at="build"))
     assert "retriever_of_test_cold.py" in capfd.readouterr().err
 
 

@@ -203,7 +203,7 @@ def test_what_a_retriever_prints_goes_to_stderr(capfd: pytest.CaptureFixture[str
 
 def press_ctrl_c_when(path: Path) -> threading.Thread:
     def press() -> None:
-        within(30, path.exists)
+        assert within(240, path.exists)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=press)
@@ -244,13 +244,13 @@ def test_a_launch_does_not_outlive_its_parent(project: Path, number: signal.Sign
         env=os.environ | {"TMPDIR": str(project / "tmp"), "PYTHONPATH": str(ROOT)},
     )
     try:
-        assert within(30, (project / "searching").exists)
+        assert within(240, (project / "searching").exists)
         child = int((project / "searching").read_text("utf-8"))
     finally:
         parent.send_signal(number)
         code = parent.wait(30)
     assert code == (128 + number if number == signal.SIGTERM else -number)
-    assert within(10, lambda: not alive(child))
+    assert within(60, lambda: not alive(child))
     if number == signal.SIGTERM:
         assert not list((project / "tmp").iterdir())
 

@@ -35,7 +35,7 @@ def _load(trouble: str, out: Path, plan: Plan, **params: Any) -> LoadResult:
     return load(given, "science-mini", plan, out=out)
 
 
-SHORT = Plan(rates=[200.0], clients=[4], seconds=0.5, warm_up_s=0.1, timeout_s=1.0)
+SHORT = Plan(rates=[200.0], clients=[4], seconds=0.5, warm_up_s=0.1, timeout_s=15.0)
 
 
 @pytest.mark.slow
@@ -231,7 +231,10 @@ def test_a_call_that_hangs_is_open_and_the_next_level_has_a_process_of_its_own(
     tmp_path: Path,
 ) -> None:
     found = _load(
-        "hang", tmp_path / "load", replace(SHORT, seconds=1.0, warm_up_s=1.0), takes_s=0.005
+        "hang",
+        tmp_path / "load",
+        replace(SHORT, seconds=1.0, warm_up_s=2.0, timeout_s=1.0),
+        takes_s=0.005,
     )
     clients, opened = found.levels
     assert clients.result.state is State.OVERLOADED
@@ -275,7 +278,9 @@ def test_bad_input_is_told_before_anything_is_made(tmp_path: Path) -> None:
 def test_an_external_retriever_has_an_instance_for_each_slot(tmp_path: Path) -> None:
     found = _load("", tmp_path / "load", SHORT, external=True, takes_s=0.02)
     assert found.external
-    assert found.levels[0].result.answered_rate > 55, "one instance of 20 ms calls gives 50"
+    stamps = np.load(tmp_path / "load" / "calls-1.npy")
+    usual = np.median(stamps[:, 2] - stamps[:, 1]) / 1e6
+    assert usual < 60, "four clients of one instance wait for four calls of 20 ms"
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ from tests.builders.load_service import (
     shedding,
     well,
 )
-from tests.builders.queued import queue
+from tests.builders.queued import Queued, queue
 
 MEASURED = State.MEASURED
 SHORT = Plan(seconds=1.5, warm_up_s=0.2, timeout_s=3.0)
@@ -136,27 +136,26 @@ def test_more_refusals_than_in_a_kept_load_fail_it_whether_times_were_measured_o
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """L7: 5 % of the answers became 503, and ``regress --load`` said PASS."""
-    with loadable(Path(), well) as (_, config):
-        plan = Plan(rates=[40.0], seconds=0.5, warm_up_s=0.1, timeout_s=3.0)
-        live = load(config, "science-mini", plan)
-        for state, (then, now) in product(
-            (MEASURED, State.NOT_MEASURED), [(0, 15), (0, 30), (30, 30), (15, 0), (0, 0)]
-        ):
-            kept, made = _with(live, then, MEASURED), _with(live, now, state)
-            monkeypatch.setattr(loads, "read_load", lambda _, load=kept: load)
-            monkeypatch.setattr(loads, "load", lambda *_, load=made, **__: load)
-            found = regress_load(Request(config), str(live.folder))
-            assert found.latency is not None
-            verdicts = {gate.gate: gate.verdict for gate in found.latency.gates}
-            case = (state, then, now, verdicts)
-            worse = now > then
-            assert (verdicts["refused or failed at 40/s"] is Verdict.WORSE) is worse, case
-            assert (found.code == 1) is worse, case
-            if state is State.NOT_MEASURED:
-                assert verdicts["p50 at 40/s"] is Verdict.MISSING, case
-            if worse:
-                text = str(regress_tables(found))
-                assert f"{now / 300:.1%} of 600 calls now, 0.0% of 300" in text, case
+    Queued().instead(monkeypatch)
+    live = load("bm25", "science-mini", Plan(rates=[40.0], seconds=30.0))
+    for state, (then, now) in product(
+        (MEASURED, State.NOT_MEASURED), [(0, 15), (0, 30), (30, 30), (15, 0), (0, 0)]
+    ):
+        kept, made = _with(live, then, MEASURED), _with(live, now, state)
+        monkeypatch.setattr(loads, "read_load", lambda _, load=kept: load)
+        monkeypatch.setattr(loads, "load", lambda *_, load=made, **__: load)
+        found = regress_load(Request("bm25"), str(live.folder))
+        assert found.latency is not None
+        verdicts = {gate.gate: gate.verdict for gate in found.latency.gates}
+        case = (state, then, now, verdicts)
+        worse = now > then
+        assert (verdicts["refused or failed at 40/s"] is Verdict.WORSE) is worse, case
+        assert (found.code == 1) is worse, case
+        if state is State.NOT_MEASURED:
+            assert verdicts["p50 at 40/s"] is Verdict.MISSING, case
+        if worse:
+            text = str(regress_tables(found))
+            assert f"{now / 300:.1%} of 600 calls now, 0.0% of 300" in text, case
 
 
 @pytest.mark.slow
@@ -197,6 +196,7 @@ def test_a_side_that_refuses_more_fails(
     """L10: side b refused 5 %, and ``duet --rate`` said PASS."""
     monkeypatch.setattr(load_duet, "BLOCK_S", 0.5)
     monkeypatch.setattr(load_duet, "_WARM_UP_S", 0.1)
+    monkeypatch.setattr(load_duet, "MOST_LOST", 1_000)
     one, other = (refusing(each) if each else well for each in (a, b))
     with loadable(Path(), one, "a") as (_, first), loadable(Path(), other, "b") as (_, second):
         protocol = DuetProtocol(0.5, limits={"p50": 5.0}, most_s=60.0, timeout_s=3.0)

@@ -30,6 +30,7 @@ from retrieval_bench_scale.shards.blocks import BlockFolder, Reader
 from retrieval_bench_scale.shards.encode import EncodedCorpus, Job, encode_corpus
 from retrieval_bench_scale.shards.exact import Search, nearest
 from retrieval_bench_scale.tables.encode import encode_tables
+from tests.builders import some
 from tests.builders.fake_encoder import Hashed, _full, many
 from tests.builders.files import json_lines, save_all
 from tests.builders.reporters import Remembering
@@ -347,7 +348,7 @@ def test_after_ctrl_c_the_same_command_goes_on(here: Path) -> None:
         def _meddle(self) -> None:
             while not [*self.folder.glob("*.npy")]:
                 time.sleep(0.005)
-            signal.raise_signal(signal.SIGINT)
+            signal.pthread_kill(some(threading.main_thread().ident), signal.SIGINT)
 
     interrupting = Interrupting(here / "blocks", 1, signal.SIGINT)
     with pytest.raises(Interrupted, match=r"of 5 blocks are in .*: the same command goes on"):
