@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -35,10 +36,15 @@ def keys_of(schema: Any) -> Iterator[str]:
             yield from keys_of(one)
 
 
-def commands_with(*keys: str) -> set[str]:
-    """Commands, as they are typed, whose documents have one of these keys."""
-    there = {of.command: set(keys_of(schema_of(name))) for name, of in DOCUMENTS.items()}
-    return {command for command, its in there.items() if its & {*keys}}
+def commands_with(words: str) -> set[str]:
+    """Commands, as they are typed, whose documents have keys with one of these words (``a|b``), or
+    any, where there is none."""
+    word = re.compile(rf"(?:^|_)(?:{words})(?:_|$)" if words else "")
+    return {
+        of.command
+        for name, of in DOCUMENTS.items()
+        if any(map(word.search, keys_of(schema_of(name))))
+    }
 
 
 def _closed(schema: Any) -> Any:

@@ -34,16 +34,22 @@ COMMANDS: Mapping[str, How] = {
     **dict.fromkeys(("bench", "compare", "explain", "tune", "doctor", "regress"), How.UNIT),
     **dict.fromkeys(("report", "label status", "score run"), How.UNIT),
     **dict.fromkeys(("label pool",), How.TOLD),
-    **dict.fromkeys(("load", "duet"), How.CALLS),
+    **dict.fromkeys(("load", "duet", "lab selftest"), How.CALLS),
     **dict.fromkeys(("score reader", "score qa", "score outcomes"), How.ANSWERS),
     **dict.fromkeys(("data history", "lab submit"), How.KEPT),
 }
 
 
 def test_every_command_with_an_interval_or_a_p_says_what_it_does_with_clusters() -> None:
-    printing = commands_with("ci95", "ci", "interval", "p", "clusters")
-    typed = {name for name in all_commands() for of in printing if f"{of} ".startswith(f"{name} ")}
-    assert COMMANDS.keys() == typed
+    """Those without a document of their own are asked, too."""
+    printing = commands_with(r"ci\d*|p|interval|clusters|upper95|bound|ratio")
+
+    def one_of(commands: set[str], name: str) -> bool:
+        return any(f"{command} ".startswith(f"{name} ") for command in commands)
+
+    silent = commands_with("") - printing
+    asked = {name for name in all_commands() if one_of(printing, name) or not one_of(silent, name)}
+    assert COMMANDS.keys() == asked
 
 
 @pytest.fixture

@@ -266,7 +266,7 @@ def test_the_third_ctrl_c_kills_what_answers_none(bad: Path) -> None:
         sent += 1
         time.sleep(0.3)
     _, err = process.communicate(timeout=NOT_SO_LONG)
-    assert sent >= 3
+    assert 3 <= sent <= 5
     assert process.returncode == 130
     assert "interrupted" in err
 

@@ -75,7 +75,7 @@ def test_what_was_loaded_is_searched_where_it_is(into: str, typed: str, words: s
         (("data", "--into", "mongo://me:geheim@host/db"), "begin with mongo://"),
         (("data", "--into", "me:geheim@host"), "begin with this"),
         (("data", "--into", "${NOT_SET_HERE}"), "environment variable not set: NOT_SET_HERE"),
-        (("--into", "memory://x"), "accepted: NAME_OR_PATH: name or folder of a dataset"),
+        (("--into", "memory://x"), "accepted: name or folder of a dataset"),
         (("nowhere", "--into", "memory://x"), "dataset 'nowhere' is neither"),
         (("data",), "required: --into"),
         (("data", "--into", "memory://x", "--index", "ivf"), "invalid choice: 'ivf'"),

@@ -387,7 +387,7 @@ class TestEvaluate:
             (("--run", "run.trec", "--qrels", "nope"), "nope: no such file"),
             (("--run", "run.trec"), "one of the arguments --qrels --dataset is required"),
             (("--run", "run.trec", "--qrels", "q", "--dataset", "d"), "not allowed with argument"),
-            (("--qrels", "qrels.txt"), "no run\n  accepted: RUN: TREC text, BEIR table, JSON"),
+            (("--qrels", "qrels.txt"), "no run\n  accepted: TREC text, BEIR table, JSON"),
             (("--run", "run.trec", "--dataset", "nope"), "nope"),
             (("--run", "data", "--qrels", "qrels.txt"), "a folder without summary.json"),
             (

@@ -165,7 +165,7 @@ def _kept(rows: Mapping[str, Row]) -> None:
 
 
 def _near(new: int, old: int, name: str) -> bool:
-    apart = abs(new - old) if name in READING else new - old
+    apart = abs(new - old) if UPDATE or name in READING else new - old
     return not new or apart <= max(FEWEST, old / 10)
 
 

@@ -119,7 +119,7 @@ def test_what_is_no_time_is_refused(lines: list[str]) -> None:
 def test_a_trace_is_made_at_its_own_rate_and_whole(cut: float | None) -> None:
     """L6: 20 a second for 6 s were shown as 12.1 a second: divided by ``--duration``."""
     trace = tuple(np.arange(40) / 20)
-    plan = Plan(recorded=trace, seconds=2.0, warm_up_s=0.2, timeout_s=2.0, cut_s=cut)
+    plan = Plan(recorded=trace, seconds=0.5, warm_up_s=0.2, timeout_s=2.0, cut_s=cut)
     with loadable(Path(), lambda *_: GOOD) as (_, config):
         made = load(config, "science-mini", plan)
     (level,) = [one.result for one in made.levels]

@@ -275,10 +275,10 @@ def _add_named(
     """Add the argument that names what a command is about, by its place or as an option."""
     text = f"{help}; also {option}"
     parser.add_argument(name, nargs="?", action=_Once, help=text, **given)
-    metavar = given.pop("metavar")
+    del given["metavar"]
     parser.add_argument(option, action=_Once, dest=name, help=argparse.SUPPRESS, **given)
     if needed:
-        parser.set_defaults(needs=Needed(name, option, f"{metavar}: {help}"))
+        parser.set_defaults(needs=Needed(name, option, help))
 
 
 def defaults(text: str) -> dict[str, Any]:

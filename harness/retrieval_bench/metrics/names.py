@@ -186,8 +186,7 @@ def parse_metric(text: str) -> Metric:
         accepted = "NAME, NAME@k or NAME(parameter=value)@k, such as nDCG@10"
         raise _error(text, _offered(text) + accepted)
     name, params = match["name"], match["params"] or ""
-    alias = ALIASES.get(name.lower())
-    if name not in DEFINITIONS and alias is not None:
+    if name not in DEFINITIONS and (alias := _alias(name)):
         name, _, implied = alias.rstrip(")").partition("(")
         params = ", ".join(part for part in (implied, params) if part)
     definition = _definition(name, given=text)
@@ -205,6 +204,13 @@ def parse_metric(text: str) -> Metric:
     if cut is not None and definition.cut == "refused":
         raise _error(text, f"{name} without a cut-off")
     return Metric(name, cut, _parse_params(text, params, definition))
+
+
+def _alias(name: str) -> str | None:
+    """The metric that a name stands for in other letters; none where something else has it."""
+    if name in (slots := of_slots()) or name in plugins.names("metric"):
+        return None
+    return ALIASES.get(name.lower()) or {slot.lower(): slot for slot in slots}.get(name.lower())
 
 
 def label_of(metric: Metric | str) -> str:

@@ -144,10 +144,10 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
             write_arrays(folder, run.rankings, run.timings)
             _write_per_query(folder / PER_QUERY, run, status)
             _write_json(folder / MANIFEST, manifest)
-            # Last and at once: a folder without a summary is no run. Its time is the order in a
-            # session, and the clock of the file system has ticks of some ms.
+            # Last and at once: without a summary it is no run. Its time is the order in a session.
             _write_json(folder / _PENDING, to_document(summary.as_dict()))
-            os.utime(folder / _PENDING, ns=(now := time.time_ns(), now))
+            with suppress(OSError):  # some shares let nobody set it
+                os.utime(folder / _PENDING, ns=(now := time.time_ns(), now))
             (folder / _PENDING).replace(folder / SUMMARY)
     except OSError as problem:
         raise cannot_write(shown, problem) from None

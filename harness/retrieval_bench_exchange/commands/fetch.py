@@ -8,7 +8,8 @@ from retrieval_bench.cli.console import BAD_INPUT, OK, output_kept_clean, say, s
 from retrieval_bench.cli.options import SPLIT, command
 
 _FETCH = f"""
-dataset, --dataset ir_datasets:NAME [needed]  such as ir_datasets:beir/scifact/test
+dataset, --dataset ir_datasets:NAME [needed]  a name of ir_datasets, such as
+    ir_datasets:beir/scifact/test
 {SPLIT}
 --download  fetch it; without, nothing is downloaded
 """

@@ -305,10 +305,22 @@ def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
             ("AcmeFirst", "FIRST"),
             ("AcmeDepth", "DEPTH"),
             ("Broken", "NOT_A_METRIC"),
+            ("iap", "FIRST"),
         ]
     ]
     kinds = dict.fromkeys(plugins.BUILT_IN, EntryPoints()) | {"metric": EntryPoints(entries)}
     monkeypatch.setattr("retrieval_bench.core.plugins._installed", lambda _: kinds)
+
+
+@pytest.mark.usefixtures("third_party")
+def test_a_metric_of_another_package_keeps_its_name_in_other_letters_than_ours() -> None:
+    assert (str(parse_metric("iap")), str(parse_metric("IAP"))) == ("iap", "IAP")
+    assert parse_metric("iap(plus=2)").geometric
+
+
+@pytest.mark.needs("retrieval_bench_rules")
+def test_metrics_of_slots_are_read_in_any_case() -> None:
+    assert [str(metric) for metric in named(["slotr@5", "CLEAN@3"])] == ["SlotR@5", "Clean@3"]
 
 
 def test_a_package_that_is_installed_meanwhile_is_found(

@@ -160,6 +160,16 @@ def test_the_order_of_a_session_is_not_that_of_a_coarse_clock(
     assert find_run("@last").absolute() == folders[1]
 
 
+def test_a_share_that_lets_nobody_set_times_takes_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "no")
+
+    monkeypatch.setattr(os, "utime", refused)
+    assert read_run(some(write_run(make_run(), tmp_path / "run").folder)).name == "sample"
+
+
 def test_a_folder_that_holds_a_run_or_other_files_is_refused_and_an_empty_one_taken(
     tmp_path: Path,
 ) -> None:
