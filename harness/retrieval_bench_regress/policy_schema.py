@@ -14,7 +14,8 @@ from retrieval_bench_regress.policy import OF_WRITES, Rise, Undecided
 
 def policy() -> dict[str, Any]:
     """The schema: limits by gate and by metric, and what undecided means."""
-    other = {re.sub("[a-z]", lambda c: f"[{c[0]}{c[0].upper()}]", name) for name in ALIASES}
+    low = {*ALIASES, *map(str.lower, of_slots())}
+    other = {re.sub("[a-z]", lambda c: f"[{c[0]}{c[0].upper()}]", name) for name in low}
     known_names = sorted({*DEFINITIONS, *of_slots(), *other})
     names = "|".join(sorted(known_names, key=len, reverse=True))
     drop = {

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 
 from retrieval_bench import Document, Query, Retriever
 from retrieval_bench.core.retriever import Capabilities
@@ -20,7 +18,7 @@ class Troubled(Retriever):
         trouble: of each tenth call from the 200th on: ``fail``, ``empty`` or ``die``; of each tenth
             that is made beside another one: ``hang``; of every call: ``never``; once calls were
             made beside each other, of the disk: ``full``.
-        external: it holds the corpus already, and serves one call at a time.
+        external: it holds the corpus already, and refuses calls beside each other.
     """
 
     def __init__(self, trouble: str = "", external: bool = False, takes_s: float = 0.001) -> None:
@@ -29,7 +27,6 @@ class Troubled(Retriever):
         self.takes_s = takes_s
         self.calls = self.under_way = self.beside = 0
         self.ids: Sequence[str] = ("ast-001",)
-        self._alone = threading.Lock()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -42,9 +39,11 @@ class Troubled(Retriever):
         self.calls += 1
         self.under_way += 1
         self.beside += self.under_way > 1
+        if self.external and self.under_way > 1:
+            self.under_way -= 1
+            raise ConnectionError("it is asked by somebody else")
         hangs = self.trouble == "hang" and self.under_way > 1 and self.beside % 10 == 0
-        with self._alone if self.external else nullcontext():
-            time.sleep(60 if hangs else self.takes_s)
+        time.sleep(60 if hangs else self.takes_s)
         if self.trouble == "full" and self.beside > 100:
             os.posix_fallocate = _full
         self.under_way -= 1

@@ -146,6 +146,21 @@ def test_a_call_that_is_over_before_it_is_met_waits_for_nothing(
         retriever.close()
 
 
+def test_nothing_is_proved_where_nothing_was_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that happen to be short where others would be at once."""
+    clock = [0]
+
+    class Jumping(Sleeps):
+        def search(self, query: Query, k: int) -> Ranking:
+            clock[0] += (2 if (self.asked // 2 + self.asked) % 2 == 0 else 37) * MS
+            self.asked += 1
+            return Ranking(["a"], np.array([1.0]))
+
+    monkeypatch.setattr(server_time, "perf_counter_ns", lambda: clock[0])
+    monkeypatch.setattr(server_time, "_SOCKETS", Path("nowhere"))
+    assert not kept_back(Candidate("svc", Jumping(), {}), ASKS, CONSTANT)
+
+
 def test_where_nobody_can_tell_it_may_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_time, "_SOCKETS", Path("nowhere"))
     monkeypatch.setattr(server_time, "_CALLS", 4)

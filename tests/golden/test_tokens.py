@@ -152,7 +152,8 @@ def _either(new: Row, old: Row) -> Row:
 def _kept(rows: Mapping[str, Row]) -> None:
     """The page has these figures; UPDATE_GOLDEN puts them there.
 
-    What a busy machine does not let be measured is not printed: there, it costs less.
+    What a busy machine does not let be measured is not printed: there, it costs less, so that new
+    figures want a quiet one.
     """
     known, none = on_page(), Row()
     for name, row in rows.items():

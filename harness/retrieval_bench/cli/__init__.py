@@ -167,7 +167,7 @@ def _check_needs(options: argparse.Namespace) -> None:
     from retrieval_bench.core.config import retriever_names
     from retrieval_bench.core.errors import ConfigError, listed
 
-    accepted, fix = needs.accepted, f"name it, behind the command or with {needs.option}"
+    accepted, fix = needs.accepted, f"give it behind the command, or with {needs.option}"
     if needs.name == "retriever":
         accepted = f"{listed(retriever_names())}, a YAML file, or module:Class"
         fix = "name one, such as hybrid"

@@ -207,10 +207,15 @@ def parse_metric(text: str) -> Metric:
 
 
 def _alias(name: str) -> str | None:
-    """The metric that a name stands for in other letters; none where something else has it."""
+    """Ours that a name of another tool, or one in other letters, stands for; None where a plug-in
+    or a slot's metric has exactly these letters."""
+    low = name.lower()
+    ours = ALIASES.get(low)
+    if ours is not None and ours.lower() != low:
+        return ours
     if name in (slots := of_slots()) or name in plugins.names("metric"):
         return None
-    return ALIASES.get(name.lower()) or {slot.lower(): slot for slot in slots}.get(name.lower())
+    return ours or {slot.lower(): slot for slot in slots}.get(low)
 
 
 def label_of(metric: Metric | str) -> str:

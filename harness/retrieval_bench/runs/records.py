@@ -144,7 +144,7 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
             write_arrays(folder, run.rankings, run.timings)
             _write_per_query(folder / PER_QUERY, run, status)
             _write_json(folder / MANIFEST, manifest)
-            # Last and at once: without a summary it is no run. Its time is the order in a session.
+            # Last and at once: without it, it is no run. Its time, not in ticks, orders a session.
             _write_json(folder / _PENDING, to_document(summary.as_dict()))
             with suppress(OSError):  # some shares let nobody set it
                 os.utime(folder / _PENDING, ns=(now := time.time_ns(), now))

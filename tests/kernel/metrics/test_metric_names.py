@@ -306,6 +306,7 @@ def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
             ("AcmeDepth", "DEPTH"),
             ("Broken", "NOT_A_METRIC"),
             ("iap", "FIRST"),
+            ("recall", "FIRST"),
         ]
     ]
     kinds = dict.fromkeys(plugins.BUILT_IN, EntryPoints()) | {"metric": EntryPoints(entries)}
@@ -316,6 +317,7 @@ def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_metric_of_another_package_keeps_its_name_in_other_letters_than_ours() -> None:
     assert (str(parse_metric("iap")), str(parse_metric("IAP"))) == ("iap", "IAP")
     assert parse_metric("iap(plus=2)").geometric
+    assert parse_metric("recall@10") == parse_metric("R@10"), "as other tools call ours"
 
 
 @pytest.mark.needs("retrieval_bench_rules")

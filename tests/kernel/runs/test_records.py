@@ -160,7 +160,7 @@ def test_the_order_of_a_session_is_not_that_of_a_coarse_clock(
     assert find_run("@last").absolute() == folders[1]
 
 
-def test_a_share_that_lets_nobody_set_times_takes_no_run(
+def test_a_share_that_lets_nobody_set_times_keeps_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object, **__: object) -> None:
