@@ -158,7 +158,7 @@ def _kept(rows: Mapping[str, Row]) -> None:
     known, none = on_page(), Row()
     for name, row in rows.items():
         figures = zip(row, known.get(name, none), strict=True)
-        if not all(_near(new, old, name) for new, old in figures):
+        if name not in known or not all(_near(new, old, name) for new, old in figures):
             assert UPDATE, (name, row, known.get(name, none))
             known[name] = _either(row, known.get(name, none))
     if UPDATE:
